@@ -34,8 +34,22 @@ pub(crate) enum Command {
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List the models of a provider.
     Models(ModelsArgs),
+    /// Choose a provider, store its key, choose a model and try it.
+    Setup(SetupArgs),
     /// Check settings, session storage, shell, sandbox and model.
     Doctor(DoctorArgs),
+    /// Print the completion script of a shell.
+    Completions {
+        /// Shell, e.g. bash: `robota completions bash > ~/.local/share/bash-completion/completions/robota`
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands to a folder.
+    Man {
+        /// Folder to write to, e.g. ~/.local/share/man/man1.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
@@ -204,6 +218,14 @@ pub(crate) struct ConfigArgs {
 /// The subcommands of `robota config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
+    /// List the effective values of all keys that are set. Keys of providers are not shown.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
     /// Print the effective value of a key.
     Get {
         /// Settings key, e.g. permissions.allow.
@@ -273,6 +295,43 @@ pub(crate) struct ModelsArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// `robota setup`
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Model provider (see `robota models --all`).
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Model [default: the provider's default model].
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Address of the service [default: the provider's own].
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Take the key from this environment variable at each start, and store nothing.
+    #[arg(long, value_name = "NAME", conflicts_with = "key_stdin")]
+    pub(crate) key_env: Option<String>,
+    /// Read the key from standard input.
+    #[arg(long)]
+    pub(crate) key_stdin: bool,
+    /// Where a key that was entered is kept.
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = KeyPlaceArg::File)]
+    pub(crate) key_in: KeyPlaceArg,
+    /// Do not try the model.
+    #[arg(long)]
+    pub(crate) no_probe: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Where `robota setup` keeps a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyPlaceArg {
+    /// ~/.robota/keys.json, which only you can read.
+    File,
+    /// The keyring of the system, by secret-tool (Linux) or security (macOS).
+    Keyring,
 }
 
 /// `robota doctor`

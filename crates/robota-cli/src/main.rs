@@ -7,6 +7,7 @@
 #[cfg(feature = "count-allocations")]
 mod allocations;
 mod args;
+mod colour;
 mod commands;
 mod compose;
 mod debug;
@@ -14,6 +15,7 @@ mod demo;
 mod hooks;
 mod output;
 mod print;
+mod prompt;
 mod provider;
 mod sandbox;
 mod select_session;
@@ -21,6 +23,7 @@ mod setup;
 mod signals;
 mod stdin;
 mod store;
+mod stored_keys;
 mod telemetry;
 
 use std::ffi::OsString;
@@ -145,7 +148,10 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Trust(args)) => commands::trust::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
+        Some(Command::Setup(args)) => on_runtime(commands::setup::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
+        Some(Command::Completions { shell }) => commands::completions::completions(shell),
+        Some(Command::Man { dir }) => commands::completions::man(dir.as_deref()),
     }
 }
 

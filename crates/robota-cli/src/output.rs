@@ -8,7 +8,7 @@ use robota_core::ids::SessionId;
 use robota_core::turn::TurnReport;
 use serde_json::{Value, json};
 
-use crate::Exit;
+use crate::{Exit, colour};
 
 /// Prints a line to standard output. A closed pipe (`robota … | head`) is not an error.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
@@ -28,13 +28,25 @@ pub(crate) fn bytes(bytes: &[u8]) {
 
 /// Prints an error to standard error, with the program's name in front.
 pub(crate) fn error(text: &str) {
-    note(&format!("robota: {text}"));
+    if colour::on_stderr() {
+        note(&format!("\x1b[1;31mrobota:\x1b[0m {text}"));
+    } else {
+        note(&format!("robota: {text}"));
+    }
 }
 
 /// Prints a line to standard error.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Prints a question to standard error, without the end of the line.
+#[expect(clippy::disallowed_methods, reason = "the one place that prints")]
+pub(crate) fn prompt(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = write!(out, "{text}");
+    let _ = out.flush();
 }
 
 /// Reports that a model call failed and will be retried.

@@ -271,6 +271,6 @@ fn profile_settings(
     setup: &Setup,
 ) -> anyhow::Result<(ProviderSettings, ProviderConfig)> {
     let variables = Variables::new(setup);
-    let config = active.config(&|name| variables.get(name).map(str::to_owned))?;
+    let config = active.config(&|name| variables.get(name))?;
     Ok((ProviderSettings::from_config(&config)?, config))
 }

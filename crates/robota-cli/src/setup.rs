@@ -18,6 +18,7 @@ use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
+use crate::stored_keys::StoredKeys;
 use crate::{Usage, compose, output};
 
 /// How many ignored settings are reported one by one. A checkout can hold thousands, and must not
@@ -34,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     /// The policy built from the settings.
     pub(crate) policy: Policy,
+    /// The keys that `robota setup` stored.
+    pub(crate) keys: StoredKeys,
 }
 
 impl Setup {
@@ -78,7 +81,8 @@ impl Setup {
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        Ok(Self { places, environment, settings, policy })
+        let keys = StoredKeys::load(places.home.as_deref());
+        Ok(Self { places, environment, settings, policy, keys })
     }
 
     /// Returns the workspace: the working folder and the additional directories.
@@ -94,11 +98,15 @@ impl Setup {
         let named = variables
             .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
             .map(|(_, value)| Secret::new(value));
-        Ok(Redactor::new(secrets.iter().cloned().chain(named))?)
+        let stored = self.keys.secrets();
+        Ok(Redactor::new(secrets.iter().cloned().chain(named).chain(stored))?)
     }
 
     /// Prints the problems of the settings and a short summary of what is ignored.
     pub(crate) fn report_problems(&self) {
+        if let Some(problem) = &self.keys.problem {
+            output::error(problem);
+        }
         let mut warnings: IndexMap<&str, Vec<&Problem>> = IndexMap::new();
         for problem in &self.settings.report.problems {
             match problem.severity {

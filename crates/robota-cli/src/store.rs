@@ -8,8 +8,8 @@ use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::journal::JournalStore;
 use robota_store::{DurabilityLevel, FileStore};
 
-use crate::Usage;
 use crate::setup::Setup;
+use crate::{Usage, output};
 
 /// Returns the folder of a project's sessions.
 pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
@@ -59,11 +59,11 @@ pub(crate) async fn open(
     match name {
         None | Some("file") => {
             check_project_folder(&setup.places.cwd)?;
-            Ok(Arc::new(files(project_folder(&setup.places.cwd), level, setup)?))
+            Ok(Arc::new(files(project_folder(&setup.places.cwd), level, setup)))
         }
         Some(name) => match name.split_once(':') {
             Some(("file", folder)) if !folder.is_empty() => {
-                Ok(Arc::new(files(PathBuf::from(folder), level, setup)?))
+                Ok(Arc::new(files(PathBuf::from(folder), level, setup)))
             }
             Some(("sqlite", file)) if !file.is_empty() => sqlite(Path::new(file), level).await,
             Some(("postgres" | "postgresql", _)) => postgres(name, level).await,
@@ -75,16 +75,15 @@ pub(crate) async fn open(
 /// Opens a store of files below a folder, with the user's key as its owner key. By the key the store
 /// recognises the sessions that this user wrote. A session that came with a checkout is not one
 /// of them, although git made the user the owner of its files.
-pub(crate) fn files(
-    folder: PathBuf,
-    level: DurabilityLevel,
-    setup: &Setup,
-) -> anyhow::Result<FileStore> {
+pub(crate) fn files(folder: PathBuf, level: DurabilityLevel, setup: &Setup) -> FileStore {
     let store = FileStore::new(folder).with_level(level);
-    Ok(match &setup.places.home {
-        Some(home) => store.with_owner_key(owner_key(&home.join(".robota").join("owner-key"))?),
-        None => store,
-    })
+    let Some(home) = &setup.places.home else { return store };
+    let key = owner_key(&home.join(".robota").join("owner-key")).unwrap_or_else(|error| {
+        // A key that is not kept is safe: sessions of earlier runs then count as foreign.
+        output::error(&format!("{error:#}; sessions of this run cannot be resumed later"));
+        new_key()
+    });
+    store.with_owner_key(key)
 }
 
 /// Reads the user's key; creates it if there is none.
@@ -96,7 +95,7 @@ fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let fail = || format!("cannot create the owner key of your sessions, {}", file.display());
     std::fs::create_dir_all(folder).with_context(fail)?;
-    let key = format!("{}{}", RandomIds.next(), uuid_v4()).into_bytes();
+    let key = new_key();
     // Two programs may start at the same time: the first to rename its file wins, and no reader
     // sees a partly written key.
     let mut fresh = tempfile::NamedTempFile::new_in(folder).with_context(fail)?;
@@ -109,8 +108,8 @@ fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a key must be random, not an injected id")]
-fn uuid_v4() -> uuid::Uuid {
-    uuid::Uuid::new_v4()
+fn new_key() -> Vec<u8> {
+    format!("{}{}", RandomIds.next(), uuid::Uuid::new_v4()).into_bytes()
 }
 
 #[cfg(feature = "sqlite")]

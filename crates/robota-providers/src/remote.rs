@@ -141,7 +141,7 @@ impl Provider for RemoteProvider {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.capabilities.clone()
+        self.capabilities
     }
 
     async fn stream(

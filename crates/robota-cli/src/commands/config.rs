@@ -1,10 +1,10 @@
-//! `robota config get|set|explain`: effective values, the files that set them, ignored values.
+//! `robota config list|get|set|explain`: effective values, the files that set them, ignored values.
 
 use anyhow::Context as _;
 use robota_config::keys::{self, Support};
 use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::{ConfigArgs, ConfigCommand, SetLayer, SettingsArgs};
 use crate::setup::Setup;
@@ -13,6 +13,7 @@ use crate::{Exit, output};
 /// Runs a `robota config` subcommand.
 pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Exit> {
     match &args.command {
+        ConfigCommand::List { json, settings } => list(*json, settings),
         ConfigCommand::Get { key, settings } => get(key, settings),
         ConfigCommand::Set { key, value, layer, settings } => {
             set(key, value.as_deref(), *layer, settings)
@@ -36,6 +37,24 @@ fn get(name: &str, settings: &SettingsArgs) -> anyhow::Result<Exit> {
             output::error(&format!("`{key}` is not set"));
             return Ok(Exit::Failure);
         }
+    }
+    Ok(Exit::Ok)
+}
+
+fn list(as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(settings, None)?;
+    let explanations = setup.settings.explain(&KeyPath::default());
+    if as_json {
+        let list: Map<_, _> =
+            explanations.into_iter().map(|one| (one.key.to_string(), one.value)).collect();
+        output::line(&Value::Object(list).to_string());
+        return Ok(Exit::Ok);
+    }
+    if explanations.is_empty() {
+        output::note("robota: no settings file sets anything");
+    }
+    for explanation in &explanations {
+        output::line(&format!("{} = {}", explanation.key, explanation.value));
     }
     Ok(Exit::Ok)
 }

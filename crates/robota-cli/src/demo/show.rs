@@ -1,12 +1,10 @@
 //! Prints the demo.
 
-use std::io::IsTerminal as _;
-
 use robota_core::event::{DecidedBy, Event};
 use robota_core::message::ToolUse;
 use robota_core::tool::ToolOutcome;
 
-use crate::output;
+use crate::{colour, output};
 
 /// Prints the demo, in colour if standard output is a terminal and `NO_COLOR` is not set.
 #[derive(Debug, Clone, Copy)]
@@ -21,10 +19,8 @@ const GREEN: &str = "32";
 const CYAN: &str = "36";
 
 impl Show {
-    #[expect(clippy::disallowed_methods, reason = "the program decides about colour, once")]
     pub(super) fn new(forced: bool) -> Self {
-        let allowed = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: forced || (allowed && std::io::stdout().is_terminal()) }
+        Self { colour: forced || colour::on_stdout() }
     }
 
     pub(super) fn colour(self) -> bool {

@@ -17,27 +17,29 @@ impl<'a> Variables<'a> {
         Self { setup }
     }
 
-    /// Returns the value of a variable. An empty or blank value counts as not set.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    /// Returns the value of a variable, or the key that is stored under its name. An empty or
+    /// blank value counts as not set.
+    pub(super) fn get(&self, name: &str) -> Option<String> {
         let value = match self.setup.settings.values.env.get(name) {
-            Some(value) => Some(value.as_str()),
-            None => self.setup.environment.get(name),
+            Some(value) => Some(value.clone()),
+            None => self.setup.environment.get(name).map(str::to_owned),
         };
-        value.filter(|value| !value.trim().is_empty())
+        let set = value.filter(|value| !value.trim().is_empty());
+        set.or_else(|| self.setup.keys.get(name))
     }
 
     /// Returns the first vendor whose key or address is set, and the variable that sets it.
     pub(super) fn first_vendor(&self, vendors: &Vendors) -> Option<(Arc<Profile>, String)> {
-        environment::first_vendor(vendors, &|name| self.get(name).map(str::to_owned))
+        environment::first_vendor(vendors, &|name| self.get(name))
     }
 
     /// Fills in the key, address and model that the settings leave out.
     pub(super) fn fill_in(&self, vendor: &Profile, settings: &mut ProviderSettings) {
-        environment::complete(vendor, settings, &|name| self.get(name).map(str::to_owned));
+        environment::complete(vendor, settings, &|name| self.get(name));
     }
 
     /// Reads proxy and certificates from the variables that other programs use, too.
     pub(super) fn transport(&self) -> Result<Transport, BuildError> {
-        environment::transport(&|name| self.get(name).map(str::to_owned))
+        environment::transport(&|name| self.get(name))
     }
 }

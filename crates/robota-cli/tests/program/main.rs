@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 mod doctor;
+mod environment;
 mod errors;
 mod home;
 #[cfg(target_os = "linux")]
@@ -14,6 +15,8 @@ mod providers;
 mod secrets;
 mod sessions;
 mod settings;
+#[cfg(unix)]
+mod setup;
 mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]

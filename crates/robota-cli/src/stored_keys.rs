@@ -1,0 +1,195 @@
+//! API keys that `robota setup` stored: in `~/.robota/keys.json`, or in the keyring of the system.
+//!
+//! The file maps the name of an environment variable to a key, or to the word `keyring`. A stored
+//! key is used where the variable is not set, so everything that refers to a variable works with
+//! stored keys too. They are never part of the environment of commands.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use robota_core::env_ref::Secret;
+use serde::{Deserialize, Serialize};
+
+/// Where a key is.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredKey {
+    /// The file has it.
+    Key(String),
+    /// The keyring of the system has it.
+    Keyring,
+}
+
+/// Where `robota setup` puts a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// The file, which only the user can read.
+    File,
+    /// The keyring of the system.
+    Keyring,
+}
+
+/// The stored keys.
+#[derive(Debug, Default)]
+pub(crate) struct StoredKeys {
+    keys: BTreeMap<String, StoredKey>,
+    /// Why the file could not be read.
+    pub(crate) problem: Option<String>,
+}
+
+/// Returns the file with the keys.
+pub(crate) fn file(home: &Path) -> PathBuf {
+    home.join(".robota/keys.json")
+}
+
+impl StoredKeys {
+    /// Reads the stored keys. A file that cannot be read has no keys and a problem.
+    pub(crate) fn load(home: Option<&Path>) -> Self {
+        let Some(file) = home.map(file) else { return Self::default() };
+        let read = match std::fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                // The position only: the message could repeat a part of a key.
+                format!("it is not valid JSON (line {}, column {})", error.line(), error.column())
+            }),
+            Err(error) if is_missing(&error) => Ok(BTreeMap::new()),
+            Err(error) => Err(error.to_string()),
+        };
+        match read {
+            Ok(keys) => Self { keys, problem: None },
+            Err(reason) => {
+                let problem = format!("cannot use the keys in {}: {reason}", file.display());
+                Self { problem: Some(problem), ..Self::default() }
+            }
+        }
+    }
+
+    /// Returns the key for a variable.
+    pub(crate) fn get(&self, variable: &str) -> Option<String> {
+        match self.keys.get(variable)? {
+            StoredKey::Key(key) => Some(key.clone()),
+            StoredKey::Keyring => from_keyring(variable),
+        }
+    }
+
+    /// Returns the keys that the file has, for the redactor.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
+        self.keys.values().filter_map(|key| match key {
+            StoredKey::Key(key) => Some(Secret::new(key.as_str())),
+            StoredKey::Keyring => None,
+        })
+    }
+
+    /// Stores a key for a variable.
+    pub(crate) fn set(
+        &mut self,
+        home: &Path,
+        variable: &str,
+        key: &Secret,
+        place: KeyPlace,
+    ) -> anyhow::Result<()> {
+        if let Some(problem) = &self.problem {
+            anyhow::bail!("{problem}; correct or delete the file first");
+        }
+        let stored = match place {
+            KeyPlace::File => StoredKey::Key(key.expose().to_owned()),
+            KeyPlace::Keyring => {
+                to_keyring(variable, key)?;
+                StoredKey::Keyring
+            }
+        };
+        self.keys.insert(variable.to_owned(), stored);
+        let file = file(home);
+        write(&file, &serde_json::to_vec_pretty(&self.keys)?)
+            .with_context(|| format!("cannot write {}", file.display()))
+    }
+}
+
+/// Returns whether there is no such file. In a home that is no folder there is none.
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+/// Replaces the file; only the user can read it.
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    // Temporary files are created with mode 0600.
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(bytes)?;
+    new.as_file().sync_all()?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The program that reaches the keyring, and its arguments to store and to read a key.
+struct KeyringProgram {
+    program: &'static str,
+    store: &'static [&'static str],
+    read: &'static [&'static str],
+    /// Whether the program reads the key from its standard input.
+    stdin: bool,
+    install: &'static str,
+}
+
+const KEYRING: KeyringProgram = if cfg!(target_os = "macos") {
+    KeyringProgram {
+        program: "security",
+        store: &["add-generic-password", "-U", "-s", "robota", "-a"],
+        read: &["find-generic-password", "-w", "-s", "robota", "-a"],
+        stdin: false,
+        install: "it is part of macOS",
+    }
+} else {
+    KeyringProgram {
+        program: "secret-tool",
+        store: &["store", "--label=robota", "service", "robota", "account"],
+        read: &["lookup", "service", "robota", "account"],
+        stdin: true,
+        install: "install libsecret-tools, or keep the key in a file (--key-in file)",
+    }
+};
+
+#[expect(clippy::disallowed_methods, reason = "a tool of the system, not a command of an agent")]
+fn to_keyring(variable: &str, key: &Secret) -> anyhow::Result<()> {
+    let mut command = Command::new(KEYRING.program);
+    command.args(KEYRING.store).arg(variable).stdout(Stdio::null()).stderr(Stdio::piped());
+    if !KEYRING.stdin {
+        command.args(["-w", key.expose()]);
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}; {}", KEYRING.program, KEYRING.install))?;
+    if let Some(mut input) = child.stdin.take().filter(|_| KEYRING.stdin) {
+        // A program that failed already is reported below.
+        let _ = input.write_all(key.expose().as_bytes());
+    }
+    let output = child.wait_with_output()?;
+    anyhow::ensure!(
+        output.status.success(),
+        "{} could not store the key: {}",
+        KEYRING.program,
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a tool of the system, not a command of an agent")]
+fn from_keyring(variable: &str) -> Option<String> {
+    let output = Command::new(KEYRING.program)
+        .args(KEYRING.read)
+        .arg(variable)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let key = String::from_utf8(output.stdout).ok()?;
+    Some(key.trim_end_matches('\n').to_owned())
+        .filter(|key| output.status.success() && !key.is_empty())
+}
+
+#[cfg(test)]
+mod tests;
