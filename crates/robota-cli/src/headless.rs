@@ -21,19 +21,22 @@ mod permissions;
 mod project;
 mod requests;
 mod result;
+mod result_line;
 mod structured;
 mod tag;
 mod turn_record;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::sandbox::SandboxLevel;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{OutputFormat, PrintArgs};
+use crate::args::{OutputFormat, PrintArgs, SessionArgs};
+use crate::commands::sessions::find::FindError;
 use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::select_session::select_session;
 use crate::setup::Setup;
@@ -86,7 +89,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     } else {
         store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
     };
-    let selected = select_session(sessions, &*store, &cwd.display().to_string()).await?;
+    let selected = select_session(sessions, &*store, &cwd.display().to_string()).await;
+    let selected = selected.map_err(|error| missing_session(error, sessions))?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
     let writer =
@@ -114,13 +118,18 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         meter: Arc::new(Meter::new(options.budget)),
         approver: approver.clone(),
         host_setup: HostSetup::default(),
+        refused: None,
         session: None,
     };
     let (first, from_host) = match prompt {
         Some(prompt) => (FirstInput::Prompt(prompt), None),
         None => {
+            writer.watch();
             let mut from_host = input::read(host.clone(), gone);
             match first_message(&mut from_host, &mut requests, &cancel).await {
+                Some(Ok(_)) if requests.refused.is_some() => {
+                    anyhow::bail!(requests.refused.unwrap_or_default());
+                }
                 Some(Ok(first)) => (first, Some(from_host)),
                 Some(Err(exit)) => return Ok(exit),
                 None => return Ok(cancel.exit().unwrap_or(Exit::Ok)),
@@ -187,10 +196,34 @@ async fn first_message(
     }
 }
 
+/// Says that there is no session to resume in the words that hosts look for.
+fn missing_session(error: anyhow::Error, sessions: &SessionArgs) -> anyhow::Error {
+    match (&sessions.resume, error.downcast_ref()) {
+        (Some(Some(id)), Some(FindError::NotFound(_))) => {
+            error.context(format!("No conversation found with session ID: {id}"))
+        }
+        _ => error,
+    }
+}
+
 /// Says where the key of the model service comes from.
 fn api_key_source(vendor: Option<&str>, setup: &Setup) -> &'static str {
     let key = setup.environment.get("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty());
     if vendor == Some("anthropic") && key { "ANTHROPIC_API_KEY" } else { "none" }
+}
+
+/// How long a failed start waits for the first request of its host.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Waits until the host has written its first line. A host that is still writing it would report a
+/// broken pipe instead of the failure that it can read.
+pub(crate) fn wait_for_first_line() {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_line(&mut String::new());
+        let _ = send.send(());
+    });
+    let _ = receive.recv_timeout(FIRST_REQUEST_TIMEOUT);
 }
 
 /// Prints the failure of a run that had no turn, in the format that the arguments ask for.

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use robota_core::error::Diagnose;
 
-use args::{Cli, Command, OutputFormat};
+use args::{Cli, Command, InputFormat, OutputFormat};
 
 /// The exit status of the program. Scripts rely on the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +120,8 @@ fn main() -> ExitCode {
             Err(_) => Exit::Failure.into(),
         };
     }
-    let streams = arguments.iter().any(|argument| {
-        argument.to_str().is_some_and(|argument| argument.ends_with("stream-json"))
-    });
+    let streams =
+        arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -132,11 +131,13 @@ fn main() -> ExitCode {
             if exit == Exit::Usage && streams {
                 let text = error.render().to_string();
                 headless::print_failure(OutputFormat::StreamJson, text.trim(), None);
+                headless::wait_for_first_line();
             }
             return exit.into();
         }
     };
     let format = cli.command.is_none().then_some(cli.print.output_format);
+    let has_host = format.is_some() && cli.print.input_format == InputFormat::StreamJson;
     let exit = run(cli).unwrap_or_else(|error| {
         let (message, hint) = (format!("{error:#}"), hint(&error));
         output::error(&message);
@@ -145,6 +146,9 @@ fn main() -> ExitCode {
         }
         if let Some(format) = format {
             headless::print_failure(format, &message, hint.as_deref());
+        }
+        if has_host {
+            headless::wait_for_first_line();
         }
         exit_of(&error)
     });
@@ -157,9 +161,7 @@ fn main() -> ExitCode {
 fn exit_of(error: &anyhow::Error) -> Exit {
     if error.is::<Usage>() {
         Exit::Usage
-    } else if error.is::<Configuration>()
-        || error.chain().any(|cause| cause.is::<robota_config::ConfigError>())
-    {
+    } else if error.is::<Configuration>() {
         Exit::Configuration
     } else {
         Exit::Failure

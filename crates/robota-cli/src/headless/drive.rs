@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use robota_core::event::{Delivery, Event, TurnEnd};
-use robota_core::ids::RandomIds;
+use robota_core::ids::{RandomIds, TurnId};
 use robota_core::message::{Block, Message};
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value};
@@ -60,6 +60,9 @@ struct Progress {
     /// The last printed event.
     last: u64,
     results: u32,
+    /// The turn of the last event, and the last turn with a result.
+    turn: Option<TurnId>,
+    finished: Option<TurnId>,
     /// What the last turn means.
     outcome: Option<Outcome>,
     /// Why the run ends early.
@@ -197,6 +200,12 @@ impl Drive {
             return;
         }
         progress.last = seq;
+        if event.envelope.turn.is_some() {
+            if event.envelope.turn == progress.finished {
+                return;
+            }
+            progress.turn.clone_from(&event.envelope.turn);
+        }
         if let Event::TurnStarted(data) = event.event() {
             self.writer.state(SessionStateText::Running);
             self.print_init(&data.model);
@@ -222,6 +231,11 @@ impl Drive {
                 let record = self.projection.record();
                 record.end = Some(TurnEnd::StoreFailed);
                 record.error.clone_from(error);
+                self.finish_turn(progress);
+            }
+            // The chat ends with the decision of the hook, before its turn.
+            Some(ChatEnd::Blocked { .. }) => {
+                self.projection.record().end = Some(TurnEnd::Blocked);
                 self.finish_turn(progress);
             }
             // An input that was cancelled before its turn has no result, unless it is the only one.
@@ -261,6 +275,7 @@ impl Drive {
     }
 
     fn finish_turn(&mut self, progress: &mut Progress) {
+        progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
         record.api_ms = meter.take_turn_api_ms();

@@ -9,8 +9,8 @@ use robota_core::event::{Envelope, Event};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::usage::Usage;
 
-use super::line::{CostBasis, ModelUsage};
 use super::message::TokenUsage;
+use super::result_line::{CostBasis, ModelUsage};
 
 /// Counts the model calls of a run. It observes the session's events in the session's own task, so
 /// that the cost of an answer is known before a tool call of that answer runs.
@@ -66,7 +66,7 @@ impl Meter {
 
     /// Returns the price of all calls in dollars.
     pub(crate) fn cost(&self) -> f64 {
-        self.lock().models.values().map(|model| model.cost_usd).sum()
+        self.lock().models.values().fold(0.0, |sum, model| sum + model.cost_usd)
     }
 
     /// Returns the budget, if it is used up.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use robota_core::hook::{HookContext, Hooks};
 use robota_core::journal::JournalStore;
+use robota_core::message::Message;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::Supervisor;
 use robota_session::{
@@ -20,13 +21,13 @@ use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
 use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
-use super::writer::LineWriter;
+use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts, ToolChoice};
 use crate::select_session::SelectedSession;
 use crate::setup::Setup;
 use crate::signals::Cancel;
-use crate::{output, sandbox};
+use crate::{Usage, output, sandbox};
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -126,6 +127,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             (session, StartAt::After(*last))
         }
     };
+    if let Some(uuid) = &args.session.resume_session_at {
+        rewind(&session, uuid).await?;
+    }
     requests.session = Some(session.clone());
     let shown = Shown {
         partial: options.partial,
@@ -159,6 +163,22 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         commands: opening.commands,
     };
     Ok(Opened { drive, since, supervisor })
+}
+
+/// Goes back to the message of which a line has this id.
+async fn rewind(session: &Session, uuid: &str) -> anyhow::Result<()> {
+    let context = session.context();
+    let messages = context.messages().await?;
+    let has_line = |message: &Message| {
+        (0..message.content.len().max(1)).any(|index| {
+            block_line_id(message.id.as_str(), index).is_some_and(|line| line.as_str() == uuid)
+        })
+    };
+    let found = messages.iter().rev().find(|message| has_line(message));
+    let Some(message) = found else {
+        return Err(Usage(format!("No message found with message.uuid of: {uuid}")).into());
+    };
+    Ok(context.rewind(&message.id).await?)
 }
 
 /// Starts a task that prints each event as it is written.

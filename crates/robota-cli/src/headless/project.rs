@@ -1,33 +1,30 @@
 //! Turns the events of a session into lines for the host, and into a record of each turn.
 
+mod system_lines;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{
-    Author, CompactionTrigger, DecidedBy, Envelope, Event, HookFinished, HookStarted, ModelRetry,
-    PermissionDecided, ToolFinished, ToolResultAdded, TurnEnd,
+    Author, CompactionTrigger, Envelope, Event, ToolFinished, ToolResultAdded, TurnEnd,
 };
 use robota_core::ids::{CallId, Ids, RandomIds};
 use robota_core::message::{Message, MessageState, ToolUse};
-use robota_core::permission::Verdict;
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
 use super::answer_stream::AnswerStream;
 use super::blocks;
 use super::line::{
-    AssistantLine, CompactCause, CompactLine, CompactMetadata, DecisionMeta, DecisionSource,
-    DecisionText, DeniedLine, ErrorClass, HookOutcome, HookResponseLine, HookStartedLine,
-    InformationalLine, PromptOutcome, ResultMeta, RetryLine, SessionStateText, StatusLine,
-    StatusText, UserLine,
+    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, ResultMeta,
+    SessionStateText, StatusText, UserLine,
 };
 use super::message::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
 use super::result::stop_name;
 use super::structured::{self, Answer};
 use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
-use crate::output;
 
 /// The model's id in a message that this program wrote.
 const SYNTHETIC: &str = "<synthetic>";
@@ -60,6 +57,8 @@ pub(crate) struct Projection {
     calls: HashMap<CallId, Call>,
     hooks: HashMap<Option<CallId>, String>,
     compaction: Option<CompactMetadata>,
+    /// The message about an interrupt.
+    interrupted: Option<&'static str>,
     /// Messages of the host by the id of their input: their own id and content.
     sent: HashMap<String, (String, Value)>,
     ids: RandomIds,
@@ -88,6 +87,7 @@ impl Projection {
             calls: HashMap::new(),
             hooks: HashMap::new(),
             compaction: None,
+            interrupted: None,
             sent: HashMap::new(),
             ids: RandomIds,
         }
@@ -197,12 +197,13 @@ impl Projection {
                 self.status(None);
             }
             Event::Interrupted(data) => {
-                let text = if data.note.is_some() && self.record.in_tools {
+                self.record.aborted_in_tools = self.record.in_tools;
+                // The rest of the answer is printed first.
+                self.interrupted = Some(if data.note.is_some() && self.record.in_tools {
                     "[Request interrupted by user for tool use]"
                 } else {
                     "[Request interrupted by user]"
-                };
-                self.synthetic_user(text, false, envelope);
+                });
             }
             Event::TurnFinished(data) => {
                 self.record.end = Some(data.end);
@@ -210,6 +211,9 @@ impl Projection {
                 self.record.rounds = data.rounds;
                 self.record.usage = data.usage;
                 self.record.finished = Some(ts);
+                if let Some(text) = self.interrupted.take() {
+                    self.synthetic_user(text, false, envelope);
+                }
                 if let (TurnEnd::ProviderFailed, Some(error)) = (data.end, &data.error) {
                     self.failure(error, envelope);
                 }
@@ -264,20 +268,6 @@ impl Projection {
         }
     }
 
-    fn blocked(&mut self, reason: &str) {
-        self.record.blocked = Some(reason.to_owned());
-        self.writer.print(&InformationalLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            content: reason,
-            level: Default::default(),
-            prevent_continuation: true,
-            prompt_submit_outcome: PromptOutcome { kind: Default::default(), reason },
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-    }
-
     /// Prints one line per block of an answer.
     fn answer(&mut self, message: &Message, envelope: &Envelope) {
         self.record.text = message.text();
@@ -293,7 +283,10 @@ impl Projection {
             self.stream.leave(&self.writer);
         }
         let id = self.stream.id(&self.ids).to_owned();
-        for (index, block) in blocks::of_answer(&message.content).enumerate() {
+        // The last block of a failed answer is the error, which the end of the turn prints.
+        let failed = message.metadata.contains_key("error_code");
+        let content = &message.content[..message.content.len().saturating_sub(failed.into())];
+        for (index, block) in blocks::of_answer(content).enumerate() {
             let line = block_line_id(message.id.as_str(), index);
             let line = line.unwrap_or_else(|| self.writer.id());
             self.assistant(block, (model, &id, usage), None, aborted, (line.as_str(), envelope));
@@ -345,108 +338,6 @@ impl Projection {
         self.assistant(block, about, Some(error_class(error)), false, (uuid.as_str(), envelope));
     }
 
-    fn retry(&self, data: &ModelRetry) {
-        if self.shown.notes {
-            output::retry(data);
-        }
-        self.writer.print(&RetryLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            attempt: data.attempt,
-            max_retries: data.attempt + 1,
-            retry_delay_ms: data.delay_ms,
-            error_status: None,
-            error: error_class(&data.error),
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-    }
-
-    fn hook_started(&mut self, data: &HookStarted) {
-        if !self.shown.hooks {
-            return;
-        }
-        let id = self.writer.id().as_str().to_owned();
-        self.writer.print(&HookStartedLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            hook_id: &id,
-            hook_name: &self.hook_name(&format!("{:?}", data.point), data.call.as_ref()),
-            hook_event: &format!("{:?}", data.point),
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-        self.hooks.insert(data.call.clone(), id);
-    }
-
-    fn hook_finished(&mut self, data: &HookFinished) {
-        if !self.shown.hooks {
-            return;
-        }
-        let id = self.hooks.remove(&data.call).unwrap_or_default();
-        let output = json!({"decision": data.decision, "reason": data.reason}).to_string();
-        let outcome = match data.decision.as_str() {
-            "cancelled" => HookOutcome::Cancelled,
-            "deny" | "block" => HookOutcome::Error,
-            _ => HookOutcome::Success,
-        };
-        self.writer.print(&HookResponseLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            hook_id: &id,
-            hook_name: &self.hook_name(&format!("{:?}", data.point), data.call.as_ref()),
-            hook_event: &format!("{:?}", data.point),
-            stdout: output.clone(),
-            output,
-            stderr: "",
-            outcome,
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-    }
-
-    fn hook_name(&self, event: &str, call: Option<&CallId>) -> String {
-        match call.and_then(|call| self.calls.get(call)) {
-            Some(call) => format!("{event}:{}", call.tool_use.name),
-            None => event.to_owned(),
-        }
-    }
-
-    fn decided(&mut self, data: &PermissionDecided) {
-        if self.shown.host {
-            self.writer.state(SessionStateText::Running);
-        }
-        let source = match data.by {
-            DecidedBy::Gate => DecisionSource::Rule,
-            DecidedBy::Hook => DecisionSource::Hook,
-            DecidedBy::User => DecisionSource::User,
-        };
-        let decision = match data.verdict {
-            Verdict::Allow => DecisionText::Allow,
-            Verdict::Ask | Verdict::Deny => DecisionText::Deny,
-        };
-        let Some(call) = self.calls.get_mut(&data.call) else { return };
-        call.decision = Some(DecisionMeta { decision, source, reason_type: source });
-        if decision == DecisionText::Allow {
-            return;
-        }
-        self.record.denials.push((call.tool_use.clone(), data.reason.clone()));
-        if self.shown.notes {
-            output::note(&format!("robota: denied {}: {}", call.tool_use.name, data.reason));
-        }
-        if data.by == DecidedBy::Gate {
-            self.writer.print(&DeniedLine {
-                kind: Default::default(),
-                subtype: Default::default(),
-                tool_name: &call.tool_use.name,
-                tool_use_id: call.tool_use.public_id(),
-                message: &data.reason,
-                session_id: self.writer.session(),
-                uuid: self.writer.id().as_str(),
-            });
-        }
-    }
-
     /// Counts attempts at a structured answer.
     fn finished(&mut self, data: &ToolFinished) {
         let Some(answer) = &self.structured else { return };
@@ -481,30 +372,6 @@ impl Projection {
             tool_use_result: Some(tool_use_result),
             tool_result_meta: meta.into_iter().collect(),
             ..self.user_line(content, id.as_str(), envelope)
-        });
-    }
-
-    fn compacted(&mut self) {
-        if let Some(compact_metadata) = self.compaction.take() {
-            self.status(None);
-            self.writer.print(&CompactLine {
-                kind: Default::default(),
-                subtype: Default::default(),
-                compact_metadata,
-                session_id: self.writer.session(),
-                uuid: self.writer.id().as_str(),
-            });
-        }
-    }
-
-    fn status(&self, status: Option<StatusText>) {
-        self.writer.print(&StatusLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            status,
-            permission_mode: None,
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
         });
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Requests {
     pub(crate) meter: Arc<Meter>,
     pub(crate) approver: Option<Arc<HostApprover>>,
     pub(crate) host_setup: HostSetup,
+    /// Why `initialize` was refused: the run then has no turn, although the host may send one.
+    pub(crate) refused: Option<String>,
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
 }
@@ -136,7 +138,11 @@ impl Requests {
 
     async fn reply(&mut self, request: Request, subtype: &str) -> Reply {
         match request {
-            Request::Initialize(initialize) => self.initialize(*initialize),
+            Request::Initialize(initialize) => {
+                let reply = self.initialize(*initialize);
+                self.refused = reply.as_ref().err().map(|(_, why)| why.clone());
+                reply
+            }
             Request::Interrupt {} => Ok(json!({})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
             Request::SetModel { model } => self.set_model(model).await,
@@ -223,7 +229,8 @@ impl Requests {
         let vendor = self.vendor.as_deref();
         let of_vendor = Catalogue::builtin()
             .models()
-            .filter(|model| Some(model.vendor.as_str()) == vendor && model.lifecycle.selectable());
+            .filter(|model| vendor.is_some_and(|name| model.vendor.eq_ignore_ascii_case(name)))
+            .filter(|model| model.lifecycle.selectable());
         let described = |id: &str, name: &str| json!({"value": id, "resolvedModel": id, "displayName": name, "description": name});
         let current = described(&self.model, Catalogue::builtin().name(&self.model));
         let others = of_vendor

@@ -8,9 +8,9 @@ use robota_core::message::ToolUse;
 use robota_core::provider::StopReason;
 use serde_json::{Map, Value};
 
-use super::line::{Denial, ModelUsage, ResultLine, ResultSubtype, TerminalReason};
 use super::message::TokenUsage;
 use super::meter::{Meter, budget_text};
+use super::result_line::{Denial, ModelUsage, ResultLine, ResultSubtype, TerminalReason};
 use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
 use crate::Exit;
@@ -123,7 +123,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             ..done
         },
         Some(TurnEnd::Interrupted) | None => {
-            let reason = if record.in_tools {
+            let reason = if record.aborted_in_tools {
                 TerminalReason::AbortedTools
             } else {
                 TerminalReason::AbortedStreaming

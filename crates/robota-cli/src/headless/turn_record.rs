@@ -39,8 +39,10 @@ pub(crate) struct TurnRecord {
     pub(crate) denials: Vec<(ToolUse, String)>,
     /// The reason of the hook that blocked the prompt.
     pub(crate) blocked: Option<String>,
-    /// Whether a tool ran or waited when the turn was interrupted.
+    /// Whether tool calls are being processed.
     pub(crate) in_tools: bool,
+    /// Whether that was so when the turn was interrupted.
+    pub(crate) aborted_in_tools: bool,
     /// The structured answer.
     pub(crate) structured: Option<Value>,
     /// Whether the model used up its attempts at a structured answer.

@@ -79,6 +79,32 @@ impl LineWriter {
         &self.closed
     }
 
+    /// Watches standard output on a thread of its own, so that a host that went away is noticed
+    /// although there is nothing to print.
+    #[cfg(unix)]
+    pub(crate) fn watch(&self) {
+        use rustix::event::{PollFd, PollFlags, poll};
+
+        let closed = self.closed.clone();
+        std::thread::spawn(move || {
+            let output = rustix::stdio::stdout();
+            // No flags: only errors are reported, and a closed pipe is one.
+            let mut polled = [PollFd::new(&output, PollFlags::empty())];
+            let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+            while !polled[0].revents().intersects(gone) {
+                match poll(&mut polled, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => return,
+                }
+            }
+            closed.cancel();
+        });
+    }
+
+    /// Elsewhere a closed output is noticed at the next line.
+    #[cfg(not(unix))]
+    pub(crate) fn watch(&self) {}
+
     /// Prints one line.
     pub(crate) fn print(&self, line: &impl Serialize) {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ fn ended(end: TurnEnd) -> TurnRecord {
 }
 
 #[test]
-fn every_end_of_a_turn_has_a_subtype_a_reason_and_an_exit_code() {
+fn cli_03_every_end_has_its_exit_code() {
     use ResultSubtype::{ErrorDuringExecution, ErrorMaxTurns, Success};
     use TerminalReason as R;
     for (end, subtype, is_error, reason, code) in [
