@@ -4,6 +4,7 @@
 pub mod checklist;
 pub mod events;
 pub mod permissions;
+pub mod stream_json;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ pub const GENERATED: &[Generated] = &[
     (events::SCHEMA, events::schema),
     (permissions::PAGE, permissions::page),
     ("docs/schema/settings.schema.json", settings_schema),
+    (stream_json::SCHEMA, stream_json::schema),
 ];
 
 /// The JSON Schema of a settings file, for editors.

@@ -1,15 +1,20 @@
 //! The command line. Clap prints the doc comments of commands, options and values as help.
 
+mod headless;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
+pub(crate) use headless::{InputFormat, OutputFormat, PrintArgs, SessionArgs};
+
 /// Durable, crash-safe agents: a coding agent and an SDK.
 #[derive(Debug, Parser)]
 #[command(name = "robota", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 usage error, 3 configuration error, 4 limit reached (turns, budget,
+output cut), 130 interrupted, 143 terminated.
 
 Try it without an API key:  robota demo")]
 pub(crate) struct Cli {
@@ -367,144 +372,6 @@ pub(crate) struct DemoArgs {
     /// process, whose output it captures.
     #[arg(long, hide = true)]
     pub(crate) colour: bool,
-}
-
-/// Options of a headless run (`robota -p`).
-#[derive(Debug, Args)]
-pub(crate) struct PrintArgs {
-    /// Answer PROMPT and exit. Piped input is appended to the prompt; `-` takes the whole prompt
-    /// from standard input.
-    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1)]
-    pub(crate) print: Option<Option<String>>,
-
-    /// Prompt, if it does not follow -p directly.
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: Option<String>,
-
-    /// Model provider: a profile from the settings, a vendor (see `robota models --all`), or
-    /// scripted:FILE to replay a script.
-    #[arg(long, value_name = "PROVIDER")]
-    pub(crate) provider: Option<String>,
-
-    /// Model, or VENDOR/MODEL to select the provider as well.
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-
-    /// Output format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
-    pub(crate) output_format: OutputFormat,
-
-    /// Permission mode: plan, default, acceptEdits or bypassPermissions. Calls that need approval
-    /// are denied, because no user can approve them.
-    #[arg(long, value_name = "MODE")]
-    pub(crate) permission_mode: Option<Mode>,
-
-    /// Sandbox for commands [default: from the settings].
-    #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) sandbox: Option<SandboxLevelArg>,
-
-    /// Maximum number of rounds (a model call and its tool calls) before a final summary; 0 for
-    /// no limit.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) max_turns: u32,
-
-    #[command(flatten)]
-    pub(crate) session: SessionArgs,
-
-    #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
-
-    /// Write a debug log to FILE [default: .robota/logs/debug.log].
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    pub(crate) debug: Option<Option<PathBuf>>,
-}
-
-/// How much a sandbox restricts commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxLevelArg {
-    /// No restrictions.
-    Off,
-    /// Commands cannot change files. The network is off unless the settings turn it on.
-    ReadOnly,
-    /// Commands can change files only in the workspace and in temporary folders. The network is
-    /// off unless the settings turn it on.
-    WorkspaceWrite,
-}
-
-impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
-    fn from(level: SandboxLevelArg) -> Self {
-        match level {
-            SandboxLevelArg::Off => Self::Off,
-            SandboxLevelArg::ReadOnly => Self::ReadOnly,
-            SandboxLevelArg::WorkspaceWrite => Self::WorkspaceWrite,
-        }
-    }
-}
-
-/// Options that select a session and its store.
-#[derive(Debug, Args)]
-pub(crate) struct SessionArgs {
-    /// Continue the most recent session in this folder.
-    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
-    pub(crate) continue_latest: bool,
-
-    /// Resume a session by id, unique id prefix or name.
-    #[arg(short = 'r', long, value_name = "ID|NAME", num_args = 0..=1)]
-    pub(crate) resume: Option<Option<String>>,
-
-    /// With -c or -r: fork the session and continue the fork.
-    #[arg(long)]
-    pub(crate) fork_session: bool,
-
-    /// Id for the new session: a UUID, or a name such as agent:dev/session:main.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session_id: Option<String>,
-
-    /// Display name for the session.
-    #[arg(short = 'n', long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-
-    /// Session store: file[:DIR], sqlite:FILE or postgres://… [default: .robota/sessions].
-    #[arg(long, value_name = "STORE")]
-    pub(crate) store: Option<String>,
-
-    /// Fsync policy: strict, barrier or relaxed. A crash of the program loses nothing under any
-    /// of them; they differ in what a power failure can lose.
-    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Durability::Barrier)]
-    pub(crate) durability: Durability,
-}
-
-/// When the store waits for the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Durability {
-    /// Fsync after every event: a power failure loses nothing.
-    Strict,
-    /// Fsync before an effect that depends on the event: a power failure can lose events after
-    /// the last such point.
-    Barrier,
-    /// Never fsync: a power failure can lose the last minutes.
-    Relaxed,
-}
-
-impl From<Durability> for robota_store::DurabilityLevel {
-    fn from(durability: Durability) -> Self {
-        match durability {
-            Durability::Strict => Self::Strict,
-            Durability::Barrier => Self::Barrier,
-            Durability::Relaxed => Self::Relaxed,
-        }
-    }
-}
-
-/// The output of a headless run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// The final answer.
-    Text,
-    /// One JSON object with the answer, token usage and session id.
-    Json,
-    /// Journal events as JSON lines, as they are written.
-    Events,
 }
 
 #[cfg(test)]

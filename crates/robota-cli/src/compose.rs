@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use robota_config::Settings;
@@ -13,11 +13,14 @@ use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
 use robota_core::sandbox::SandboxLevel;
-use robota_core::tool::ToolScope;
+use robota_core::tool::{Tool, ToolScope};
+use robota_core::turn::AtLimit;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
-use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
-use robota_tools::{Brave, LocalCrashCleanup, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
+use robota_session::{Approvals, Callbacks, PolicyGate, RecoveryHint, Session, SessionBuilder};
+use robota_tools::{
+    Brave, LocalCrashCleanup, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace,
+};
 
 use crate::provider::ChosenProvider;
 use crate::sandbox::Fences;
@@ -44,8 +47,8 @@ pub(crate) struct Parts {
     pub(crate) fences: Fences,
     /// The web search service; none disables the WebSearch tool.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
-    /// The hooks of the settings.
-    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    /// Hooks: those of the settings, and others that run after them.
+    pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     /// Owns every child process.
     pub(crate) supervisor: Supervisor,
     /// The environment variables of commands.
@@ -54,9 +57,48 @@ pub(crate) struct Parts {
     pub(crate) approvals: Approvals,
     /// Cleans up after a crashed run when the session is resumed.
     pub(crate) crash_cleanup: Arc<dyn CrashCleanup>,
-    /// The maximum number of rounds of a turn; zero means no limit.
+    /// The maximum number of rounds of a turn; zero means no limit. The turn then ends.
     pub(crate) max_rounds: u32,
+    /// The system prompt.
+    pub(crate) system: String,
+    /// The tools to offer.
+    pub(crate) tools: ToolChoice,
+    /// How hard the model thinks; none leaves it to the provider.
+    pub(crate) effort: Option<String>,
+    /// Functions that are called for the events of the session.
+    pub(crate) callbacks: Callbacks,
 }
+
+/// The tools that a session offers.
+#[derive(Clone, Default)]
+pub(crate) struct ToolChoice {
+    /// The names of the built-in tools to offer; none offers all.
+    pub(crate) only: Option<Vec<String>>,
+    /// Tools besides the built-in ones.
+    pub(crate) more: Vec<Arc<dyn Tool>>,
+    /// Asks the user; without it the tool AskUserQuestion is not offered.
+    pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
+    /// Receives the names of the offered tools when the session is built.
+    pub(crate) offered: Arc<OnceLock<Vec<String>>>,
+}
+
+impl ToolChoice {
+    /// Removes tools that are not offered, adds the others, and notes the names.
+    fn apply(&self, tools: &mut Vec<Arc<dyn Tool>>) {
+        tools.retain(|tool| {
+            let name = tool.spec().name.as_str();
+            (name != ASK_USER || self.questions.is_some())
+                && self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
+        });
+        tools.extend(self.more.iter().cloned());
+        let names = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        // A fork of the session has the same tools.
+        let _ = self.offered.set(names);
+    }
+}
+
+/// The tool that asks the user.
+const ASK_USER: &str = "AskUserQuestion";
 
 /// Returns a builder for a session of these parts.
 pub(crate) fn session(parts: Parts) -> SessionBuilder {
@@ -75,16 +117,21 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     if let Some(searcher) = parts.searcher {
         place = place.searcher(searcher);
     }
+    if let Some(questions) = &parts.tools.questions {
+        place = place.question_handler(questions.clone());
+    }
+    let choice = parts.tools;
     let tools = move |session: &ToolScope| {
         let mut tools = robota_tools::tools(&place.for_session(session.blobs.clone()));
         // In a read-only sandbox commands cannot change files; the file tools, which run outside
         // of it, must not do it for the model.
         tools.retain(|tool| !read_only || tool.spec().class != Class::Modify);
+        choice.apply(&mut tools);
         tools
     };
     let gate = PolicyGate::new(parts.policy, setup::paths());
     let mut builder = Session::builder(parts.chosen.provider, parts.chosen.model)
-        .system(system_prompt(&parts.cwd))
+        .system(parts.system)
         .cwd(parts.cwd.display().to_string())
         .mode(parts.mode)
         .gate(Arc::new(gate))
@@ -93,14 +140,18 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .idle_timeout(parts.chosen.timeout)
         .max_rounds(parts.max_rounds)
         .crash_cleanup(parts.crash_cleanup)
-        .configure(|config| config.redactor = parts.redactor);
+        .callbacks(parts.callbacks)
+        .configure(|config| {
+            config.redactor = parts.redactor;
+            config.turn.at_limit = AtLimit::Stop;
+            if let Some(effort) = parts.effort {
+                config.options.insert("effort".to_owned(), effort.into());
+            }
+        });
     if let Some(name) = parts.name {
         builder = builder.name(name);
     }
-    if let Some(hooks) = parts.hooks {
-        builder = builder.hooks(hooks);
-    }
-    builder
+    parts.hooks.into_iter().fold(builder, SessionBuilder::hooks)
 }
 
 /// Returns the supervisor that owns all child processes. On Linux it has a reaper, a process that
@@ -195,8 +246,20 @@ pub(crate) fn own_environment() -> Environment {
     std::env::vars_os().collect()
 }
 
-/// Returns the system prompt. It has facts only: the descriptions of the tools say when to use
-/// them.
-fn system_prompt(cwd: &Path) -> String {
-    format!("You are a coding agent in a terminal.\nWorking directory: {}", cwd.display())
+/// The first line of the system prompt; also all of it if the user sets an empty one.
+const IDENTITY: &str = "You are a coding agent in a terminal.";
+
+/// Returns the system prompt: the given one or the default, then the text to add. The default has
+/// facts only: the descriptions of the tools say when to use them.
+pub(crate) fn system_prompt(cwd: &Path, given: Option<&str>, more: Option<&str>) -> String {
+    let mut prompt = match given {
+        None => format!("{IDENTITY}\nWorking directory: {}", cwd.display()),
+        Some("") => IDENTITY.to_owned(),
+        Some(given) => given.to_owned(),
+    };
+    if let Some(more) = more.filter(|more| !more.is_empty()) {
+        prompt.push_str("\n\n");
+        prompt.push_str(more);
+    }
+    prompt
 }

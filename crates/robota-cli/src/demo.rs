@@ -19,13 +19,15 @@ use robota_core::redact::Redactor;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_exec::{CommandSpec, OutputSink, Supervisor};
 use robota_policy::{Policy, PolicySpec, Workspace};
-use robota_session::{Approvals, EventFilter, Resume, Session, SessionBuilder, approver_fn};
+use robota_session::{
+    Approvals, Callbacks, EventFilter, Resume, Session, SessionBuilder, approver_fn,
+};
 use robota_store::FileStore;
 use show::Show;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
-use crate::compose::{self, Parts};
+use crate::compose::{self, Parts, ToolChoice};
 use crate::provider::{self, ChosenProvider};
 use crate::sandbox::Fences;
 use crate::{Exit, output, setup, signals, store};
@@ -56,13 +58,13 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     show.plain(&format!("  {PROMPT}"));
     show.heading("The run (a script replaces the model; everything else is real)");
     let cancel = signals::cancel_on_interrupt()?;
-    if !run_first_act(&cwd, show, cancel.clone()).await? {
+    if !run_first_act(&cwd, show, cancel.token().clone()).await? {
         return Ok(Exit::Interrupted);
     }
     show.heading(
         "The process was killed (SIGKILL) while the command ran. A new process resumes the session",
     );
-    let report = second_act(&cwd, show, cancel).await?;
+    let report = second_act(&cwd, show, cancel.token().clone()).await?;
     if report != Exit::Ok {
         return Ok(report);
     }
@@ -101,12 +103,16 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         policy,
         fences: Fences::default(),
         searcher: None,
-        hooks: None,
+        hooks: Vec::new(),
         supervisor,
         environment: compose::own_environment(),
         approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
         crash_cleanup: compose::crash_cleanup(cwd),
         max_rounds: 0,
+        system: compose::system_prompt(cwd, None, None),
+        tools: ToolChoice::default(),
+        effort: None,
+        callbacks: Callbacks::new(),
     }))
 }
 

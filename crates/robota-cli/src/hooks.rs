@@ -76,6 +76,6 @@ impl HookExecutor for UnchangedHooks {
     }
 }
 
-fn print_notice(notice: &HookNotice) {
+pub(crate) fn print_notice(notice: &HookNotice) {
     output::note(&format!("robota: {} hook: {}", notice.event.name(), notice.text));
 }

@@ -12,9 +12,9 @@ mod commands;
 mod compose;
 mod debug;
 mod demo;
+mod headless;
 mod hooks;
 mod output;
-mod print;
 mod prompt;
 mod provider;
 mod sandbox;
@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use robota_core::error::Diagnose;
 
-use args::{Cli, Command, OutputFormat};
+use args::{Cli, Command, InputFormat, OutputFormat};
 
 /// The exit status of the program. Scripts rely on the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,14 @@ enum Exit {
     Failure,
     /// Code 2: usage error.
     Usage,
-    /// Code 130: interrupted by a signal.
+    /// Code 3: the settings or the model provider are not configured correctly.
+    Configuration,
+    /// Code 4: a limit was reached: model calls, budget, length of the answer.
+    Limit,
+    /// Code 130: interrupted by Ctrl-C or a closed terminal.
     Interrupted,
+    /// Code 143: terminated by SIGTERM.
+    Terminated,
 }
 
 /// A usage error: a missing or invalid argument. The program exits with [`Exit::Usage`].
@@ -59,13 +65,36 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// A configuration error: no usable provider, model or settings. The program exits with
+/// [`Exit::Configuration`].
+#[derive(Debug)]
+struct Configuration(anyhow::Error);
+
+impl Configuration {
+    /// Marks an error as one of the configuration, unless it is a usage error.
+    fn wrap(error: anyhow::Error) -> anyhow::Error {
+        if error.is::<Usage>() { error } else { Self(error).into() }
+    }
+}
+
+impl std::fmt::Display for Configuration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Configuration {}
+
 impl Exit {
     fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::Failure => 1,
             Self::Usage => 2,
+            Self::Configuration => 3,
+            Self::Limit => 4,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }
@@ -94,30 +123,52 @@ fn main() -> ExitCode {
             Err(_) => Exit::Failure.into(),
         };
     }
+    let streams =
+        arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             // If the usage text cannot be printed, there is nowhere to report that.
             let _ = error.print();
+            if exit == Exit::Usage && streams {
+                let text = error.render().to_string();
+                headless::print_failure(OutputFormat::StreamJson, text.trim(), None);
+                headless::wait_for_first_line();
+            }
             return exit.into();
         }
     };
-    let as_json = cli.command.is_none() && cli.print.output_format == OutputFormat::Json;
+    let format = cli.command.is_none().then_some(cli.print.output_format);
+    let has_host = format.is_some() && cli.print.input_format == InputFormat::StreamJson;
     let exit = run(cli).unwrap_or_else(|error| {
         let (message, hint) = (format!("{error:#}"), hint(&error));
         output::error(&message);
         if let Some(hint) = &hint {
             output::note(&format!("hint: {hint}"));
         }
-        if as_json {
-            output::line(&output::failure(&message, hint.as_deref()).to_string());
+        if let Some(format) = format {
+            headless::print_failure(format, &message, hint.as_deref());
         }
-        if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
+        if has_host {
+            headless::wait_for_first_line();
+        }
+        exit_of(&error)
     });
     #[cfg(feature = "count-allocations")]
     allocations::report();
     exit.into()
+}
+
+/// Returns the exit status of a program that failed.
+fn exit_of(error: &anyhow::Error) -> Exit {
+    if error.is::<Usage>() {
+        Exit::Usage
+    } else if error.is::<Configuration>() {
+        Exit::Configuration
+    } else {
+        Exit::Failure
+    }
 }
 
 /// Returns the hint of the first cause in the chain that has one.
@@ -126,6 +177,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         cause: &(dyn std::error::Error + 'static),
     ) -> Option<String> {
         cause.downcast_ref::<E>().and_then(Diagnose::hint)
+    }
+    if let Some(Configuration(error)) = error.downcast_ref() {
+        return hint(error);
     }
     error.chain().find_map(|cause| {
         of::<robota_providers::BuildError>(cause)
@@ -141,7 +195,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
-        None => on_runtime(print::run(cli.print)),
+        None => on_runtime(headless::run(cli.print)),
         Some(Command::Demo(args)) => on_runtime(demo::run(args)),
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),

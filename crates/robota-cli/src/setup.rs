@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use indexmap::IndexMap;
 use robota_config::{
-    Environment, Files, Places, Problem, RuleList, Settings, SettingsArgument, Severity, Trust,
-    TrustStore, rule_check,
+    Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
+    Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
@@ -42,20 +42,23 @@ pub(crate) struct Setup {
 impl Setup {
     /// Loads the settings for the folder of `args`; `args` and `mode` override the files.
     pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
-        Self::load_for(args, mode, None)
+        Self::load_for(args, mode, None, None)
     }
 
-    /// Loads like [`Setup::load`], for a run whose `--sandbox` may override `sandbox.enabled`.
+    /// Loads like [`Setup::load`], for a run whose `--sandbox` may override `sandbox.enabled` and
+    /// that may read only some settings files.
     pub(crate) fn load_for(
         args: &SettingsArgs,
         mode: Option<Mode>,
         sandbox: Option<SandboxLevel>,
+        sources: Option<Vec<SettingSource>>,
     ) -> anyhow::Result<Self> {
         let cwd = compose::working_directory(args.cwd.as_deref())?;
         let environment = Environment::of_process();
         let mut places = Places::from_env(&environment).unwrap_or_default();
         places.cwd = cwd;
         places.settings = args.settings.as_deref().map(SettingsArgument::from);
+        places.sources = sources;
         places.flags = flags(args, mode)?;
         if let Some(level) = sandbox {
             let enabled = json!({"enabled": level != SandboxLevel::Off});

@@ -45,7 +45,7 @@ impl Files {
             let users_own = layer.scope() == Scope::Project
                 && path.canonicalize().is_ok_and(|path| user_files.contains(&path))
                 && same_folder(&places.cwd, places.home.as_deref());
-            if !users_own {
+            if !users_own && places.reads(layer) {
                 sources.extend(from_file(layer, &path, Missing::Allowed));
             }
         }
@@ -66,7 +66,10 @@ impl Files {
         Self {
             folder: places.cwd.canonicalize().ok(),
             sources,
-            servers: read_servers(&places.cwd.join(".mcp.json")),
+            servers: places
+                .reads(Layer::ProjectRobota)
+                .then(|| read_servers(&places.cwd.join(".mcp.json")))
+                .flatten(),
         }
     }
 

@@ -71,7 +71,7 @@ pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
 pub use model::SettingsFile;
 pub use path::KeyPath;
-pub use places::{Environment, Places, SettingsArgument};
+pub use places::{Environment, Places, SettingSource, SettingsArgument};
 pub use policy::rule_check;
 pub use provider::ActiveProvider;
 pub use report::{Dropped, Problem, Reason, Report, Severity};

@@ -19,8 +19,34 @@ pub struct Places {
     pub claude_dir: Option<PathBuf>,
     /// The value of `--settings`.
     pub settings: Option<SettingsArgument>,
+    /// The settings files to read (`--setting-sources`); `None` reads all.
+    pub sources: Option<Vec<SettingSource>>,
     /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
+}
+
+/// A group of settings files, as `--setting-sources` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingSource {
+    /// The user's own files.
+    User,
+    /// The project's files.
+    Project,
+    /// The user's files of the project.
+    Local,
+}
+
+impl std::str::FromStr for SettingSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "user" => Ok(Self::User),
+            "project" => Ok(Self::Project),
+            "local" => Ok(Self::Local),
+            _ => Err(format!("unknown source of settings `{text}`; use user, project or local")),
+        }
+    }
 }
 
 /// The value of `--settings`.
@@ -61,6 +87,7 @@ impl Places {
             cwd: std::env::current_dir()?,
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
+            sources: None,
             flags: Map::new(),
         })
     }
@@ -84,6 +111,17 @@ impl Places {
             },
             Layer::BuiltIn | Layer::Flags => None,
         }
+    }
+
+    /// Returns whether the layer is read: `--setting-sources` leaves out others.
+    pub(crate) fn reads(&self, layer: Layer) -> bool {
+        let source = match layer {
+            Layer::UserRobota | Layer::UserClaude => SettingSource::User,
+            Layer::ProjectRobota | Layer::ProjectClaude => SettingSource::Project,
+            Layer::ProjectRobotaLocal | Layer::ProjectClaudeLocal => SettingSource::Local,
+            Layer::BuiltIn | Layer::Argument | Layer::Flags => return true,
+        };
+        self.sources.as_ref().is_none_or(|sources| sources.contains(&source))
     }
 
     /// Returns the folder that a leading `/` in a path rule of the layer means: the folder of

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::ErrorData;
 use crate::ids::CallId;
@@ -37,7 +38,7 @@ pub enum Scope {
 }
 
 /// What a person answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The call may run.
     Allow {
@@ -53,10 +54,22 @@ pub enum Answer {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
+    /// The call may run with other arguments. The gate judges them first, and a denial counts.
+    AllowChanged {
+        /// The arguments that replace the model's.
+        input: Value,
+        /// A remark of the user, recorded as the reason.
+        note: Option<String>,
+    },
     /// The call is denied.
     Deny {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
+    },
+    /// No one was asked, or no one answered: the call is denied, and not by a user.
+    Unanswered {
+        /// Why there is no answer.
+        reason: String,
     },
 }
 
@@ -92,6 +105,6 @@ pub struct NoApprover;
 #[async_trait::async_trait]
 impl Approver for NoApprover {
     async fn ask(&self, _question: Question) -> Answer {
-        Answer::Deny { note: Some("it needs approval, and no approver is configured".to_owned()) }
+        Answer::Unanswered { reason: "it needs approval, and no approver is configured".to_owned() }
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use calls::CallState;
-pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
+pub use config::{AtLimit, DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
 use effect::Out;
 pub use effect::{Effect, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport};
 

@@ -214,7 +214,10 @@ impl Approver for ApprovalQueue {
         drop(guard);
         match answer {
             Answer::Remember { scope, note, .. } => self.remember(&question, scope, note).await,
-            answer @ (Answer::Allow { .. } | Answer::Deny { .. }) => answer,
+            answer @ (Answer::Allow { .. }
+            | Answer::AllowChanged { .. }
+            | Answer::Deny { .. }
+            | Answer::Unanswered { .. }) => answer,
         }
     }
 }

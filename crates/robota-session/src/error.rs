@@ -1,7 +1,7 @@
 //! The error type of sessions.
 
 use robota_core::error::{Diagnose, ErrorData, ErrorKind};
-use robota_core::ids::{CallId, SessionId};
+use robota_core::ids::{CallId, MessageId, SessionId};
 use robota_core::journal::JournalError;
 use robota_core::tool::ToolNameTaken;
 use robota_core::typed::TypedError;
@@ -46,6 +46,9 @@ pub enum SessionError {
     /// The call does not wait for approval, or was decided already.
     #[error("no approval is pending for `{0}`")]
     NotAsked(CallId),
+    /// The conversation has no such message.
+    #[error("the conversation has no message `{0}`")]
+    NoSuchMessage(MessageId),
     /// The session has no such safe point to fork at.
     #[error("session `{session}` cannot be forked at {place}: it has {points} safe points")]
     NoSafePoint {
@@ -94,6 +97,7 @@ impl Diagnose for SessionError {
             Self::Id(_)
             | Self::Tools(_)
             | Self::NotAsked(_)
+            | Self::NoSuchMessage(_)
             | Self::NoSafePoint { .. }
             | Self::NothingToContinue
             | Self::NothingToRestore
@@ -133,6 +137,7 @@ impl Diagnose for SessionError {
                 "a safe point follows each complete answer and each batch of finished calls: `sfp:1` is the first, `label:L` the one labelled L"
             }
             Self::NotAsked(_) => "list the pending approvals with `permissions().pending()`",
+            Self::NoSuchMessage(_) => "only messages that the model still sees can be named",
             Self::NothingToContinue => "send an input",
             Self::NothingToRestore => "only the last compaction can be undone, once",
             Self::Aborted { .. } => "the session is still usable",

@@ -221,7 +221,21 @@ impl Session {
         content: impl Into<Content>,
         kinds: impl Into<EventFilter>,
     ) -> Result<Chat, SessionError> {
-        Chat::begin(self.clone(), content.into(), kinds.into()).await
+        self.chat_with(content, SendOptions::default(), kinds).await
+    }
+
+    /// Does the same as [`Session::chat`], with options: an input for the next round may join the
+    /// turn that runs, and its chat then ends with that turn.
+    ///
+    /// # Errors
+    /// As [`Session::send`].
+    pub async fn chat_with(
+        &self,
+        content: impl Into<Content>,
+        options: impl Into<SendOptions>,
+        kinds: impl Into<EventFilter>,
+    ) -> Result<Chat, SessionError> {
+        Chat::begin(self.clone(), content.into(), options.into(), kinds.into()).await
     }
 
     /// Sends an input and waits for the answer, or until a client has to approve a call.

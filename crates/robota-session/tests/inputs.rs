@@ -121,6 +121,23 @@ fn sess_01_run_returns_the_answer_and_counts_completed_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_can_go_back_to_a_message() {
+    let (builder, model) = builder(Script::new().text("One.").text("Two.").text("Again."));
+    let session = builder.create(memory(), None).await.unwrap();
+    session.run("1").await.unwrap();
+    session.run("2").await.unwrap();
+    let context = session.context();
+    let first = context.messages().await.unwrap()[1].id.clone();
+    context.rewind(&first).await.unwrap();
+    session.run("3").await.unwrap();
+    let sent: Vec<_> = model.requests()[2].messages.iter().map(|m| m.text()).collect();
+    assert_eq!(sent, ["1", "One.", "3"]);
+    assert_eq!(context.full_history().await.unwrap().len(), 6, "what happened stays");
+    let unknown = robota_core::ids::MessageId::from("nothing");
+    assert!(matches!(context.rewind(&unknown).await, Err(SessionError::NoSuchMessage(_))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn sess_01_messages_and_entries_can_be_added() {
     let (builder, model) = builder(Script::new().text("Yes."));
     let session = builder.create(memory(), None).await.unwrap();

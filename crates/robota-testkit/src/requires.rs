@@ -15,6 +15,10 @@ pub enum Part {
     Bubblewrap,
     /// Any sandbox: Landlock or bubblewrap.
     Sandbox,
+    /// The official Agent SDK for Python.
+    PythonAgentSdk,
+    /// The official Agent SDK for TypeScript.
+    TypeScriptAgentSdk,
 }
 
 impl Part {
@@ -36,6 +40,14 @@ impl Part {
             Self::Sandbox => {
                 ("a sandbox", "enable Landlock in the kernel, or run `cargo xtask setup`")
             }
+            Self::PythonAgentSdk => (
+                "the Agent SDK for Python",
+                "it needs python3 with pip; the first run installs the package into the cache folder",
+            ),
+            Self::TypeScriptAgentSdk => (
+                "the Agent SDK for TypeScript",
+                "it needs node and npm; the first run installs the package into the cache folder",
+            ),
         }
     }
 }

@@ -79,7 +79,15 @@ impl Tool for PolicyCheckedTool {
                     reason: reason.clone(),
                     rules: Vec::new(),
                 };
-                if let Answer::Deny { note } = self.approver.ask(question).await {
+                let note = match self.approver.ask(question).await {
+                    Answer::Allow { .. } | Answer::Remember { .. } => None,
+                    Answer::Deny { note } => Some(note),
+                    Answer::Unanswered { reason } => Some(Some(reason)),
+                    Answer::AllowChanged { .. } => {
+                        Some(Some("this tool cannot run with other arguments".to_owned()))
+                    }
+                };
+                if let Some(note) = note {
                     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
                     return ToolOutcome::not_run("denied", format!("{reason}{note}"));
                 }

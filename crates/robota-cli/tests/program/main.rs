@@ -3,15 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(clippy::print_stdout)]
 
+mod agent_sdks;
 mod doctor;
 mod environment;
 mod errors;
+mod headless;
 mod home;
+mod host;
 #[cfg(target_os = "linux")]
 mod killed;
 mod permissions;
 mod print;
 mod providers;
+mod schema;
 mod secrets;
 mod sessions;
 mod settings;

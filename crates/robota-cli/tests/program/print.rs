@@ -87,7 +87,8 @@ fn cli_03_json_is_one_object() {
     assert_eq!(value["result"], "Seen.");
     assert_eq!(value["subtype"], "success");
     assert_eq!(value["num_turns"], 2);
-    assert_eq!(value["tools_executed"], 1);
+    assert_eq!(value["permission_denials"], serde_json::json!([]));
+    crate::schema::assert_valid(&value);
     assert_eq!(value["usage"]["input_tokens"], 7);
     let folder = project.sessions().remove(0);
     assert_eq!(value["session_id"], folder.file_name().unwrap().to_str().unwrap());
@@ -139,7 +140,7 @@ fn the_permission_mode_decides_which_calls_run() {
 #[test]
 fn cli_03_errors_say_what_to_do() {
     let missing = Project::new("").command(&["-p", "Hi"]).output().unwrap();
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(3));
     assert!(stderr(&missing).contains("--provider") && stderr(&missing).contains("robota demo"));
 
     let output =
@@ -148,7 +149,7 @@ fn cli_03_errors_say_what_to_do() {
     assert!(stderr(&output).contains("The key was refused."), "{}", stderr(&output));
 
     let broken = Project::new("- {tex: Hello}").print(&[]);
-    assert_eq!(broken.status.code(), Some(1));
+    assert_eq!(broken.status.code(), Some(3));
     assert!(stderr(&broken).contains("script.yaml") && stderr(&broken).contains("tex"));
 
     let none = Project::new("- Hi").command(&["-p"]).output().unwrap();
@@ -159,11 +160,18 @@ fn cli_03_errors_say_what_to_do() {
 }
 
 #[test]
-fn cli_03_the_turn_limit_is_a_failure_with_an_answer() {
-    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
-    let output = project.print(&["--max-turns", "1"]);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "So far.\n"));
+fn cli_03_the_turn_limit_ends_the_run_with_its_own_exit_code() {
+    let script =
+        "- {text: So far., tools: [{tool: Read, input: {file_path: notes.txt}}]}\n- Never.";
+    let output = Project::new(script).print(&["--max-turns", "1"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(4), "So far.\n"));
     assert!(stderr(&output).contains("--max-turns"));
+    let output = Project::new(script).print(&["--max-turns", "1", "--output-format", "json"]);
+    let value: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((output.status.code(), &value["num_turns"]), (Some(4), &Value::from(2)));
+    assert_eq!(value["subtype"], "error_max_turns");
+    assert_eq!(value["errors"][0], "Reached maximum number of turns (1)");
+    assert_eq!(value.get("result"), None);
 }
 
 #[test]

@@ -48,7 +48,7 @@ async fn cli_02_variables_select_the_provider_and_every_wire_runs_a_turn() {
         let output = home.robota(&args, &[(address, &base), (key, KEY)]).await;
         let result = result(&output);
         assert_eq!(result["result"], "They say hello.", "{key}: {}", stderr(&output));
-        assert_eq!((&result["tools_executed"], output.status.code()), (&json!(1), Some(0)));
+        assert_eq!((&result["num_turns"], output.status.code()), (&json!(2), Some(0)));
         let received = mock.received();
         assert_eq!(received.len(), 2, "{key}");
         assert!(received.iter().all(|request| request.path.contains(expected)), "{received:?}");
@@ -77,7 +77,7 @@ async fn sdk_11_a_profile_of_the_settings_selects_vendor_model_address_and_key()
     let sent = received[0].header("authorization").unwrap().to_owned();
     assert_eq!(sent, format!("Bearer {KEY}"));
     let unset = home.robota(&args, &[]).await;
-    assert_eq!(unset.status.code(), Some(1));
+    assert_eq!(unset.status.code(), Some(3));
     assert!(stderr(&unset).contains("HOUSE"), "{}", stderr(&unset));
 }
 
@@ -85,7 +85,7 @@ async fn sdk_11_a_profile_of_the_settings_selects_vendor_model_address_and_key()
 async fn cli_02_without_a_provider_the_error_lists_the_variables_to_set() {
     let home = home_with_notes();
     let output = home.robota(&["-p", "hi"], &[]).await;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let errors = stderr(&output);
     for part in ["export ANTHROPIC_API_KEY=", "export OPENAI_API_KEY=", "Ollama", "robota demo"] {
         assert!(errors.contains(part), "{part}: {errors}");
@@ -96,7 +96,7 @@ async fn cli_02_without_a_provider_the_error_lists_the_variables_to_set() {
     assert_eq!(result(&unknown)["is_error"], true, "a usage error is JSON as well");
     assert!(stderr(&unknown).contains("anthropic (claude)"), "{}", stderr(&unknown));
     let keyless = home.robota(&["-p", "hi", "--provider", "openai"], &[]).await;
-    assert_eq!(keyless.status.code(), Some(1));
+    assert_eq!(keyless.status.code(), Some(3));
     assert!(stderr(&keyless).contains("OPENAI_API_KEY"), "{}", stderr(&keyless));
 }
 

@@ -123,7 +123,7 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_is_valid() {
         ("BashOutput", json!({"bash_id": "bash_1"}), "[still running]"),
         ("BashInput", json!({"bash_id": "bash_1", "input": "typed\n"}), ""),
         ("KillShell", json!({"bash_id": "bash_1"}), "ended"),
-        ("AskUserQuestion", json!({"questions": [{"question": "Which?"}]}), "This run has no user"),
+        ("AskUserQuestion", json!({"questions": [{"question": "Which?"}]}), "no tool named"),
         ("WebFetch", json!({"url": format!("{web}/manual")}), "# Manual"),
         ("WebFetch", json!({"url": web.replace("127.0.0.1", "localhost")}), ""),
         ("WebSearch", json!({"query": "robota"}), "1. Found"),

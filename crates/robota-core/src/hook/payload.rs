@@ -221,12 +221,12 @@ impl From<&HookInput> for HookData {
             HookInput::PreToolUse { tool_use, .. } => Self::PreToolUse {
                 tool_name: tool_use.name.clone(),
                 tool_input: tool_use.input.json().cloned().unwrap_or_default(),
-                tool_use_id: tool_use.call.to_string(),
+                tool_use_id: tool_use.public_id().to_owned(),
             },
             HookInput::PostToolUse { tool_use, outcome } => Self::PostToolUse {
                 tool_name: tool_use.name.clone(),
                 tool_input: tool_use.input.json().cloned().unwrap_or_default(),
-                tool_use_id: tool_use.call.to_string(),
+                tool_use_id: tool_use.public_id().to_owned(),
                 tool_response: response(outcome),
                 tool_output: outcome.text(),
             },

@@ -262,7 +262,25 @@ impl ToolUse {
     }
 }
 
+impl ToolUse {
+    /// Returns the id that hooks and hosts see: the provider's, or ours if the provider has none.
+    #[must_use]
+    pub fn public_id(&self) -> &str {
+        public_id(&self.id, &self.call)
+    }
+}
+
+fn public_id<'a>(id: &'a str, call: &'a CallId) -> &'a str {
+    if id.is_empty() { call.as_str() } else { id }
+}
+
 impl ToolResult {
+    /// Returns the id of the call, as [`ToolUse::public_id`] does.
+    #[must_use]
+    pub fn public_id(&self) -> &str {
+        public_id(&self.id, &self.call)
+    }
+
     /// Creates a text result for a call.
     pub fn text(call: &ToolUse, text: impl Into<String>, is_error: bool) -> Self {
         Self {

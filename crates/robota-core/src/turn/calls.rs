@@ -26,6 +26,9 @@ pub(super) struct CallState {
     /// What the hooks decided about the arguments that one of them changed.
     #[serde(default)]
     pub(super) then: AfterChange,
+    /// The reason of the user who approved it with other arguments, which the gate judges.
+    #[serde(default)]
+    pub(super) approved: Option<String>,
     /// Text of its hooks that is added to the result.
     #[serde(default)]
     pub(super) context: Option<String>,
@@ -66,6 +69,7 @@ impl CallState {
             input: None,
             pre_hooks_done: false,
             then: AfterChange::Judge,
+            approved: None,
             context: None,
             post_hooked: false,
             grant: Grant::Full,
@@ -105,6 +109,7 @@ impl CallState {
     /// Returns what the fold of the events should say about this call.
     pub(super) fn to_open_call(&self, committed: bool) -> OpenCall {
         let stage = match &self.stage {
+            Stage::Judging if self.approved.is_some() => CallStage::Asked,
             Stage::Judging | Stage::Judged(_) => CallStage::Called,
             Stage::PreHook(_) => CallStage::InPreHook,
             Stage::Asking(_) => CallStage::Asked,

@@ -17,6 +17,9 @@ pub struct TurnRules {
     pub model: String,
     /// The maximum number of rounds; 0 means no limit.
     pub max_rounds: u32,
+    /// What happens when that number is reached and the model asks for more tool calls.
+    #[serde(default)]
+    pub at_limit: AtLimit,
     /// The model's context window, in tokens.
     pub context_window: u64,
     /// The model's longest answer, in tokens.
@@ -35,6 +38,7 @@ impl TurnRules {
         Self {
             model: model.into(),
             max_rounds: DEFAULT_MAX_ROUNDS,
+            at_limit: AtLimit::default(),
             context_window: DEFAULT_CONTEXT_WINDOW,
             max_output: DEFAULT_MAX_OUTPUT,
             compact_at: Some(COMPACT),
@@ -42,6 +46,16 @@ impl TurnRules {
             retry: RetryPolicy::default(),
         }
     }
+}
+
+/// What a turn does at its round limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum AtLimit {
+    /// It calls the model once more, without tools, for a summary.
+    #[default]
+    Summarise,
+    /// It ends.
+    Stop,
 }
 
 /// What the driver determined when the turn started. It does not change during the turn.

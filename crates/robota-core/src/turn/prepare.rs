@@ -1,6 +1,6 @@
 //! Before a model call: pending inputs, the context window, the round limit.
 
-use super::{Effect, Env, ModelCall, Out, Phase, Turn};
+use super::{AtLimit, Effect, Env, ModelCall, Out, Phase, Turn};
 use crate::compact::Compaction;
 use crate::context::{ContextEstimate, GUARD};
 use crate::error::ErrorData;
@@ -76,6 +76,10 @@ impl Turn {
 
     fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
         let at_limit = self.rules.max_rounds != 0 && self.round >= self.rules.max_rounds;
+        if at_limit && self.rules.at_limit == AtLimit::Stop {
+            self.finish(TurnEnd::RoundLimit, None, out);
+            return;
+        }
         self.purpose = if self.unknown_rounds >= UNKNOWN_ROUNDS {
             Purpose::SummaryWithoutTools
         } else if at_limit {

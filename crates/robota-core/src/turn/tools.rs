@@ -41,6 +41,10 @@ impl Turn {
             JudgeResult::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
+            JudgeResult::Judgement(judgement) if self.calls[at].approved.is_some() => {
+                let note = self.calls[at].approved.take();
+                self.approve(at, judgement.class, note, (Scope::Once, Vec::new()), out);
+            }
             JudgeResult::Judgement(judgement) => {
                 let decision = std::mem::take(&mut self.calls[at].then);
                 let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
@@ -332,9 +336,19 @@ impl Turn {
             Answer::Remember { scope, rules, note } => {
                 self.approve(at, class, note, (scope, rules), out);
             }
+            Answer::AllowChanged { input, note } => {
+                let call = &mut self.calls[at];
+                call.input = Some(input);
+                call.approved = Some(note.unwrap_or_else(|| "approved with changes".to_owned()));
+                call.stage = Stage::Judging;
+                out.push(Effect::Judge(with_input(&call.tool_use, call.input.as_ref())));
+            }
             Answer::Deny { note } => {
                 let reason = note.unwrap_or_else(|| "not approved".to_owned());
                 self.deny(at, DecidedBy::User, Some(class), &reason, out);
+            }
+            Answer::Unanswered { reason } => {
+                self.deny(at, DecidedBy::Gate, Some(class), &reason, out);
             }
         }
     }

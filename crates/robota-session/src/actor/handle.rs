@@ -180,6 +180,10 @@ impl Actor {
         self.require_idle("changing the conversation")?;
         let view = &self.recorder.state().view;
         let change: Event = match (how, &view.before) {
+            (Rewrite::Keep(messages), _) => {
+                let keep = messages.min(view.messages.len()) as u64;
+                Rewound { keep, cause: RewindCause::Checkpoint }.into()
+            }
             (Rewrite::Clear, _) => Rewound { keep: 0, cause: RewindCause::Clear }.into(),
             (Rewrite::Restore, None) => return Err(SessionError::NothingToRestore),
             (Rewrite::Restore, Some(before)) => {

@@ -35,6 +35,8 @@ pub(crate) struct AcceptedInput {
 /// A change to the view of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewrite {
+    /// Keep this many messages from the start.
+    Keep(usize),
     /// Start a new, empty conversation.
     Clear,
     /// Undo the last compaction.

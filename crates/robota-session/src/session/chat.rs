@@ -116,11 +116,12 @@ impl Chat {
     pub(super) async fn begin(
         session: Session,
         content: Content,
+        options: SendOptions,
         kinds: EventFilter,
     ) -> Result<Self, SessionError> {
         // Subscribe first: once the input is accepted nothing may fail any more.
         let events = session.subscribe(StartAt::Now, EventFilter::Everything).await?;
-        let accepted = session.accept(content, SendOptions::default()).await?;
+        let accepted = session.accept(content, options).await?;
         let pauses = session.shared.approvals.waits_for_clients();
         let AcceptedInput { input, before: last, failures } = accepted;
         let follow = InputFollower::new(input.clone());
@@ -200,6 +201,12 @@ impl Chat {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
             }
         }
+    }
+
+    /// Returns how the chat ended; none while it runs.
+    #[must_use]
+    pub fn end(&self) -> Option<&ChatEnd> {
+        self.end.as_ref()
     }
 
     /// Waits for the end of the chat.

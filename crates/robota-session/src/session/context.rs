@@ -3,7 +3,8 @@
 use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
 use robota_core::history::HistoryEntry;
-use robota_core::message::Message;
+use robota_core::ids::MessageId;
+use robota_core::message::{Message, Role};
 use robota_core::project::History;
 use robota_core::provider::View;
 
@@ -85,6 +86,22 @@ impl ContextHandle {
     /// If something runs.
     pub async fn clear(&self) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Rewrite { how: Rewrite::Clear, reply }).await
+    }
+
+    /// Goes back to a message of the conversation: later messages leave it, except the results of
+    /// the calls of that message. The history stays.
+    ///
+    /// # Errors
+    /// If the conversation has no such message, or something runs.
+    pub async fn rewind(&self, to: &MessageId) -> Result<(), SessionError> {
+        let messages = self.messages().await?;
+        let Some(at) = messages.iter().position(|message| message.id == *to) else {
+            return Err(SessionError::NoSuchMessage(to.clone()));
+        };
+        let results = messages[at].tool_uses().next().is_some()
+            && messages.get(at + 1).is_some_and(|next| next.role() == Role::Tool);
+        let how = Rewrite::Keep(at + 1 + usize::from(results));
+        self.0.ask(|reply| Request::Rewrite { how, reply }).await
     }
 
     /// Compacts the conversation now.

@@ -205,9 +205,11 @@ pub(super) fn judged(bytes: &mut Bytes<'_>) -> JudgeResult {
 
 pub(super) fn answer(bytes: &mut Bytes<'_>) -> Answer {
     let note = bytes.flag().then(|| bytes.text());
-    match bytes.pick(3) {
+    match bytes.pick(5) {
         0 => Answer::Deny { note },
         1 => Answer::Allow { note },
+        2 => Answer::AllowChanged { input: Value::String(bytes.text()), note },
+        3 => Answer::Unanswered { reason: bytes.text() },
         _ => Answer::Remember { scope: Scope::Session, rules: vec![bytes.text()], note },
     }
 }

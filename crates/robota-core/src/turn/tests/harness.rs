@@ -22,7 +22,7 @@ use crate::provider::{Delta, ProviderError, RetryPolicy, StopReason};
 use crate::state::State;
 use crate::tool::ToolOutcome;
 use crate::turn::{
-    Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn,
+    AtLimit, Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn,
     TurnFacts, TurnInput, TurnReport, TurnRules,
 };
 use crate::usage::Usage;
@@ -81,6 +81,7 @@ pub(super) const INPUT: &str = "input-1";
 #[derive(Debug, Clone)]
 pub(super) struct TurnConfig {
     pub(super) max_rounds: u32,
+    pub(super) at_limit: AtLimit,
     pub(super) context_window: u64,
     pub(super) compact_at: Option<f64>,
     pub(super) concurrency: ToolConcurrency,
@@ -96,6 +97,7 @@ impl TurnConfig {
     fn split(&self) -> (TurnRules, TurnFacts) {
         let rules = TurnRules {
             max_rounds: self.max_rounds,
+            at_limit: self.at_limit,
             context_window: self.context_window,
             compact_at: self.compact_at,
             concurrency: self.concurrency,
@@ -120,6 +122,7 @@ pub(super) fn config() -> TurnConfig {
     let rules = TurnRules::new("model-1");
     TurnConfig {
         max_rounds: rules.max_rounds,
+        at_limit: rules.at_limit,
         context_window: rules.context_window,
         compact_at: rules.compact_at,
         concurrency: rules.concurrency,

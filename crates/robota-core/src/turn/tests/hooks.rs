@@ -123,6 +123,30 @@ fn core_22_changed_arguments_are_judged_again_and_hooks_are_not() {
 }
 
 #[test]
+fn arguments_that_the_approver_changed_are_judged_and_only_a_denial_counts() {
+    for (verdict, runs) in [(Verdict::Allow, true), (Verdict::Ask, true), (Verdict::Deny, false)] {
+        let mut run = before_hook(Verdict::Ask, Source::Rule);
+        pre(&mut run, PreToolDecision::Continue);
+        let input = json!({ "command": "ls" });
+        run.reply(Answer::AllowChanged { input: input.clone(), note: Some("safer".to_owned()) });
+        run.judge(verdict);
+        assert_eq!(run.running() == ["bash"], runs, "{verdict:?}");
+        if let Some(Job::Tool { tool_use, .. }) = run.jobs.first() {
+            assert_eq!(tool_use.input.json(), Some(&input));
+            assert_eq!(decisions(&run), [(Verdict::Allow, DecidedBy::User, "safer".to_owned())]);
+        }
+    }
+}
+
+#[test]
+fn a_question_without_an_answer_is_not_denied_by_the_user() {
+    let mut run = before_hook(Verdict::Ask, Source::Mode);
+    pre(&mut run, PreToolDecision::Continue);
+    run.reply(Answer::Unanswered { reason: "no one was asked".to_owned() });
+    assert_eq!(decisions(&run), [(Verdict::Deny, DecidedBy::Gate, "no one was asked".to_owned())]);
+}
+
+#[test]
 fn core_22_arguments_changed_to_null_are_null_and_not_the_old_ones() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
     pre(&mut run, PreToolDecision::Change { input: json!(null), then: AfterChange::Judge });

@@ -326,8 +326,12 @@ impl Choices {
             }
             Job::Question(question) => {
                 let note = self.one_in(2).then(|| "so be it".to_owned());
-                let answer =
-                    self.of(&[Answer::Allow { note: note.clone() }, Answer::Deny { note }]);
+                let answer = self.of(&[
+                    Answer::Allow { note: note.clone() },
+                    Answer::AllowChanged { input: json!({"changed": true}), note: note.clone() },
+                    Answer::Unanswered { reason: "no one answered".to_owned() },
+                    Answer::Deny { note },
+                ]);
                 run.feed(Input::Answered { call: question.call.call, answer });
             }
             Job::Hook(hook) => {

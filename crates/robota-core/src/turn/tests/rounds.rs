@@ -11,7 +11,7 @@ use crate::message::{Cause, Message, MessageState, ToolInput};
 use crate::permission::Verdict;
 use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
-use crate::turn::{FALLBACK, SKIPPED_RESULT};
+use crate::turn::{AtLimit, FALLBACK, SKIPPED_RESULT};
 
 /// One round: the model asks for a read, which runs.
 fn read_round(run: &mut Run) {
@@ -43,6 +43,16 @@ fn core_08_a_plain_answer_takes_one_round() {
             "turn_finished"
         ]
     );
+}
+
+#[test]
+fn a_turn_that_stops_at_its_limit_makes_no_further_call() {
+    let mut run = Run::new(TurnConfig { max_rounds: 1, at_limit: AtLimit::Stop, ..config() });
+    read_round(&mut run);
+    assert_ended(&run);
+    let report = run.report();
+    assert_eq!((report.end, report.rounds, report.tools_executed), (TurnEnd::RoundLimit, 1, 1));
+    assert_eq!(run.kinds().iter().filter(|kind| *kind == "model_requested").count(), 1);
 }
 
 /// An answer enters the history by one event, at its end, with every character it streamed.

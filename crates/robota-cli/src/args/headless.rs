@@ -1,0 +1,256 @@
+//! The options of a headless run.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::SettingsArgs;
+use crate::headless::RunMode;
+
+/// Options of a headless run (`robota -p`).
+#[derive(Debug, Args)]
+pub(crate) struct PrintArgs {
+    /// Answer PROMPT and exit. Piped input is appended to the prompt; `-` takes the whole prompt
+    /// from standard input.
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1)]
+    pub(crate) print: Option<Option<String>>,
+
+    /// Prompt, if it does not follow -p directly.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) words: Vec<String>,
+
+    /// Model provider: a profile from the settings, a vendor (see `robota models --all`), or
+    /// scripted:FILE to replay a script.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+
+    /// Model, or VENDOR/MODEL to select the provider as well.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Model that is used while the first one is overloaded.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) fallback_model: Option<String>,
+
+    /// How hard the model thinks: low, medium, high, xhigh or max.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) effort: Option<String>,
+
+    /// Output format.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output_format: OutputFormat,
+
+    /// Input format.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = InputFormat::Text)]
+    pub(crate) input_format: InputFormat,
+
+    /// With stream-json: print the pieces of each answer as they arrive.
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+
+    /// With stream-json: print when hooks start and what they decide.
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
+
+    /// With stream-json in both directions: print each user message when it is delivered.
+    #[arg(long)]
+    pub(crate) replay_user_messages: bool,
+
+    /// With json: print all lines as one array. stream-json needs it, and always prints all lines.
+    #[arg(long)]
+    pub(crate) verbose: bool,
+
+    /// Permission mode: plan, default, acceptEdits, bypassPermissions or dontAsk. Calls that need
+    /// approval are denied unless a host answers (--permission-prompt-tool).
+    #[arg(long, value_name = "MODE", value_parser = RunMode::parse)]
+    pub(crate) permission_mode: Option<RunMode>,
+
+    /// Same as --permission-mode bypassPermissions: allow everything except what deny rules, ask
+    /// rules and the protection of critical paths forbid.
+    #[arg(long)]
+    pub(crate) dangerously_skip_permissions: bool,
+
+    /// Let the host switch to bypassPermissions later.
+    #[arg(long)]
+    pub(crate) allow_dangerously_skip_permissions: bool,
+
+    /// Who approves calls: `stdio` asks the host with a control request (needs --input-format
+    /// stream-json).
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) permission_prompt_tool: Option<String>,
+
+    /// How long the host may take to answer a request, in seconds. A call without an answer is
+    /// denied.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) host_timeout: u64,
+
+    /// Sandbox for commands [default: from the settings].
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) sandbox: Option<SandboxLevelArg>,
+
+    /// Maximum number of model calls per prompt; 0 for no limit.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_turns: u32,
+
+    /// Maximum price of all model calls of this run, in US dollars.
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) max_budget_usd: Option<f64>,
+
+    /// JSON Schema of the answer: the validated answer is in `structured_output`.
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) json_schema: Option<String>,
+
+    /// Replace the system prompt.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Replace the system prompt by the content of a file.
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    pub(crate) system_prompt_file: Option<PathBuf>,
+
+    /// Add text to the system prompt.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// Add the content of a file to the system prompt.
+    #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt")]
+    pub(crate) append_system_prompt_file: Option<PathBuf>,
+
+    /// Tools to offer, separated by commas; `""` for none, `default` for all.
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) tools: Option<String>,
+
+    /// Settings files to read, separated by commas: user, project, local.
+    #[arg(long, value_name = "SOURCES")]
+    pub(crate) setting_sources: Option<String>,
+
+    /// Agents that the model can start, as JSON. Not supported yet.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) agents: Option<String>,
+
+    /// MCP servers, as files or JSON. Not supported yet.
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) mcp_config: Vec<String>,
+
+    /// Use only the MCP servers of --mcp-config.
+    #[arg(long)]
+    pub(crate) strict_mcp_config: bool,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Write a debug log to FILE [default: .robota/logs/debug.log].
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) debug: Option<Option<PathBuf>>,
+}
+
+/// How much a sandbox restricts commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxLevelArg {
+    /// No restrictions.
+    Off,
+    /// Commands cannot change files. The network is off unless the settings turn it on.
+    ReadOnly,
+    /// Commands can change files only in the workspace and in temporary folders. The network is
+    /// off unless the settings turn it on.
+    WorkspaceWrite,
+}
+
+impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
+    fn from(level: SandboxLevelArg) -> Self {
+        match level {
+            SandboxLevelArg::Off => Self::Off,
+            SandboxLevelArg::ReadOnly => Self::ReadOnly,
+            SandboxLevelArg::WorkspaceWrite => Self::WorkspaceWrite,
+        }
+    }
+}
+
+/// Options that select a session and its store.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Continue the most recent session in this folder.
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_latest: bool,
+
+    /// Resume a session by id, unique id prefix or name.
+    #[arg(short = 'r', long, value_name = "ID|NAME", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// With -c or -r: fork the session and continue the fork.
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// Id for the new session: a UUID, or a name such as agent:dev/session:main.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session_id: Option<String>,
+
+    /// With -r: go back to this message of the session, and continue from there. Takes the `uuid`
+    /// of an assistant line.
+    #[arg(long, value_name = "UUID", requires = "resume")]
+    pub(crate) resume_session_at: Option<String>,
+
+    /// Keep the session in memory only.
+    #[arg(long, conflicts_with = "store")]
+    pub(crate) no_session_persistence: bool,
+
+    /// Display name for the session.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Session store: file[:DIR], sqlite:FILE or postgres://… [default: .robota/sessions].
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// Fsync policy: strict, barrier or relaxed. A crash of the program loses nothing under any
+    /// of them; they differ in what a power failure can lose.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Durability::Barrier)]
+    pub(crate) durability: Durability,
+}
+
+/// When the store waits for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// Fsync after every event: a power failure loses nothing.
+    Strict,
+    /// Fsync before an effect that depends on the event: a power failure can lose events after
+    /// the last such point.
+    Barrier,
+    /// Never fsync: a power failure can lose the last minutes.
+    Relaxed,
+}
+
+impl From<Durability> for robota_store::DurabilityLevel {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Strict => Self::Strict,
+            Durability::Barrier => Self::Barrier,
+            Durability::Relaxed => Self::Relaxed,
+        }
+    }
+}
+
+/// The output of a headless run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The final answer.
+    Text,
+    /// One JSON object with the answer, cost, token usage and session id.
+    Json,
+    /// One JSON object per line, as things happen (docs/headless.md).
+    StreamJson,
+    /// Journal events as JSON lines, as they are written.
+    Events,
+}
+
+/// The input of a headless run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// The prompt.
+    Text,
+    /// One JSON object per line: user messages and control requests (docs/headless.md).
+    StreamJson,
+}

@@ -1,0 +1,245 @@
+//! Headless runs: one prompt (`robota -p`), or a host that speaks the stream-json protocol.
+//!
+//! `docs/headless.md` describes formats, flags and exit codes. Every run is the same: a session,
+//! whose events [`project`] turns into lines and [`result`] into an outcome; [`drive`] sends
+//! inputs, [`requests`] answers the host, and [`host`] asks it.
+
+mod answer_stream;
+mod blocks;
+mod control;
+mod drive;
+mod hooks;
+mod host;
+mod input;
+mod line;
+mod message;
+mod meter;
+mod mode;
+mod open;
+mod options;
+mod permissions;
+mod project;
+mod requests;
+mod result;
+mod result_line;
+mod structured;
+mod tag;
+mod turn_record;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::ids::{Ids as _, RandomIds};
+use robota_core::sandbox::SandboxLevel;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{OutputFormat, PrintArgs, SessionArgs};
+use crate::commands::sessions::find::FindError;
+use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::select_session::select_session;
+use crate::setup::Setup;
+use crate::telemetry::Telemetry;
+use crate::{Configuration, Exit, Usage, debug, output, signals, stdin, store};
+use drive::FirstInput;
+use host::Host;
+use input::FromHost;
+use meter::Meter;
+pub(crate) use mode::RunMode;
+use open::{Opening, open};
+use options::RunOptions;
+use permissions::HostApprover;
+use requests::{HostSetup, Requests, has_price, no_price};
+use writer::LineWriter;
+
+/// The variable with which a host asks for lines that say whether a turn runs.
+const STATES_VARIABLE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
+
+/// Runs headless: answers the prompt, or the messages of the host.
+pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+    let options = Arc::new(RunOptions::from_args(&args)?);
+    let prompt = if options.stream_input {
+        None
+    } else {
+        let prompt = stdin::prompt(options::prompt(&args))?;
+        let missing = "no prompt; pass one with -p \"PROMPT\" or pipe it in (see robota --help)";
+        Some(prompt.ok_or_else(|| Usage(missing.to_owned()))?)
+    };
+    let level = args.sandbox.map(SandboxLevel::from);
+    let mode = options.mode.map(RunMode::session);
+    let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
+    setup.report_problems();
+    let setup = Arc::new(setup);
+    let cwd = setup.places.cwd.clone();
+    store::check_project_folder(&cwd)?;
+    let telemetry = Telemetry::start(&setup.environment);
+    debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(args.model.as_deref()),
+    };
+    let chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    if options.budget.is_some() && !has_price(&chosen.model) {
+        return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));
+    }
+    let sessions = &args.session;
+    let store = if sessions.no_session_persistence {
+        Arc::new(robota_core::journal::MemoryStore::new())
+    } else {
+        store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
+    };
+    let selected = select_session(sessions, &*store, &cwd.display().to_string()).await;
+    let selected = selected.map_err(|error| missing_session(error, sessions))?;
+    let cancel = signals::cancel_on_interrupt()?;
+    let states = setup.environment.get(STATES_VARIABLE) == Some("1");
+    let writer =
+        Arc::new(LineWriter::new(options.lines, selected.id().clone(), &RandomIds, states));
+    let gone = CancellationToken::new();
+    let host = Arc::new(Host::new(writer.clone(), gone.clone()));
+    let (send_command, commands) = mpsc::unbounded_channel();
+    let run_mode = options.mode.unwrap_or(RunMode::Session(setup.settings.permissions.mode));
+    let approver = options.asks_host.then(|| {
+        let dont_ask = run_mode == RunMode::DontAsk;
+        Arc::new(HostApprover::new(host.clone(), options.host_timeout, send_command, dont_ask))
+    });
+    let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
+    let mut requests = Requests {
+        host: host.clone(),
+        options: options.clone(),
+        setup: setup.clone(),
+        provider: args.provider.clone(),
+        default_model: chosen.model.clone(),
+        model: chosen.model.clone(),
+        chosen: Some(chosen),
+        api_key_source: api_key_source(vendor.as_deref(), &setup),
+        vendor,
+        mode: run_mode,
+        meter: Arc::new(Meter::new(options.budget)),
+        approver: approver.clone(),
+        host_setup: HostSetup::default(),
+        refused: None,
+        session: None,
+    };
+    let (first, from_host) = match prompt {
+        Some(prompt) => (FirstInput::Prompt(prompt), None),
+        None => {
+            writer.watch();
+            let mut from_host = input::read(host.clone(), gone);
+            match first_message(&mut from_host, &mut requests, &cancel).await {
+                Some(Ok(_)) if requests.refused.is_some() => {
+                    anyhow::bail!(requests.refused.unwrap_or_default());
+                }
+                Some(Ok(first)) => (first, Some(from_host)),
+                Some(Err(exit)) => return Ok(exit),
+                None => return Ok(cancel.exit().unwrap_or(Exit::Ok)),
+            }
+        }
+    };
+    let opened = open(Opening {
+        args: &args,
+        options: &options,
+        setup: &setup,
+        store,
+        selected: &selected,
+        requests,
+        writer: &writer,
+        cancel: &cancel,
+        commands,
+        from_host,
+    })
+    .await?;
+    let metrics = telemetry.count(&opened.drive.session, opened.since).await?;
+    let events = match options.format {
+        OutputFormat::Events => {
+            Some(open::print_events(&opened.drive.session, opened.since).await?)
+        }
+        OutputFormat::Text | OutputFormat::Json | OutputFormat::StreamJson => None,
+    };
+    let mut drive = opened.drive;
+    let exit = drive.run(first).await;
+    let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };
+    // The turn is recorded by now, so a store that fails here is reported but not an error of the
+    // run.
+    if let Err(error) = drive.session.shutdown(reason).await {
+        output::error(&error.to_string());
+    }
+    drop(drive);
+    opened.supervisor.shutdown().await;
+    // Both tasks end when the session ends.
+    for task in [events, metrics].into_iter().flatten() {
+        let _ = task.await;
+    }
+    telemetry.finish().await;
+    exit
+}
+
+/// Answers requests of the host until its first message arrives. Returns none if none does.
+async fn first_message(
+    from_host: &mut mpsc::UnboundedReceiver<FromHost>,
+    requests: &mut Requests,
+    cancel: &signals::Cancel,
+) -> Option<Result<FirstInput, Exit>> {
+    loop {
+        let next = tokio::select! {
+            () = cancel.token().cancelled() => None,
+            next = from_host.recv() => next,
+        };
+        match next? {
+            FromHost::User(message) => return Some(Ok(FirstInput::Message(message))),
+            FromHost::Control(request) => requests.handle(request).await,
+            FromHost::Unreadable(why) => {
+                output::note(&why);
+                return Some(Err(Exit::Failure));
+            }
+        }
+    }
+}
+
+/// Says that there is no session to resume in the words that hosts look for.
+fn missing_session(error: anyhow::Error, sessions: &SessionArgs) -> anyhow::Error {
+    match (&sessions.resume, error.downcast_ref()) {
+        (Some(Some(id)), Some(FindError::NotFound(_))) => {
+            error.context(format!("No conversation found with session ID: {id}"))
+        }
+        _ => error,
+    }
+}
+
+/// Says where the key of the model service comes from.
+fn api_key_source(vendor: Option<&str>, setup: &Setup) -> &'static str {
+    let key = setup.environment.get("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty());
+    if vendor == Some("anthropic") && key { "ANTHROPIC_API_KEY" } else { "none" }
+}
+
+/// How long a failed start waits for the first request of its host.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Waits until the host has written its first line. A host that is still writing it would report a
+/// broken pipe instead of the failure that it can read.
+pub(crate) fn wait_for_first_line() {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_line(&mut String::new());
+        let _ = send.send(());
+    });
+    let _ = receive.recv_timeout(FIRST_REQUEST_TIMEOUT);
+}
+
+/// Prints the failure of a run that had no turn, in the format that the arguments ask for.
+pub(crate) fn print_failure(format: OutputFormat, message: &str, hint: Option<&str>) {
+    let message = match hint {
+        Some(hint) => format!("{message}\nhint: {hint}"),
+        None => message.to_owned(),
+    };
+    match format {
+        OutputFormat::Text | OutputFormat::Events => {}
+        OutputFormat::Json | OutputFormat::StreamJson => {
+            let session = RandomIds.next().to_string();
+            let line = result::startup_failure(&message, &session, &session);
+            if let Ok(line) = serde_json::to_string(&line) {
+                output::line(&line);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Converts content between the session and the Messages API.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use robota_core::blob::Blobs;
+use robota_core::message::{self, BlobRef, Image, ResultBlock, ToolInput, ToolResult};
+use serde_json::{Map, Value, json};
+
+use super::message::{Block, ResultContent};
+
+/// The wire whose blocks hosts send. Content that only that wire understands is passed through.
+const MESSAGES_WIRE: &str = "anthropic-messages";
+
+/// Returns the blocks of an answer that a line can show.
+pub(crate) fn of_answer(content: &[message::Block]) -> impl Iterator<Item = Block<'_>> {
+    content.iter().filter_map(|block| match block {
+        message::Block::Text(text) => Some(Block::Text { text: &text.text }),
+        message::Block::Thinking(block) => Some(Block::Thinking {
+            thinking: &block.thinking,
+            signature: block.signature.as_deref().unwrap_or_default(),
+        }),
+        message::Block::ToolUse(call) => Some(Block::ToolUse {
+            id: call.public_id(),
+            name: &call.name,
+            input: match &call.input {
+                ToolInput::Json(input) => Cow::Borrowed(input),
+                ToolInput::Unparsed(unparsed) => Cow::Owned(json!({"unparsed": unparsed.raw})),
+            },
+        }),
+        message::Block::Opaque(opaque) if opaque.value.get("type").is_some() => {
+            Some(Block::Other(Cow::Borrowed(&opaque.value)))
+        }
+        message::Block::Image(_)
+        | message::Block::ToolResult(_)
+        | message::Block::Opaque(_)
+        | message::Block::Unknown(_) => None,
+    })
+}
+
+/// Returns the result of a call.
+pub(crate) fn of_result(result: &ToolResult) -> Block<'_> {
+    let content = match result.content.as_slice() {
+        [ResultBlock::Text(text)] => ResultContent::Text(&text.text),
+        blocks => ResultContent::Blocks(
+            blocks
+                .iter()
+                .map(|block| match block {
+                    ResultBlock::Text(text) => Block::Text { text: &text.text },
+                    ResultBlock::Image(image) => Block::Other(Cow::Owned(image_note(image))),
+                    ResultBlock::Unknown(value) => Block::Other(Cow::Borrowed(value)),
+                })
+                .collect(),
+        ),
+    };
+    Block::ToolResult { tool_use_id: result.public_id(), content, is_error: result.is_error }
+}
+
+/// Names an image: hosts limit the length of a line, so the bytes stay in the session's blobs.
+fn image_note(image: &Image) -> Value {
+    let text = format!("[image {}, {} bytes]", image.media_type, image.blob.bytes);
+    json!({"type": "text", "text": text})
+}
+
+/// Reads the content of a message of the host: text, or a list of blocks.
+///
+/// # Errors
+/// When a block is malformed or cannot be stored; the text is for the host.
+pub(crate) async fn from_host(
+    content: &Value,
+    blobs: &dyn Blobs,
+) -> Result<Vec<message::Block>, String> {
+    let blocks = match content {
+        Value::String(text) => return Ok(vec![message::Block::text(text)]),
+        Value::Array(blocks) => blocks,
+        _ => return Err("the content of a message must be a string or a list".to_owned()),
+    };
+    let mut read = Vec::new();
+    for block in blocks {
+        read.push(match block.get("type").and_then(Value::as_str) {
+            Some("text") => {
+                let text = block.get("text").and_then(Value::as_str);
+                message::Block::text(text.ok_or("a text block has no `text`")?)
+            }
+            Some("image") if block.pointer("/source/type") == Some(&Value::from("base64")) => {
+                image(block, blobs).await?
+            }
+            Some("image" | "document" | "search_result") => {
+                message::Block::Opaque(message::Opaque {
+                    wire: MESSAGES_WIRE.to_owned(),
+                    value: block.clone(),
+                    extra: Map::new(),
+                })
+            }
+            Some(other) => {
+                return Err(format!("a message cannot contain a block of type `{other}`"));
+            }
+            None => return Err("a content block has no `type`".to_owned()),
+        });
+    }
+    Ok(read)
+}
+
+async fn image(block: &Value, blobs: &dyn Blobs) -> Result<message::Block, String> {
+    let text = |key: &str| block.pointer(key).and_then(Value::as_str);
+    let data = text("/source/data").ok_or("an image block has no `source.data`")?;
+    let media_type = text("/source/media_type").ok_or("an image block has no `media_type`")?;
+    let bytes =
+        STANDARD.decode(data).map_err(|error| format!("an image is not base64: {error}"))?;
+    let blob: BlobRef = blobs.put(&bytes).await.map_err(|error| error.to_string())?;
+    Ok(message::Block::Image(Image { blob, media_type: media_type.to_owned(), extra: Map::new() }))
+}

@@ -1,0 +1,146 @@
+//! The control lines that this program prints: requests to the host, and answers to its requests.
+//!
+//! `cargo xtask gen` makes JSON Schemas from these types; this file uses nothing of this crate but
+//! its siblings.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::tag::tag;
+
+tag!(ControlRequestTag, "control_request");
+tag!(ControlResponseTag, "control_response");
+tag!(ControlCancelTag, "control_cancel_request");
+
+/// A request to the host.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ControlRequestLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: ControlRequestTag,
+    /// The host answers with this id.
+    pub(crate) request_id: &'a str,
+    /// What is asked.
+    pub(crate) request: HostRequest<'a>,
+}
+
+/// What the host is asked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub(crate) enum HostRequest<'a> {
+    /// May this call run?
+    CanUseTool {
+        /// The tool's name.
+        tool_name: &'a str,
+        /// The name to show.
+        display_name: &'a str,
+        /// The arguments.
+        input: &'a Value,
+        /// What the host can return in `updatedPermissions`: the narrowest rules for this call.
+        permission_suggestions: Vec<PermissionUpdate>,
+        /// The path that is outside the workspace; absent if there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blocked_path: Option<&'a str>,
+        /// Why the call needs approval.
+        decision_reason: &'a str,
+        /// What the call does, in one line.
+        description: &'a str,
+        /// The id of the call.
+        tool_use_id: &'a str,
+    },
+    /// Run a hook of the host.
+    HookCallback {
+        /// The id from `initialize`.
+        callback_id: &'a str,
+        /// The event.
+        input: &'a Value,
+        /// The id of the call, at a tool's hook.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_use_id: Option<&'a str>,
+    },
+}
+
+/// A change of the permissions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(crate) enum PermissionUpdate {
+    /// Adds rules.
+    AddRules {
+        /// The rules.
+        rules: Vec<RuleValue>,
+        /// The list to which they are added.
+        behavior: AllowText,
+        /// Where they are kept.
+        destination: LocalSettings,
+    },
+}
+
+tag!(AllowText, "allow");
+tag!(LocalSettings, "localSettings");
+
+/// A rule, in two parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RuleValue {
+    /// The tool.
+    pub(crate) tool_name: String,
+    /// What is between the parentheses; absent for a rule about every call of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule_content: Option<String>,
+}
+
+/// The answer to a request of the host.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ControlResponseLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: ControlResponseTag,
+    /// The answer.
+    pub(crate) response: ControlResponse<'a>,
+}
+
+/// The answer to a request of the host.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub(crate) enum ControlResponse<'a> {
+    /// It was done.
+    Success {
+        /// The id of the request.
+        request_id: &'a str,
+        /// What the request asked for.
+        response: &'a Value,
+    },
+    /// It was not done.
+    Error {
+        /// The id of the request.
+        request_id: &'a str,
+        /// Why.
+        error: &'a str,
+        /// The same, for programs.
+        error_code: ControlErrorCode,
+    },
+}
+
+/// Why a request of the host was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ControlErrorCode {
+    /// This program does not have what the request is about.
+    UnsupportedRequest,
+    /// The request is malformed.
+    InvalidRequest,
+    /// There is no such permission mode.
+    InvalidMode,
+    /// `bypassPermissions` must be allowed when the program starts.
+    BypassNotLaunched,
+    /// It failed.
+    Failed,
+}
+
+/// A request to the host is withdrawn; the host need not answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ControlCancelLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: ControlCancelTag,
+    /// The id of the request.
+    pub(crate) request_id: &'a str,
+}

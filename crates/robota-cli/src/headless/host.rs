@@ -1,0 +1,124 @@
+//! The host: the program that started this one and answers its control requests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::control::{
+    ControlCancelLine, ControlErrorCode, ControlRequestLine, ControlResponse, ControlResponseLine,
+    HostRequest,
+};
+use super::writer::LineWriter;
+
+/// Why the host did not answer a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HostError {
+    /// It closed standard input.
+    Gone,
+    /// It did not answer in time.
+    TimedOut(Duration),
+    /// It answered with an error.
+    Refused(String),
+}
+
+impl std::fmt::Display for HostError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Gone => f.write_str("the host closed standard input"),
+            Self::TimedOut(limit) => {
+                write!(f, "the host did not answer within {:.1} s", limit.as_secs_f64())
+            }
+            Self::Refused(error) => write!(f, "the host failed: {error}"),
+        }
+    }
+}
+
+type HostAnswer = Result<Value, String>;
+
+/// Sends control requests to the host and waits for its answers.
+pub(crate) struct Host {
+    writer: Arc<LineWriter>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<HostAnswer>>>,
+    requests: AtomicU64,
+    gone: CancellationToken,
+}
+
+impl Host {
+    /// Creates the link. `gone` is cancelled when the host closes standard input.
+    pub(crate) fn new(writer: Arc<LineWriter>, gone: CancellationToken) -> Self {
+        Self { writer, waiting: Mutex::default(), requests: AtomicU64::new(0), gone }
+    }
+
+    /// Asks the host and waits for the answer. Dropping the future withdraws the request.
+    pub(crate) async fn ask(
+        &self,
+        request: HostRequest<'_>,
+        limit: Duration,
+    ) -> Result<Value, HostError> {
+        if self.gone.is_cancelled() {
+            return Err(HostError::Gone);
+        }
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let request_id = format!("robota-{number}");
+        let (sender, answer) = oneshot::channel();
+        self.lock().insert(request_id.clone(), sender);
+        let withdraw = Withdraw { host: self, request_id };
+        let kind = Default::default();
+        let request_id = &withdraw.request_id;
+        self.writer.print(&ControlRequestLine { kind, request_id, request });
+        tokio::select! {
+            biased;
+            answer = answer => match answer {
+                Ok(Ok(value)) => Ok(value),
+                Ok(Err(error)) => Err(HostError::Refused(error)),
+                Err(_) => Err(HostError::Gone),
+            },
+            () = self.gone.cancelled() => Err(HostError::Gone),
+            () = tokio::time::sleep(limit) => Err(HostError::TimedOut(limit)),
+        }
+    }
+
+    /// Passes on an answer of the host. An answer that nothing waits for is ignored.
+    pub(crate) fn on_answer(&self, request_id: &str, answer: HostAnswer) {
+        if let Some(sender) = self.lock().remove(request_id) {
+            let _ = sender.send(answer);
+        }
+    }
+
+    /// Answers a request of the host.
+    pub(crate) fn reply(&self, request_id: &str, reply: Result<Value, (ControlErrorCode, String)>) {
+        let kind = Default::default();
+        let response = match &reply {
+            Ok(response) => ControlResponse::Success { request_id, response },
+            Err((error_code, error)) => {
+                ControlResponse::Error { request_id, error, error_code: *error_code }
+            }
+        };
+        self.writer.print(&ControlResponseLine { kind, response });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<HostAnswer>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Withdraws a request that was not answered, and tells the host.
+struct Withdraw<'a> {
+    host: &'a Host,
+    request_id: String,
+}
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        let waiting = self.host.lock().remove(&self.request_id).is_some();
+        if waiting && !self.host.gone.is_cancelled() {
+            let request_id = &self.request_id;
+            self.host.writer.print(&ControlCancelLine { kind: Default::default(), request_id });
+        }
+    }
+}

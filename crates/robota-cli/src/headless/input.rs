@@ -1,0 +1,137 @@
+//! Reads the lines that the host writes to standard input (`--input-format stream-json`).
+
+use std::io::{BufRead, Read as _};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::host::Host;
+
+/// The most bytes of one line.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// A line of the host. Fields that this version does not know are ignored.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum InputLine {
+    User(UserInput),
+    ControlRequest(ControlInput),
+    ControlResponse {
+        response: AnswerInput,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// A message of the user.
+#[derive(Debug, Deserialize)]
+pub(crate) struct UserInput {
+    /// The message.
+    pub(crate) message: UserInputMessage,
+    /// The host's id of the message.
+    #[serde(default)]
+    pub(crate) uuid: Option<String>,
+    /// False adds the message to the conversation without a turn.
+    #[serde(default, rename = "shouldQuery")]
+    pub(crate) should_query: Option<bool>,
+}
+
+/// The message of a user line.
+#[derive(Debug, Deserialize)]
+pub(crate) struct UserInputMessage {
+    /// Text, or a list of blocks.
+    pub(crate) content: Value,
+}
+
+/// A request of the host.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ControlInput {
+    /// The id that the answer needs.
+    pub(crate) request_id: String,
+    /// The request: `subtype` and its fields.
+    pub(crate) request: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+enum AnswerInput {
+    Success {
+        request_id: String,
+        #[serde(default)]
+        response: Value,
+    },
+    Error {
+        request_id: String,
+        #[serde(default)]
+        error: String,
+    },
+}
+
+/// What the host sent, except answers.
+#[derive(Debug)]
+pub(crate) enum FromHost {
+    /// A message of the user.
+    User(UserInput),
+    /// A request.
+    Control(ControlInput),
+    /// A line that cannot be read; nothing follows.
+    Unreadable(String),
+}
+
+/// Reads standard input on a thread of its own, because a read that blocks cannot be cancelled.
+/// Answers go to the host link at once; everything else comes out of the channel. At the end of the
+/// input the channel closes and `gone` is cancelled.
+pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedReceiver<FromHost> {
+    let (send, receive) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let message = match (&mut input).take(MAX_LINE).read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) if line.trim_ascii().is_empty() => continue,
+                Ok(_) => match parse(&line) {
+                    Ok(InputLine::User(user)) => FromHost::User(user),
+                    Ok(InputLine::ControlRequest(request)) => FromHost::Control(request),
+                    Ok(InputLine::ControlResponse { response }) => {
+                        match response {
+                            AnswerInput::Success { request_id, response } => {
+                                host.on_answer(&request_id, Ok(response));
+                            }
+                            AnswerInput::Error { request_id, error } => {
+                                host.on_answer(&request_id, Err(error));
+                            }
+                        }
+                        continue;
+                    }
+                    // A kind of line that a newer host sends.
+                    Ok(InputLine::Other) => continue,
+                    Err(error) => FromHost::Unreadable(error),
+                },
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => FromHost::Unreadable(format!("cannot read standard input: {error}")),
+            };
+            let last = matches!(message, FromHost::Unreadable(_));
+            if send.send(message).is_err() || last {
+                break;
+            }
+        }
+        gone.cancel();
+    });
+    receive
+}
+
+/// Parses one line.
+fn parse(line: &[u8]) -> Result<InputLine, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(line).trim_end().chars().take(200).collect();
+        format!("Error parsing streaming input line ({error}): {shown}")
+    })
+}
+
+#[cfg(test)]
+mod tests;

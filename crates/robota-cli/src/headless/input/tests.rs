@@ -1,0 +1,26 @@
+use super::*;
+
+#[test]
+fn unknown_fields_and_lines_are_ignored_and_broken_lines_are_named() {
+    let user =
+        br#"{"type":"user","message":{"role":"user","content":"hi","x":1},"session_id":"","y":{}}"#;
+    let Ok(InputLine::User(user)) = parse(user) else { panic!() };
+    assert_eq!((user.message.content, user.uuid), (Value::from("hi"), None));
+    assert!(matches!(parse(br#"{"type":"keep_alive"}"#), Ok(InputLine::Other)));
+    assert!(matches!(parse(br#"{"type":"from_the_future","a":[1]}"#), Ok(InputLine::Other)));
+    for broken in ["{", "[]", "{\"message\":1}", "{\"type\":\"user\"}"] {
+        let error = parse(broken.as_bytes()).unwrap_err();
+        assert!(error.starts_with("Error parsing streaming input line ("), "{error}");
+    }
+}
+
+#[test]
+fn an_answer_may_have_no_content() {
+    let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"1"}}"#;
+    let Ok(InputLine::ControlResponse { response: AnswerInput::Success { response, .. } }) =
+        parse(line)
+    else {
+        panic!()
+    };
+    assert_eq!(response, Value::Null);
+}

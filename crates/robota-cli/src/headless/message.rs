@@ -1,0 +1,204 @@
+//! Messages in the shape of the Messages API: the content of `assistant`, `user` and
+//! `stream_event` lines, whatever the wire of the model.
+//!
+//! The types borrow what they print, so that a streamed piece of text is copied once, into the
+//! line. `cargo xtask gen` makes JSON Schemas from them; this file uses nothing of this crate
+//! but its siblings.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::tag::tag;
+
+tag!(MessageTag, "message");
+tag!(AssistantRole, "assistant");
+tag!(UserRole, "user");
+tag!(StandardTier, "standard");
+
+/// An answer of the model.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AssistantMessage<'a> {
+    /// The model's id; `<synthetic>` for a message that this program wrote.
+    pub(crate) model: &'a str,
+    /// The id that all lines of one answer share.
+    pub(crate) id: &'a str,
+    /// The kind of object.
+    #[serde(rename = "type")]
+    pub(crate) kind: MessageTag,
+    /// The author.
+    pub(crate) role: AssistantRole,
+    /// The content: one block in an `assistant` line, none in `message_start`.
+    pub(crate) content: Vec<Block<'a>>,
+    /// Why the model stopped; null, because the `result` line says it.
+    pub(crate) stop_reason: Option<&'a str>,
+    /// The stop sequence that ended the answer; null.
+    pub(crate) stop_sequence: Option<&'a str>,
+    /// The tokens of the call so far.
+    pub(crate) usage: TokenUsage,
+}
+
+/// A message of the user, or the results of tool calls.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UserMessage<'a> {
+    /// The author.
+    pub(crate) role: UserRole,
+    /// The content.
+    pub(crate) content: UserContent<'a>,
+}
+
+/// The content of a user message.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum UserContent<'a> {
+    /// Blocks.
+    Blocks(Vec<Block<'a>>),
+    /// The content as the host sent it, for a replayed message.
+    AsSent(&'a Value),
+}
+
+/// A content block.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Block<'a> {
+    /// Text.
+    Text {
+        /// The text.
+        text: &'a str,
+    },
+    /// The model's reasoning.
+    Thinking {
+        /// The text of the reasoning.
+        thinking: &'a str,
+        /// The provider's proof that the reasoning is unaltered; empty if the provider uses none.
+        signature: &'a str,
+    },
+    /// A tool call.
+    ToolUse {
+        /// The id of the call.
+        id: &'a str,
+        /// The tool's name.
+        name: &'a str,
+        /// The arguments.
+        input: Cow<'a, Value>,
+    },
+    /// The result of a tool call.
+    ToolResult {
+        /// The id of the call.
+        tool_use_id: &'a str,
+        /// The content that the model sees.
+        content: ResultContent<'a>,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+    /// An image, of which the line has only a note: the bytes are in the session's blobs.
+    #[serde(untagged)]
+    Other(Cow<'a, Value>),
+}
+
+/// The content of a tool result: one text, or several blocks.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ResultContent<'a> {
+    /// Text.
+    Text(&'a str),
+    /// Blocks.
+    Blocks(Vec<Block<'a>>),
+}
+
+/// Tokens, counted as the Messages API counts them: the cached ones are not part of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub(crate) struct TokenUsage {
+    /// Prompt tokens that were neither read from a cache nor written to one.
+    pub(crate) input_tokens: u64,
+    /// Prompt tokens that were written to the cache.
+    pub(crate) cache_creation_input_tokens: u64,
+    /// Prompt tokens that were read from the cache.
+    pub(crate) cache_read_input_tokens: u64,
+    /// Generated tokens.
+    pub(crate) output_tokens: u64,
+    /// What the provider's own tools did.
+    pub(crate) server_tool_use: ServerToolUse,
+    /// The service tier.
+    pub(crate) service_tier: StandardTier,
+}
+
+/// Requests of the provider's own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub(crate) struct ServerToolUse {
+    /// Web searches.
+    pub(crate) web_search_requests: u64,
+    /// Fetched web pages.
+    pub(crate) web_fetch_requests: u64,
+}
+
+/// One event of a streamed answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum StreamEvent<'a> {
+    /// The answer begins.
+    MessageStart {
+        /// The answer, without content.
+        message: AssistantMessage<'a>,
+    },
+    /// A block begins.
+    ContentBlockStart {
+        /// The position of the block.
+        index: u32,
+        /// The block, without content.
+        content_block: Block<'a>,
+    },
+    /// A piece of a block.
+    ContentBlockDelta {
+        /// The position of the block.
+        index: u32,
+        /// The piece.
+        delta: BlockDelta<'a>,
+    },
+    /// A block is complete.
+    ContentBlockStop {
+        /// The position of the block.
+        index: u32,
+    },
+    /// The answer is complete.
+    MessageDelta {
+        /// Why it ended.
+        delta: MessageDelta<'a>,
+        /// The tokens of the call.
+        usage: TokenUsage,
+    },
+    /// The stream of the answer ended.
+    MessageStop,
+}
+
+/// A piece of a block.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum BlockDelta<'a> {
+    /// Text.
+    TextDelta {
+        /// The piece of text.
+        text: &'a str,
+    },
+    /// Reasoning.
+    ThinkingDelta {
+        /// The piece of reasoning.
+        thinking: &'a str,
+    },
+    /// Arguments of a call.
+    InputJsonDelta {
+        /// The piece of JSON text.
+        partial_json: &'a str,
+    },
+}
+
+/// Why an answer ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MessageDelta<'a> {
+    /// The reason.
+    pub(crate) stop_reason: Option<&'a str>,
+    /// The stop sequence that ended the answer; null.
+    pub(crate) stop_sequence: Option<&'a str>,
+}

@@ -1,0 +1,152 @@
+//! Counts what the model calls of a run cost, and stops a turn at the budget.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use robota_core::catalogue::Catalogue;
+use robota_core::event::{Envelope, Event};
+use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
+use robota_core::usage::Usage;
+
+use super::message::TokenUsage;
+use super::result_line::{CostBasis, ModelUsage};
+
+/// Counts the model calls of a run. It observes the session's events in the session's own task, so
+/// that the cost of an answer is known before a tool call of that answer runs.
+pub(crate) struct Meter {
+    budget: Option<f64>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    model: String,
+    requested: Option<Timestamp>,
+    api_ms: u64,
+    models: BTreeMap<String, ModelUsage>,
+}
+
+impl Meter {
+    /// Creates a meter with a budget in dollars.
+    pub(crate) fn new(budget: Option<f64>) -> Self {
+        Self { budget, counts: Mutex::default() }
+    }
+
+    /// Takes an event of the session.
+    pub(crate) fn observe(&self, envelope: &Envelope) {
+        let mut counts = self.lock();
+        match &envelope.event {
+            Event::TurnStarted(data) => counts.model.clone_from(&data.model),
+            Event::ModelRequested(_) => counts.requested = Some(envelope.ts),
+            Event::ModelResponded(data) => {
+                counts.end_call(envelope.ts);
+                let model = counts.model.clone();
+                counts.add(&model, data.usage);
+            }
+            Event::ModelFailed(_) | Event::ModelRetry(_) => counts.end_call(envelope.ts),
+            Event::ModelAsked(data) => counts.add(&data.model, data.usage),
+            Event::CompactionFinished(data) => {
+                let model = counts.model.clone();
+                counts.add(&model, data.summary.usage);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns how long the model calls since the last turn took, in milliseconds.
+    pub(crate) fn take_turn_api_ms(&self) -> u64 {
+        std::mem::take(&mut self.lock().api_ms)
+    }
+
+    /// Returns the tokens and price by model.
+    pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
+        self.lock().models.clone()
+    }
+
+    /// Returns the price of all calls in dollars.
+    pub(crate) fn cost(&self) -> f64 {
+        self.lock().models.values().fold(0.0, |sum, model| sum + model.cost_usd)
+    }
+
+    /// Returns the budget, if it is used up.
+    pub(crate) fn exhausted(&self) -> Option<f64> {
+        self.budget.filter(|budget| self.cost() >= *budget)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn end_call(&mut self, now: Timestamp) {
+        if let Some(requested) = self.requested.take() {
+            self.api_ms += u64::try_from(now.duration_since(requested).as_millis()).unwrap_or(0);
+        }
+    }
+
+    fn add(&mut self, model: &str, usage: Option<Usage>) {
+        let usage = usage.unwrap_or_default();
+        let catalogue = Catalogue::builtin();
+        let entry = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
+            context_window: catalogue.context_window(model),
+            max_output_tokens: catalogue.max_output(model),
+            ..ModelUsage::default()
+        });
+        entry.input_tokens += usage.uncached_input();
+        entry.output_tokens += usage.output_tokens;
+        entry.cache_read_input_tokens += usage.cache_read_tokens;
+        entry.cache_creation_input_tokens += usage.cache_write_tokens;
+        match catalogue.cost(model, usage) {
+            Some(cost) => entry.cost_usd += cost,
+            None => entry.cost_basis = CostBasis::Unknown,
+        }
+    }
+}
+
+/// Returns the text of a result about a used-up budget.
+pub(crate) fn budget_text(budget: f64) -> String {
+    format!("Reached maximum budget (${budget})")
+}
+
+/// Stops the turn before the first tool call of the answer that used up the budget.
+pub(crate) struct BudgetHooks(pub(crate) std::sync::Arc<Meter>);
+
+#[async_trait::async_trait]
+impl Hooks for BudgetHooks {
+    fn has_point(&self, point: HookPoint) -> bool {
+        point == HookPoint::PreToolUse && self.0.budget.is_some()
+    }
+
+    async fn run(&self, _: HookInput) -> HookReply {
+        match self.0.exhausted() {
+            None => HookAnswer::PreToolUse(PreToolDecision::Continue).into(),
+            Some(budget) => {
+                let reason = budget_text(budget);
+                HookReply {
+                    answer: HookAnswer::PreToolUse(PreToolDecision::Deny {
+                        reason: reason.clone(),
+                    }),
+                    context: None,
+                    stop: Some(reason),
+                }
+            }
+        }
+    }
+}
+
+impl From<Usage> for TokenUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.uncached_input(),
+            cache_creation_input_tokens: usage.cache_write_tokens,
+            cache_read_input_tokens: usage.cache_read_tokens,
+            output_tokens: usage.output_tokens,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+use super::*;
+
+#[test]
+fn the_input_of_the_protocol_is_without_the_cache() {
+    let usage = Usage {
+        input_tokens: 100,
+        output_tokens: 7,
+        cache_read_tokens: 60,
+        cache_write_tokens: 30,
+        reasoning_tokens: 0,
+    };
+    let shown = TokenUsage::from(usage);
+    assert_eq!((shown.input_tokens, shown.output_tokens), (10, 7));
+    assert_eq!((shown.cache_read_input_tokens, shown.cache_creation_input_tokens), (60, 30));
+}
+
+#[test]
+fn a_model_without_a_price_is_marked() {
+    let mut counts = Counts::default();
+    counts.add("a-model-of-mine", Some(Usage::new(5, 5)));
+    let model = counts.models["a-model-of-mine"];
+    assert_eq!((model.cost_usd, model.cost_basis), (0.0, CostBasis::Unknown));
+    assert_eq!((model.input_tokens, model.output_tokens), (5, 5));
+}

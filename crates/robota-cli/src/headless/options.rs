@@ -1,0 +1,232 @@
+//! The checked options of a headless run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use robota_config::SettingSource;
+use robota_core::permission::Mode;
+use serde_json::Value;
+
+use super::mode::RunMode;
+use super::structured::parse_schema;
+use crate::Usage;
+use crate::args::{InputFormat, OutputFormat, PrintArgs};
+
+/// Which lines are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineMode {
+    /// None.
+    Off,
+    /// All, as they are made.
+    Stream,
+    /// All, as one array at the end.
+    Collect,
+}
+
+/// The checked options of a headless run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunOptions {
+    /// What is printed.
+    pub(crate) format: OutputFormat,
+    /// Which lines are printed.
+    pub(crate) lines: LineMode,
+    /// Whether the host sends lines on standard input.
+    pub(crate) stream_input: bool,
+    /// Whether pieces of answers are printed.
+    pub(crate) partial: bool,
+    /// Whether hooks are printed.
+    pub(crate) hook_events: bool,
+    /// Whether user messages are printed when they are delivered.
+    pub(crate) replay: bool,
+    /// The permission mode; `None` leaves it to the settings.
+    pub(crate) mode: Option<RunMode>,
+    /// Whether the host may switch to `bypassPermissions`.
+    pub(crate) may_bypass: bool,
+    /// Whether the host is asked about calls that need approval.
+    pub(crate) asks_host: bool,
+    /// How long the host may take to answer.
+    pub(crate) host_timeout: Duration,
+    /// The budget in dollars.
+    pub(crate) budget: Option<f64>,
+    /// The schema of the answer.
+    pub(crate) schema: Option<Value>,
+    /// The system prompt that replaces the default.
+    pub(crate) system: Option<String>,
+    /// The text that is added to the system prompt.
+    pub(crate) append_system: Option<String>,
+    /// The tools to offer; `None` offers all.
+    pub(crate) tools: Option<Vec<String>>,
+    /// The settings files to read.
+    pub(crate) sources: Option<Vec<SettingSource>>,
+}
+
+impl RunOptions {
+    /// Checks the arguments.
+    pub(crate) fn from_args(args: &PrintArgs) -> Result<Self, Usage> {
+        let stream_output = args.output_format == OutputFormat::StreamJson;
+        let stream_input = args.input_format == InputFormat::StreamJson;
+        check(args, stream_input, stream_output)?;
+        refuse_what_is_missing(args)?;
+        let mode = match (args.permission_mode, args.dangerously_skip_permissions) {
+            (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
+            (mode, _) => mode,
+        };
+        let asks_host = match args.permission_prompt_tool.as_deref() {
+            None => false,
+            Some("stdio") if stream_input => true,
+            Some("stdio") => {
+                return usage("--permission-prompt-tool stdio needs --input-format stream-json");
+            }
+            Some(tool) => {
+                return usage(&format!(
+                    "--permission-prompt-tool {tool}: MCP tools are not supported yet; use stdio"
+                ));
+            }
+        };
+        let schema = match &args.json_schema {
+            None => None,
+            Some(text) => {
+                Some(parse_schema(text).map_err(|why| Usage(format!("--json-schema: {why}")))?)
+            }
+        };
+        let split = |list: &String| {
+            let names = list.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty());
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let sources = match &args.setting_sources {
+            None => None,
+            Some(list) => Some(
+                split(list)
+                    .iter()
+                    .map(|name| name.parse())
+                    .collect::<Result<Vec<SettingSource>, String>>()
+                    .map_err(|why| Usage(format!("--setting-sources: {why}")))?,
+            ),
+        };
+        Ok(Self {
+            format: args.output_format,
+            lines: match args.output_format {
+                OutputFormat::StreamJson => LineMode::Stream,
+                OutputFormat::Json if args.verbose => LineMode::Collect,
+                OutputFormat::Json | OutputFormat::Text | OutputFormat::Events => LineMode::Off,
+            },
+            stream_input,
+            partial: args.include_partial_messages,
+            hook_events: args.include_hook_events,
+            replay: args.replay_user_messages,
+            mode,
+            may_bypass: args.dangerously_skip_permissions
+                || args.allow_dangerously_skip_permissions
+                || mode == Some(RunMode::Session(Mode::BypassPermissions)),
+            asks_host,
+            host_timeout: Duration::from_secs(args.host_timeout.max(1)),
+            budget: args.max_budget_usd,
+            schema,
+            system: text_or_file(&args.system_prompt, args.system_prompt_file.as_deref())?,
+            append_system: text_or_file(
+                &args.append_system_prompt,
+                args.append_system_prompt_file.as_deref(),
+            )?,
+            tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
+            sources,
+        })
+    }
+}
+
+/// Checks which options can be used together.
+fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<(), Usage> {
+    if stream_input && !stream_output {
+        return usage("--input-format stream-json needs --output-format stream-json");
+    }
+    if stream_output && !args.verbose {
+        return usage("When using --print, --output-format=stream-json requires --verbose");
+    }
+    for (given, name) in [
+        (args.include_partial_messages, "--include-partial-messages"),
+        (args.include_hook_events, "--include-hook-events"),
+    ] {
+        if given && !stream_output {
+            return usage(&format!("{name} needs --output-format stream-json"));
+        }
+    }
+    if args.replay_user_messages && !(stream_input && stream_output) {
+        return usage(
+            "--replay-user-messages needs --input-format stream-json and --output-format \
+             stream-json",
+        );
+    }
+    if let Some(budget) = args.max_budget_usd
+        && !(budget.is_finite() && budget > 0.0)
+    {
+        return usage("--max-budget-usd must be more than 0");
+    }
+    let words = args.words.len();
+    match (&args.print, stream_input) {
+        (_, true) if words > 0 || matches!(args.print, Some(Some(_))) => {
+            usage("with --input-format stream-json the prompt comes from standard input")
+        }
+        (Some(Some(_)), false) if words > 0 => too_many_words(args),
+        (Some(None), false) if words > 1 => too_many_words(args),
+        (None, false) if words > 0 => {
+            let words = args.words.join(" ");
+            usage(&format!(
+                "unknown command `{}`; to send a prompt: robota -p {}",
+                args.words.first().map(String::as_str).unwrap_or_default(),
+                shell_quoted(&words)
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn too_many_words(args: &PrintArgs) -> Result<(), Usage> {
+    let first = args.print.iter().flatten().cloned();
+    let words: Vec<_> = first.chain(args.words.iter().cloned()).collect();
+    usage(&format!(
+        "the prompt must be one argument; quote it: robota -p {}",
+        shell_quoted(&words.join(" "))
+    ))
+}
+
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Refuses options of parts that do not exist yet, instead of ignoring them.
+fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
+    let is_empty = |text: &str, key: Option<&str>| {
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        let inner = key.map_or(Some(&value), |key| value.get(key));
+        inner.and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+    };
+    if let Some(agents) = &args.agents
+        && !is_empty(agents, None)
+    {
+        return usage("--agents: subagents are not supported yet");
+    }
+    if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
+        return usage("--mcp-config: MCP servers are not supported yet");
+    }
+    if args.fallback_model.is_some() {
+        return usage("--fallback-model is not supported yet");
+    }
+    Ok(())
+}
+
+fn text_or_file(text: &Option<String>, file: Option<&Path>) -> Result<Option<String>, Usage> {
+    match file {
+        None => Ok(text.clone()),
+        Some(file) => std::fs::read_to_string(file)
+            .map(Some)
+            .map_err(|error| Usage(format!("cannot read {}: {error}", file.display()))),
+    }
+}
+
+/// Returns the prompt of the command line; `None` if it has none.
+pub(crate) fn prompt(args: &PrintArgs) -> Option<String> {
+    args.print.clone().flatten().or_else(|| args.words.first().cloned())
+}
+
+fn usage<T>(text: &str) -> Result<T, Usage> {
+    Err(Usage(text.to_owned()))
+}

@@ -1,0 +1,302 @@
+//! Asks the host about calls that need approval (`can_use_tool`).
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use robota_core::approve::{Answer, Approver, Question, Scope};
+use robota_core::ids::CallId;
+use robota_core::message::ToolInput;
+use robota_tools::{QuestionHandler, UserQuestion};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, mpsc};
+
+use super::control::{HostRequest, PermissionUpdate, RuleValue};
+use super::host::Host;
+use super::mode::RunMode;
+
+/// What an answer of the host asks for besides the decision about a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum HostCommand {
+    /// Interrupt the turn, for this reason.
+    Interrupt(String),
+    /// Change the permission mode.
+    SetMode(RunMode),
+}
+
+/// Asks the host about calls.
+pub(crate) struct HostApprover {
+    host: Arc<Host>,
+    limit: Duration,
+    commands: mpsc::UnboundedSender<HostCommand>,
+    announced: Announced,
+    /// Mode `dontAsk`: calls that need approval are denied.
+    dont_ask: AtomicBool,
+}
+
+/// The questions whose call the host has seen. A request about a call comes after the line with
+/// the call, although the session asks while that line may still wait to be printed.
+#[derive(Default)]
+struct Announced {
+    calls: Mutex<HashSet<CallId>>,
+    changed: Notify,
+}
+
+impl HostApprover {
+    /// Creates an approver that waits at most `limit` for an answer.
+    pub(crate) fn new(
+        host: Arc<Host>,
+        limit: Duration,
+        commands: mpsc::UnboundedSender<HostCommand>,
+        dont_ask: bool,
+    ) -> Self {
+        let dont_ask = AtomicBool::new(dont_ask);
+        Self { host, limit, commands, announced: Announced::default(), dont_ask }
+    }
+
+    /// Switches mode `dontAsk` on or off.
+    pub(crate) fn set_dont_ask(&self, dont_ask: bool) {
+        self.dont_ask.store(dont_ask, Ordering::Relaxed);
+    }
+
+    /// Returns whether questions reach the host.
+    pub(crate) fn asks(&self) -> bool {
+        !self.dont_ask.load(Ordering::Relaxed)
+    }
+
+    /// Says that everything before the question about this call was printed.
+    pub(crate) fn announce_printed(&self, call: CallId) {
+        self.announced.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(call);
+        self.announced.changed.notify_waiters();
+    }
+
+    async fn wait_until_printed(&self, call: &CallId) {
+        loop {
+            let changed = self.announced.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.announced.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(call) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for HostApprover {
+    async fn ask(&self, question: Question) -> Answer {
+        self.wait_until_printed(&question.call.call).await;
+        if !self.asks() {
+            return Answer::Unanswered {
+                reason: format!("{}; mode `dontAsk` does not ask", question.reason),
+            };
+        }
+        let no_input = Value::Object(Map::new());
+        let input = question.call.input.json().unwrap_or(&no_input);
+        let request = HostRequest::CanUseTool {
+            tool_name: &question.call.name,
+            display_name: &question.call.name,
+            input,
+            permission_suggestions: suggestions(&question.rules),
+            blocked_path: None,
+            decision_reason: &question.reason,
+            description: description(input),
+            tool_use_id: question.call.public_id(),
+        };
+        let answer = match self.host.ask(request, self.limit).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                return Answer::Unanswered { reason: format!("it needs approval, and {error}") };
+            }
+        };
+        match serde_json::from_value(answer) {
+            Ok(HostDecision::Allow { updated_input, updated_permissions }) => {
+                self.allow(&question, updated_input, updated_permissions)
+            }
+            Ok(HostDecision::Deny { message, interrupt: false }) => {
+                Answer::Deny { note: message.filter(|message| !message.is_empty()) }
+            }
+            Ok(HostDecision::Deny { message, interrupt: true }) => {
+                let note = message.unwrap_or_default();
+                if self.commands.send(HostCommand::Interrupt(note)).is_err() {
+                    return Answer::Deny { note: Some("the run is ending".to_owned()) };
+                }
+                // The interrupt withdraws the question.
+                std::future::pending().await
+            }
+            Err(error) => Answer::Unanswered {
+                reason: format!("it needs approval, and the host's answer is not valid: {error}"),
+            },
+        }
+    }
+}
+
+/// Asks the host a question of the model: a request about the tool AskUserQuestion, whose answers
+/// come back in `updatedInput`.
+#[async_trait::async_trait]
+impl QuestionHandler for HostApprover {
+    async fn ask(&self, question: &UserQuestion) -> Option<String> {
+        let options: Vec<_> = question
+            .options
+            .iter()
+            .flatten()
+            .map(|label| json!({"label": label, "description": ""}))
+            .collect();
+        let input = json!({"questions": [{
+            "question": question.question,
+            "header": "",
+            "options": options,
+            "multiSelect": question.multi_select.unwrap_or(false),
+        }]});
+        let request = HostRequest::CanUseTool {
+            tool_name: "AskUserQuestion",
+            display_name: "AskUserQuestion",
+            input: &input,
+            permission_suggestions: Vec::new(),
+            blocked_path: None,
+            decision_reason: "the model asks the user",
+            description: &question.question,
+            tool_use_id: "",
+        };
+        let answer = self.host.ask(request, self.limit).await.ok()?;
+        let answers = answer.get("updatedInput")?.get("answers")?;
+        let answer = answers.get(&question.question)?;
+        Some(answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+    }
+}
+
+impl HostApprover {
+    fn allow(
+        &self,
+        question: &Question,
+        updated_input: Option<Value>,
+        updates: Vec<UpdateInput>,
+    ) -> Answer {
+        let mut scope = Scope::Once;
+        let mut note = None;
+        for update in updates {
+            match update {
+                UpdateInput::AddRules { rules, behavior, destination } => {
+                    let given: Vec<_> = rules.iter().map(RuleInput::text).collect();
+                    if behavior == "allow" && given.iter().all(|rule| question.rules.contains(rule))
+                    {
+                        scope = scope.max(match destination.as_str() {
+                            "session" | "cliArg" => Scope::Session,
+                            _ => Scope::Always,
+                        });
+                    } else {
+                        note = Some("approved for this call: only the suggested rules are kept");
+                    }
+                }
+                UpdateInput::SetMode { mode } => match RunMode::parse(&mode) {
+                    Ok(mode) => {
+                        let _ = self.commands.send(HostCommand::SetMode(mode));
+                    }
+                    Err(_) => note = Some("approved for this call: the mode is not known"),
+                },
+                UpdateInput::Other => {
+                    note = Some("approved for this call: the change of permissions is not known");
+                }
+            }
+        }
+        let note = note.map(str::to_owned);
+        let changed =
+            updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
+        match (changed, scope) {
+            (Some(input), _) => Answer::AllowChanged { input, note },
+            (None, Scope::Once) => Answer::Allow { note },
+            (None, scope) => Answer::Remember { scope, rules: question.rules.clone(), note },
+        }
+    }
+}
+
+/// The answer of a host to `can_use_tool`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
+enum HostDecision {
+    Allow {
+        #[serde(default)]
+        updated_input: Option<Value>,
+        #[serde(default, deserialize_with = "or_empty")]
+        updated_permissions: Vec<UpdateInput>,
+    },
+    Deny {
+        #[serde(default)]
+        message: Option<String>,
+        #[serde(default)]
+        interrupt: bool,
+    },
+}
+
+fn or_empty<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<UpdateInput>, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or_default())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum UpdateInput {
+    AddRules {
+        rules: Vec<RuleInput>,
+        #[serde(default)]
+        behavior: String,
+        #[serde(default)]
+        destination: String,
+    },
+    SetMode {
+        mode: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RuleInput {
+    tool_name: String,
+    #[serde(default)]
+    rule_content: Option<String>,
+}
+
+impl RuleInput {
+    fn text(&self) -> String {
+        match &self.rule_content {
+            Some(content) => format!("{}({content})", self.tool_name),
+            None => self.tool_name.clone(),
+        }
+    }
+}
+
+/// Returns the rules of a question as a suggestion to the host.
+fn suggestions(rules: &[String]) -> Vec<PermissionUpdate> {
+    let rules: Vec<_> = rules.iter().map(|rule| rule_value(rule)).collect();
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let (behavior, destination) = Default::default();
+    vec![PermissionUpdate::AddRules { rules, behavior, destination }]
+}
+
+/// Splits a rule: `Bash(git log *)` is the tool `Bash` and `git log *`.
+fn rule_value(rule: &str) -> RuleValue {
+    let parts = rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
+    match parts {
+        Some((tool, content)) => {
+            RuleValue { tool_name: tool.to_owned(), rule_content: Some(content.to_owned()) }
+        }
+        None => RuleValue { tool_name: rule.to_owned(), rule_content: None },
+    }
+}
+
+/// Returns what a call does, in the words of its arguments.
+fn description(input: &Value) -> &str {
+    ["description", "command", "file_path", "path", "url", "pattern"]
+        .iter()
+        .find_map(|key| input.get(key)?.as_str())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

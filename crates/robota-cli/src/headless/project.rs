@@ -1,0 +1,392 @@
+//! Turns the events of a session into lines for the host, and into a record of each turn.
+
+mod system_lines;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::event::{
+    Author, CompactionTrigger, Envelope, Event, ToolFinished, ToolResultAdded, TurnEnd,
+};
+use robota_core::ids::{CallId, Ids, RandomIds};
+use robota_core::message::{Message, MessageState, ToolUse};
+use robota_core::usage::Usage;
+use serde_json::{Value, json};
+
+use super::answer_stream::AnswerStream;
+use super::blocks;
+use super::line::{
+    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, ResultMeta,
+    SessionStateText, StatusText, UserLine,
+};
+use super::message::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
+use super::result::stop_name;
+use super::structured::{self, Answer};
+use super::turn_record::TurnRecord;
+use super::writer::{LineWriter, block_line_id};
+
+/// The model's id in a message that this program wrote.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Which events become lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown {
+    /// Pieces of answers.
+    pub(crate) partial: bool,
+    /// Hooks.
+    pub(crate) hooks: bool,
+    /// User messages.
+    pub(crate) replay: bool,
+    /// Whether a host is asked about calls; its own denials need no line.
+    pub(crate) host: bool,
+    /// Whether denials and retries are told on standard error.
+    pub(crate) notes: bool,
+}
+
+/// Follows the events of a session.
+pub(crate) struct Projection {
+    writer: Arc<LineWriter>,
+    shown: Shown,
+    structured: Option<Arc<Answer>>,
+    record: TurnRecord,
+    model: String,
+    request_id: String,
+    stream: AnswerStream,
+    usage: Option<Usage>,
+    calls: HashMap<CallId, Call>,
+    hooks: HashMap<Option<CallId>, String>,
+    compaction: Option<CompactMetadata>,
+    /// The message about an interrupt.
+    interrupted: Option<&'static str>,
+    /// Messages of the host by the id of their input: their own id and content.
+    sent: HashMap<String, (String, Value)>,
+    ids: RandomIds,
+}
+
+struct Call {
+    tool_use: ToolUse,
+    decision: Option<DecisionMeta>,
+}
+
+impl Projection {
+    pub(crate) fn new(
+        writer: Arc<LineWriter>,
+        shown: Shown,
+        structured: Option<Arc<Answer>>,
+    ) -> Self {
+        Self {
+            writer,
+            shown,
+            structured,
+            record: TurnRecord::default(),
+            model: String::new(),
+            request_id: String::new(),
+            stream: AnswerStream::default(),
+            usage: None,
+            calls: HashMap::new(),
+            hooks: HashMap::new(),
+            compaction: None,
+            interrupted: None,
+            sent: HashMap::new(),
+            ids: RandomIds,
+        }
+    }
+
+    /// Remembers a message of the host until it is delivered.
+    pub(crate) fn remember_sent(&mut self, input: &str, uuid: Option<String>, content: Value) {
+        if self.shown.replay {
+            let uuid = uuid.unwrap_or_else(|| self.writer.id().as_str().to_owned());
+            self.sent.insert(input.to_owned(), (uuid, content));
+        }
+    }
+
+    /// Returns the record of the turn, and starts a new one.
+    pub(crate) fn take_record(&mut self) -> TurnRecord {
+        self.calls.clear();
+        self.hooks.clear();
+        std::mem::take(&mut self.record)
+    }
+
+    /// Returns the record of the turn.
+    pub(crate) fn record(&mut self) -> &mut TurnRecord {
+        &mut self.record
+    }
+
+    /// Takes an event. Returns true at the end of a turn.
+    pub(crate) fn on_event(&mut self, envelope: &Envelope) -> bool {
+        let ts = envelope.ts;
+        match &envelope.event {
+            Event::TurnStarted(data) => {
+                self.model.clone_from(&data.model);
+                self.record.started = Some(ts);
+                self.record.max_rounds = data.max_rounds;
+                if let Some(answer) = &self.structured {
+                    answer.start_turn();
+                }
+            }
+            Event::UserMessage(data) => {
+                let input = data.input.as_ref().map(|input| input.as_str());
+                self.user_message(&data.message, data.author, input, envelope);
+            }
+            Event::InputBlocked(data) => self.blocked(&data.reason),
+            Event::ModelRequested(_) => {
+                self.record.requested.get_or_insert(ts);
+                self.request_id = format!("req_{}", self.ids.next().simple());
+                self.stream.reset();
+                self.usage = None;
+                if self.shown.partial {
+                    self.status(Some(StatusText::Requesting));
+                }
+            }
+            Event::TextChunk(data) => {
+                self.record.first_piece.get_or_insert(ts);
+                if self.shown.partial {
+                    let about = (self.model.as_str(), self.record.ttft_ms());
+                    self.stream.text(&data.text, about, &self.ids, &self.writer);
+                }
+            }
+            Event::ThinkingChunk(data) => {
+                self.record.first_piece.get_or_insert(ts);
+                if self.shown.partial {
+                    let about = (self.model.as_str(), self.record.ttft_ms());
+                    self.stream.thinking(&data.text, about, &self.ids, &self.writer);
+                }
+            }
+            Event::ToolInputChunk(_) => {
+                self.record.first_piece.get_or_insert(ts);
+            }
+            Event::ToolCalled(data) => {
+                self.record.first_piece.get_or_insert(ts);
+                if self.shown.partial {
+                    let about = (self.model.as_str(), self.record.ttft_ms());
+                    self.stream.call(&data.tool_use, about, &self.ids, &self.writer);
+                }
+                let call = Call { tool_use: data.tool_use.clone(), decision: None };
+                self.calls.insert(data.tool_use.call.clone(), call);
+            }
+            Event::StreamReset(_) => self.stream.reset(),
+            Event::ModelResponded(data) => {
+                self.record.stop = Some(data.stop.clone());
+                self.usage = data.usage;
+            }
+            Event::AssistantMessage(data) => self.answer(&data.message, envelope),
+            Event::ToolBatchStarted(_) => self.record.in_tools = true,
+            Event::ToolBatchFinished(_) => self.record.in_tools = false,
+            Event::ModelRetry(data) => self.retry(data),
+            Event::HookStarted(data) => self.hook_started(data),
+            Event::HookFinished(data) => self.hook_finished(data),
+            Event::PermissionAsked(_) if self.shown.host => {
+                self.writer.state(SessionStateText::RequiresAction);
+            }
+            Event::PermissionDecided(data) => self.decided(data),
+            Event::ToolFinished(data) => self.finished(data),
+            Event::ToolResultAdded(data) => self.result(data, envelope),
+            Event::CompactionStarted(data) => {
+                let trigger = match data.trigger {
+                    CompactionTrigger::Auto => CompactCause::Auto,
+                    CompactionTrigger::Manual => CompactCause::Manual,
+                };
+                self.compaction =
+                    Some(CompactMetadata { trigger, pre_tokens: data.before.effective });
+                self.status(Some(StatusText::Compacting));
+            }
+            Event::CompactionFinished(_) => self.compacted(),
+            Event::CompactionFailed(_) => {
+                self.compaction = None;
+                self.status(None);
+            }
+            Event::Interrupted(data) => {
+                self.record.aborted_in_tools = self.record.in_tools;
+                // The rest of the answer is printed first.
+                self.interrupted = Some(if data.note.is_some() && self.record.in_tools {
+                    "[Request interrupted by user for tool use]"
+                } else {
+                    "[Request interrupted by user]"
+                });
+            }
+            Event::TurnFinished(data) => {
+                self.record.end = Some(data.end);
+                self.record.error.clone_from(&data.error);
+                self.record.rounds = data.rounds;
+                self.record.usage = data.usage;
+                self.record.finished = Some(ts);
+                if let Some(text) = self.interrupted.take() {
+                    self.synthetic_user(text, false, envelope);
+                }
+                if let (TurnEnd::ProviderFailed, Some(error)) = (data.end, &data.error) {
+                    self.failure(error, envelope);
+                }
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn user_message(
+        &mut self,
+        message: &Message,
+        author: Author,
+        input: Option<&str>,
+        envelope: &Envelope,
+    ) {
+        match (author, input.and_then(|input| self.sent.remove(input))) {
+            (Author::StopHook, _) => self.synthetic_user(&message.text(), true, envelope),
+            (Author::User, Some((uuid, content))) => self.writer.print(&UserLine {
+                is_replay: true,
+                ..self.user_line(UserContent::AsSent(&content), &uuid, envelope)
+            }),
+            (Author::User, None) => {}
+        }
+    }
+
+    fn synthetic_user(&self, text: &str, is_synthetic: bool, envelope: &Envelope) {
+        let id = self.writer.id();
+        let content = UserContent::Blocks(vec![Block::Text { text }]);
+        self.writer
+            .print(&UserLine { is_synthetic, ..self.user_line(content, id.as_str(), envelope) });
+    }
+
+    fn user_line<'a>(
+        &'a self,
+        content: UserContent<'a>,
+        uuid: &'a str,
+        envelope: &Envelope,
+    ) -> UserLine<'a> {
+        UserLine {
+            kind: Default::default(),
+            message: UserMessage { role: Default::default(), content },
+            parent_tool_use_id: None,
+            session_id: self.writer.session(),
+            uuid,
+            timestamp: envelope.ts.to_string(),
+            tool_use_result: None,
+            tool_result_meta: Vec::new(),
+            is_synthetic: false,
+            is_replay: false,
+        }
+    }
+
+    /// Prints one line per block of an answer.
+    fn answer(&mut self, message: &Message, envelope: &Envelope) {
+        self.record.text = message.text();
+        if !self.writer.is_on() {
+            return;
+        }
+        // The program itself says that a conversation is too long.
+        let by_model = message.metadata.get("context_full").is_none();
+        let model = if by_model { self.model.as_str() } else { SYNTHETIC };
+        let usage = self.usage.map(TokenUsage::from).unwrap_or_default();
+        let aborted = message.state() != MessageState::Complete;
+        if self.shown.partial {
+            self.stream.leave(&self.writer);
+        }
+        let id = self.stream.id(&self.ids).to_owned();
+        // The last block of a failed answer is the error, which the end of the turn prints.
+        let failed = message.metadata.contains_key("error_code");
+        let content = &message.content[..message.content.len().saturating_sub(failed.into())];
+        for (index, block) in blocks::of_answer(content).enumerate() {
+            let line = block_line_id(message.id.as_str(), index);
+            let line = line.unwrap_or_else(|| self.writer.id());
+            self.assistant(block, (model, &id, usage), None, aborted, (line.as_str(), envelope));
+        }
+        if self.shown.partial {
+            let stop = self.record.stop.as_ref().map(stop_name);
+            self.stream.end(stop.as_deref().filter(|_| !aborted), usage, &self.writer);
+        }
+    }
+
+    fn assistant(
+        &self,
+        block: Block<'_>,
+        (model, id, usage): (&str, &str, TokenUsage),
+        error: Option<ErrorClass>,
+        aborted: bool,
+        (uuid, envelope): (&str, &Envelope),
+    ) {
+        let message = AssistantMessage {
+            model,
+            id,
+            kind: Default::default(),
+            role: Default::default(),
+            content: vec![block],
+            stop_reason: error.map(|_| "stop_sequence"),
+            stop_sequence: None,
+            usage,
+        };
+        self.writer.print(&AssistantLine {
+            kind: Default::default(),
+            message,
+            parent_tool_use_id: None,
+            error,
+            aborted,
+            session_id: self.writer.session(),
+            uuid,
+            request_id: &self.request_id,
+            timestamp: envelope.ts.to_string(),
+        });
+    }
+
+    /// Prints a failed model call as a message.
+    fn failure(&mut self, error: &ErrorData, envelope: &Envelope) {
+        let text = format!("API Error: {}", error.message);
+        let id = self.writer.id();
+        let about = (SYNTHETIC, id.as_str(), TokenUsage::default());
+        let block = Block::Text { text: &text };
+        let uuid = self.writer.id();
+        self.assistant(block, about, Some(error_class(error)), false, (uuid.as_str(), envelope));
+    }
+
+    /// Counts attempts at a structured answer.
+    fn finished(&mut self, data: &ToolFinished) {
+        let Some(answer) = &self.structured else { return };
+        let is_answer =
+            self.calls.get(&data.call).is_some_and(|call| call.tool_use.name == structured::TOOL);
+        if is_answer && data.outcome.error_code.as_deref() == Some("invalid_input") {
+            self.record.structured_exhausted = answer.count_invalid();
+        }
+    }
+
+    fn result(&self, data: &ToolResultAdded, envelope: &Envelope) {
+        if !self.writer.is_on() {
+            return;
+        }
+        let id = self.writer.id();
+        let result = &data.result;
+        let content = UserContent::Blocks(vec![blocks::of_result(result)]);
+        let text = result.as_text();
+        let tool_use_result = if result.is_error {
+            Value::from(format!("Error: {text}"))
+        } else if result.name == "Bash" {
+            json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false})
+        } else {
+            let mut object = result.metadata.clone();
+            object.insert("content".to_owned(), Value::from(text));
+            Value::Object(object)
+        };
+        let decision = self.calls.get(&result.call).and_then(|call| call.decision);
+        let meta = decision
+            .map(|permission_decision| ResultMeta { id: result.public_id(), permission_decision });
+        self.writer.print(&UserLine {
+            tool_use_result: Some(tool_use_result),
+            tool_result_meta: meta.into_iter().collect(),
+            ..self.user_line(content, id.as_str(), envelope)
+        });
+    }
+}
+
+/// Returns the class of a failed model call.
+fn error_class(error: &ErrorData) -> ErrorClass {
+    match error.kind {
+        ErrorKind::Authentication => ErrorClass::AuthenticationFailed,
+        ErrorKind::RateLimit => ErrorClass::RateLimit,
+        ErrorKind::Validation | ErrorKind::ModelNotAvailable | ErrorKind::Configuration => {
+            ErrorClass::InvalidRequest
+        }
+        ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen => {
+            ErrorClass::ServerError
+        }
+        ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage => ErrorClass::Unknown,
+    }
+}

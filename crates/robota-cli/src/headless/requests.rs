@@ -1,0 +1,342 @@
+//! Answers the control requests of the host.
+
+use std::sync::Arc;
+
+use robota_core::catalogue::Catalogue;
+use robota_core::permission::Mode;
+use robota_session::Session;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::control::ControlErrorCode;
+use super::hooks::{self, HostHooks};
+use super::host::Host;
+use super::input::ControlInput;
+use super::meter::Meter;
+use super::mode::RunMode;
+use super::options::RunOptions;
+use super::permissions::HostApprover;
+use super::structured::parse_schema;
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
+use crate::setup::Setup;
+
+/// What this program supports beyond the basic protocol.
+pub(crate) const CAPABILITIES: &[&str] = &["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+
+/// The version of the protocol that this program implements, and its own.
+pub(crate) const VERSION: &str =
+    concat!("2.1.325 (robota ", env!("CARGO_PKG_VERSION"), ", protocol compatible)");
+
+/// What the host sets before the first turn.
+#[derive(Default)]
+pub(crate) struct HostSetup {
+    /// Its hooks.
+    pub(crate) hooks: HostHooks,
+    /// The system prompt.
+    pub(crate) system: Option<String>,
+    /// The text to add to the system prompt.
+    pub(crate) append_system: Option<String>,
+    /// The schema of the answer.
+    pub(crate) schema: Option<Value>,
+    /// The name of the session.
+    pub(crate) title: Option<String>,
+}
+
+/// Answers the requests of the host.
+pub(crate) struct Requests {
+    pub(crate) host: Arc<Host>,
+    pub(crate) options: Arc<RunOptions>,
+    pub(crate) setup: Arc<Setup>,
+    /// `--provider`, for changes of the model.
+    pub(crate) provider: Option<String>,
+    /// The model of the command line, for a change back to the default.
+    pub(crate) default_model: String,
+    /// The current model, and the provider of one that was set before the session exists.
+    pub(crate) model: String,
+    pub(crate) chosen: Option<ChosenProvider>,
+    pub(crate) vendor: Option<String>,
+    pub(crate) api_key_source: &'static str,
+    pub(crate) mode: RunMode,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) approver: Option<Arc<HostApprover>>,
+    pub(crate) host_setup: HostSetup,
+    /// Why `initialize` was refused: the run then has no turn, although the host may send one.
+    pub(crate) refused: Option<String>,
+    /// The session, once it exists.
+    pub(crate) session: Option<Session>,
+}
+
+type Reply = Result<Value, (ControlErrorCode, String)>;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+enum Request {
+    Initialize(Box<Initialize>),
+    Interrupt {},
+    SetPermissionMode {
+        mode: String,
+    },
+    SetModel {
+        #[serde(default)]
+        model: Option<String>,
+    },
+    McpStatus {},
+    McpMessage {},
+    RewindFiles {},
+    GetContextUsage {},
+    StopTask {
+        task_id: String,
+    },
+    RenameSession {
+        title: String,
+    },
+    GetBinaryVersion {},
+    ListModels {},
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Initialize {
+    hooks: Option<HostHooks>,
+    agents: Option<Value>,
+    sdk_mcp_servers: Option<Vec<String>>,
+    json_schema: Option<Value>,
+    system_prompt: Option<Value>,
+    append_system_prompt: Option<String>,
+    title: Option<String>,
+}
+
+impl Requests {
+    /// Answers one request.
+    pub(crate) async fn handle(&mut self, input: ControlInput) {
+        let subtype = input.request.get("subtype").and_then(Value::as_str).unwrap_or_default();
+        let subtype = subtype.to_owned();
+        let reply = match serde_json::from_value(input.request) {
+            Ok(Request::Interrupt {}) => {
+                // The receipt comes before the result of the interrupted turn.
+                self.host.reply(&input.request_id, Ok(json!({"still_queued": []})));
+                self.interrupt(None);
+                return;
+            }
+            Ok(request) => self.reply(request, &subtype).await,
+            Err(error) => Err((
+                ControlErrorCode::InvalidRequest,
+                format!("the request `{subtype}` is not valid: {error}"),
+            )),
+        };
+        self.host.reply(&input.request_id, reply);
+    }
+
+    /// Interrupts the turn that runs, without waiting for its end.
+    pub(crate) fn interrupt(&self, note: Option<String>) {
+        if let Some(session) = self.session.clone() {
+            drop(tokio::spawn(async move { session.interrupt(note).await }));
+        }
+    }
+
+    async fn reply(&mut self, request: Request, subtype: &str) -> Reply {
+        match request {
+            Request::Initialize(initialize) => {
+                let reply = self.initialize(*initialize);
+                self.refused = reply.as_ref().err().map(|(_, why)| why.clone());
+                reply
+            }
+            Request::Interrupt {} => Ok(json!({})),
+            Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
+            Request::SetModel { model } => self.set_model(model).await,
+            Request::McpStatus {} => Ok(json!({"mcpServers": []})),
+            Request::GetContextUsage {} => self.context_usage().await,
+            Request::RenameSession { title } => match &self.session {
+                Some(session) => session.rename(title).await.map(|()| json!({})).map_err(failed),
+                None => {
+                    self.host_setup.title = Some(title);
+                    Ok(json!({}))
+                }
+            },
+            Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
+            Request::ListModels {} => Ok(json!({"models": self.models()})),
+            Request::McpMessage {} => Err(missing(subtype, "MCP servers are not supported yet")),
+            Request::RewindFiles {} => {
+                Err(missing(subtype, "this program cannot rewind files on request yet"))
+            }
+            Request::StopTask { task_id } => {
+                Err(missing(subtype, &format!("there is no background task `{task_id}`")))
+            }
+            Request::Other => Err(missing(subtype, "this program does not know the request")),
+        }
+    }
+
+    fn initialize(&mut self, request: Initialize) -> Reply {
+        if self.session.is_some() {
+            return Ok(self.described(false));
+        }
+        if request.sdk_mcp_servers.is_some_and(|servers| !servers.is_empty()) {
+            return Err(missing("initialize", "MCP servers in the host are not supported yet"));
+        }
+        let is_empty = |agents: &Value| agents.as_object().is_none_or(serde_json::Map::is_empty);
+        if request.agents.is_some_and(|agents| !is_empty(&agents)) {
+            return Err(missing("initialize", "subagents are not supported yet"));
+        }
+        let hooks = request.hooks.unwrap_or_default();
+        hooks::check(&hooks).map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
+        let schema =
+            match request.json_schema {
+                None => None,
+                Some(schema) => Some(parse_schema(&schema.to_string()).map_err(|why| {
+                    (ControlErrorCode::InvalidRequest, format!("jsonSchema: {why}"))
+                })?),
+            };
+        let system = match request.system_prompt {
+            Some(Value::String(text)) => Some(text),
+            Some(Value::Array(parts)) => {
+                let parts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
+                Some(parts.join("\n\n"))
+            }
+            _ => None,
+        };
+        let title = request.title.or_else(|| self.host_setup.title.take());
+        let append_system = request.append_system_prompt;
+        self.host_setup = HostSetup { hooks, system, append_system, schema, title };
+        Ok(self.described(true))
+    }
+
+    /// Describes this program to the host.
+    fn described(&self, hooks_applied: bool) -> Value {
+        json!({
+            "commands": [],
+            "agents": [],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "models": self.models(),
+            "account": {"apiKeySource": self.api_key_source},
+            "pid": std::process::id(),
+            "claude_code_version": VERSION,
+            "current_permission_mode": self.mode.name(),
+            "session_state": if self.session.as_ref().is_some_and(Session::is_running) {
+                "running"
+            } else {
+                "idle"
+            },
+            "capabilities": CAPABILITIES,
+            "hook_on_failure_supported": true,
+            "hooks_applied": hooks_applied,
+        })
+    }
+
+    fn models(&self) -> Vec<Value> {
+        let vendor = self.vendor.as_deref();
+        let of_vendor = Catalogue::builtin()
+            .models()
+            .filter(|model| vendor.is_some_and(|name| model.vendor.eq_ignore_ascii_case(name)))
+            .filter(|model| model.lifecycle.selectable());
+        let described = |id: &str, name: &str| json!({"value": id, "resolvedModel": id, "displayName": name, "description": name});
+        let current = described(&self.model, Catalogue::builtin().name(&self.model));
+        let others = of_vendor
+            .filter(|model| model.id != self.model)
+            .map(|model| described(&model.id, &model.name));
+        std::iter::once(current).chain(others).collect()
+    }
+
+    /// Changes the permission mode.
+    pub(crate) async fn set_mode(&mut self, name: &str) -> Reply {
+        let mode = RunMode::parse(name).map_err(|why| (ControlErrorCode::InvalidMode, why))?;
+        if mode == RunMode::Session(Mode::BypassPermissions) && !self.options.may_bypass {
+            return Err((
+                ControlErrorCode::BypassNotLaunched,
+                "the mode bypassPermissions must be allowed at the start: \
+                 --allow-dangerously-skip-permissions"
+                    .to_owned(),
+            ));
+        }
+        if let Some(session) = &self.session {
+            session.permissions().set_mode(mode.session()).await.map_err(failed)?;
+        }
+        if let Some(approver) = &self.approver {
+            approver.set_dont_ask(mode == RunMode::DontAsk);
+        }
+        self.mode = mode;
+        Ok(json!({"mode": mode.name()}))
+    }
+
+    /// Changes the model, from the next turn on; none goes back to the model of the start.
+    async fn set_model(&mut self, model: Option<String>) -> Reply {
+        let wanted = model.filter(|model| model != "default");
+        let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
+        if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {
+            // A script has one provider, whatever the model is called.
+            if let Some(session) = &self.session {
+                session.config().set_model(wanted.clone(), None);
+            }
+            self.model = wanted;
+            return Ok(json!({}));
+        }
+        let request = ProviderRequest {
+            provider: self.provider.as_deref(),
+            model: WantedModel::Flag(Some(&wanted)),
+        };
+        let chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
+        if self.options.budget.is_some() && !has_price(&chosen.model) {
+            return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
+        }
+        self.model.clone_from(&chosen.model);
+        match &self.session {
+            Some(session) => {
+                session.config().set_model(chosen.model, Some(chosen.provider));
+            }
+            None => self.chosen = Some(chosen),
+        }
+        Ok(json!({}))
+    }
+
+    async fn context_usage(&self) -> Reply {
+        let (used, window, share, auto) = match &self.session {
+            Some(session) => {
+                let context = session.context();
+                let state = context.state().await.map_err(failed)?;
+                let auto = context.auto_compact();
+                (state.used_tokens, state.max_tokens, state.used_percentage, auto)
+            }
+            None => (0, Catalogue::builtin().context_window(&self.model), 0.0, Some(1.0)),
+        };
+        let free = window.saturating_sub(used);
+        let threshold = auto.map(|share| (window as f64 * share) as u64);
+        Ok(json!({
+            "categories": [
+                {"id": "messages", "name": "Messages", "tokens": used, "color": "blue", "kind": "used"},
+                {"id": "free_space", "name": "Free space", "tokens": free, "color": "grey", "kind": "free"},
+            ],
+            "totalTokens": used,
+            "maxTokens": window,
+            "rawMaxTokens": window,
+            "percentage": share,
+            "gridRows": [],
+            "model": self.model,
+            "memoryFiles": [],
+            "mcpTools": [],
+            "agents": [],
+            "isAutoCompactEnabled": auto.is_some(),
+            "autoCompactThreshold": threshold,
+            "apiUsage": null,
+        }))
+    }
+}
+
+/// Returns whether the built-in list has a price for the model.
+pub(crate) fn has_price(model: &str) -> bool {
+    Catalogue::builtin().get(model).is_some_and(|model| model.prices.is_some())
+}
+
+/// Returns the error for a budget that cannot be kept.
+pub(crate) fn no_price(model: &str) -> String {
+    format!("the price of the model `{model}` is not known, so --max-budget-usd cannot be kept")
+}
+
+fn failed(error: impl Into<anyhow::Error>) -> (ControlErrorCode, String) {
+    (ControlErrorCode::Failed, format!("{:#}", error.into()))
+}
+
+fn missing(subtype: &str, why: &str) -> (ControlErrorCode, String) {
+    (ControlErrorCode::UnsupportedRequest, format!("{subtype}: {why}"))
+}

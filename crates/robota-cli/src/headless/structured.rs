@@ -1,0 +1,130 @@
+//! Structured output (`--json-schema`): the model answers by calling the tool `StructuredOutput`,
+//! whose arguments have the schema of the caller. This works with every model that can call tools.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use robota_core::hook::{
+    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, StopDecision,
+};
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::Value;
+
+/// The tool's name.
+pub(crate) const TOOL: &str = "StructuredOutput";
+
+/// After this many calls with invalid arguments the turn ends.
+pub(crate) const MAX_INVALID: u32 = 5;
+
+const DESCRIPTION: &str = "Returns the final answer in the requested structure. Call this tool \
+    exactly once, when everything else is done; its arguments are the answer.";
+
+const ENFORCE: &str = "[structured-output-enforce] You MUST call the StructuredOutput tool to \
+    complete this request. Call this tool now.";
+
+/// The structured answer of the current turn.
+#[derive(Default)]
+pub(crate) struct Answer(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    value: Option<Value>,
+    invalid: u32,
+    enforced: bool,
+}
+
+impl Answer {
+    /// Starts a turn: forgets the answer of the last one.
+    pub(crate) fn start_turn(&self) {
+        *self.lock() = State::default();
+    }
+
+    /// Counts a call with invalid arguments. Returns whether the limit is reached.
+    pub(crate) fn count_invalid(&self) -> bool {
+        let mut state = self.lock();
+        state.invalid += 1;
+        state.invalid >= MAX_INVALID
+    }
+
+    /// Returns the answer.
+    pub(crate) fn value(&self) -> Option<Value> {
+        self.lock().value.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tool that takes the structured answer.
+pub(crate) struct StructuredOutput {
+    spec: ToolSpec,
+    answer: Arc<Answer>,
+}
+
+impl StructuredOutput {
+    /// Creates the tool for a schema.
+    pub(crate) fn new(schema: Value, answer: Arc<Answer>) -> Self {
+        let spec = ToolSpec {
+            name: TOOL.to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: schema,
+            // It has no effects.
+            class: Class::Inspect,
+        };
+        Self { spec, answer }
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for StructuredOutput {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
+        self.answer.lock().value = Some(input);
+        ToolOutcome::ok("Structured output provided successfully")
+    }
+}
+
+/// Ends the turn after a valid answer, and asks once more when the model answered in words.
+pub(crate) struct StructuredHooks(pub(crate) Arc<Answer>);
+
+#[async_trait::async_trait]
+impl Hooks for StructuredHooks {
+    fn has_point(&self, point: HookPoint) -> bool {
+        matches!(point, HookPoint::PostToolUse | HookPoint::Stop)
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        let mut state = self.0.lock();
+        match input {
+            HookInput::PostToolUse { tool_use, outcome } => HookReply {
+                stop: (tool_use.name == TOOL && outcome.ok)
+                    .then(|| "the structured answer is complete".to_owned()),
+                ..HookAnswer::PostToolUse(PostToolDecision::Continue).into()
+            },
+            HookInput::Stop { .. } if state.value.is_none() && !state.enforced => {
+                state.enforced = true;
+                HookAnswer::Stop(StopDecision::Continue { reason: ENFORCE.to_owned() }).into()
+            }
+            HookInput::Stop { .. }
+            | HookInput::UserPromptSubmit { .. }
+            | HookInput::PreToolUse { .. } => HookAnswer::Stop(StopDecision::Finish).into(),
+        }
+    }
+}
+
+/// Parses the value of `--json-schema`.
+///
+/// # Errors
+/// When it is not a schema of an object; the text is for the user.
+pub(crate) fn parse_schema(text: &str) -> Result<Value, String> {
+    let schema: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => Ok(schema),
+        _ if schema.is_object() && schema.get("properties").is_some() => Ok(schema),
+        _ => Err("the schema must describe an object (\"type\": \"object\")".to_owned()),
+    }
+}

@@ -1,0 +1,19 @@
+//! Types with one value: the `type` and `subtype` of a line.
+
+/// Defines a type that serialises as one text, and whose schema is that constant.
+macro_rules! tag {
+    ($name:ident, $text:literal) => {
+        #[doc = concat!("The text `", $text, "`.")]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema,
+        )]
+        pub(crate) enum $name {
+            #[doc = concat!("`", $text, "`")]
+            #[default]
+            #[serde(rename = $text)]
+            Value,
+        }
+    };
+}
+
+pub(crate) use tag;

@@ -1,0 +1,158 @@
+//! Writes lines to standard output, and notices when nothing reads it any more.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use robota_core::ids::{Ids, SessionId};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::line::{SessionStateLine, SessionStateText};
+use super::options::LineMode;
+use crate::output;
+
+/// Prints the lines of one run.
+pub(crate) struct LineWriter {
+    mode: LineMode,
+    session: SessionId,
+    /// Line ids are this number plus a counter: a random id per streamed piece would cost more
+    /// than the piece.
+    first_id: u128,
+    ids: AtomicU64,
+    /// One line, kept for its memory; with [`LineMode::Collect`] all lines.
+    buffer: Mutex<Vec<u8>>,
+    closed: CancellationToken,
+    states: bool,
+}
+
+/// The id of a line, as text.
+pub(crate) struct LineId([u8; 36]);
+
+impl LineId {
+    fn new(id: u128) -> Self {
+        let mut text = [0; 36];
+        Uuid::from_u128(id).hyphenated().encode_lower(&mut text);
+        Self(text)
+    }
+
+    /// Returns the text.
+    pub(crate) fn as_str(&self) -> &str {
+        // The text is ASCII by construction.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl LineWriter {
+    /// Creates a writer. With `states`, it also prints the lines that say whether a turn runs.
+    pub(crate) fn new(mode: LineMode, session: SessionId, ids: &dyn Ids, states: bool) -> Self {
+        // The counter may use the last 40 bits.
+        let first_id = (ids.next().as_u128() >> 40) << 40;
+        Self {
+            mode,
+            session,
+            first_id,
+            ids: AtomicU64::new(0),
+            buffer: Mutex::default(),
+            closed: CancellationToken::new(),
+            states,
+        }
+    }
+
+    /// Returns whether lines are printed at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode != LineMode::Off
+    }
+
+    /// Returns the session's id.
+    pub(crate) fn session(&self) -> &str {
+        self.session.as_str()
+    }
+
+    /// Returns a new line id.
+    pub(crate) fn id(&self) -> LineId {
+        LineId::new(self.first_id + u128::from(self.ids.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Returns a token that is cancelled when standard output is closed.
+    pub(crate) fn closed(&self) -> &CancellationToken {
+        &self.closed
+    }
+
+    /// Watches standard output on a thread of its own, so that a host that went away is noticed
+    /// although there is nothing to print.
+    #[cfg(unix)]
+    pub(crate) fn watch(&self) {
+        use rustix::event::{PollFd, PollFlags, poll};
+
+        let closed = self.closed.clone();
+        std::thread::spawn(move || {
+            let output = rustix::stdio::stdout();
+            // No flags: only errors are reported, and a closed pipe is one.
+            let mut polled = [PollFd::new(&output, PollFlags::empty())];
+            let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+            while !polled[0].revents().intersects(gone) {
+                match poll(&mut polled, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => return,
+                }
+            }
+            closed.cancel();
+        });
+    }
+
+    /// Elsewhere a closed output is noticed at the next line.
+    #[cfg(not(unix))]
+    pub(crate) fn watch(&self) {}
+
+    /// Prints one line.
+    pub(crate) fn print(&self, line: &impl Serialize) {
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.mode {
+            LineMode::Off => return,
+            LineMode::Stream => buffer.clear(),
+            LineMode::Collect => {
+                let before = if buffer.is_empty() { b'[' } else { b',' };
+                buffer.push(before);
+            }
+        }
+        // Plain data always serialises.
+        if serde_json::to_writer(&mut *buffer, line).is_err() || self.mode == LineMode::Collect {
+            return;
+        }
+        buffer.push(b'\n');
+        if output::try_bytes(&buffer).is_err() {
+            self.closed.cancel();
+        }
+    }
+
+    /// Prints the collected lines as one array.
+    pub(crate) fn finish(&self) {
+        if self.mode == LineMode::Collect {
+            let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+            buffer.extend_from_slice(b"]\n");
+            output::bytes(&buffer);
+        }
+    }
+
+    /// Prints whether a turn runs, if the host asked for that.
+    pub(crate) fn state(&self, state: SessionStateText) {
+        if self.states {
+            self.print(&SessionStateLine {
+                kind: Default::default(),
+                subtype: Default::default(),
+                state,
+                sdk_host_only: true,
+                session_id: self.session(),
+                uuid: self.id().as_str(),
+            });
+        }
+    }
+}
+
+/// Returns the id of the line with block number `index` of a message. The lines of a message that
+/// has a UUID have consecutive ids, so that `--resume-session-at` finds the message again.
+pub(crate) fn block_line_id(message: &str, index: usize) -> Option<LineId> {
+    let id = Uuid::try_parse(message).ok()?.as_u128();
+    Some(LineId::new(id.wrapping_add(index as u128)))
+}

@@ -1,0 +1,302 @@
+//! The official Agent SDKs for Python and TypeScript drive the program, unchanged.
+//!
+//! The first run installs both, by name and version, into a cache folder of the user; later runs
+//! use what is there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use robota_testkit::mock::{MockServer, Reply, Scenario};
+use robota_testkit::{Part, requires};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+const PYTHON: &str = "0.2.182";
+const TYPESCRIPT: &str = "0.3.325";
+
+/// An SDK that drives the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sdk {
+    Python,
+    TypeScript,
+}
+
+impl Sdk {
+    /// Returns the folder of the installed SDK; installs it if it is missing.
+    fn folder(self) -> Option<PathBuf> {
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+        let cache = cache.join("robota-test");
+        std::fs::create_dir_all(&cache).ok()?;
+        let folder = cache.join(match self {
+            Self::Python => format!("python-agent-sdk-{PYTHON}"),
+            Self::TypeScript => format!("typescript-agent-sdk-{TYPESCRIPT}"),
+        });
+        // One process installs at a time; the others wait and find the folder.
+        let lock = std::fs::File::create(folder.with_extension("lock")).ok()?;
+        lock.lock().ok()?;
+        if !folder.exists() {
+            let unfinished = folder.with_extension("unfinished");
+            let _ = std::fs::remove_dir_all(&unfinished);
+            self.install(&unfinished).then(|| std::fs::rename(&unfinished, &folder).ok())??;
+        }
+        Some(folder)
+    }
+
+    fn install(self, folder: &Path) -> bool {
+        let mut command = match self {
+            // The source package: the others contain a program that is not needed here.
+            Self::Python => {
+                let mut command = Command::new("python3");
+                command.args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--no-binary",
+                    "claude-agent-sdk",
+                ]);
+                command.arg("--target").arg(folder).arg(format!("claude-agent-sdk=={PYTHON}"));
+                command
+            }
+            Self::TypeScript => {
+                let mut command = Command::new("npm");
+                command.args(["install", "--silent", "--omit=optional", "--no-audit", "--no-fund"]);
+                command.arg("--prefix").arg(folder);
+                command.arg(format!("@anthropic-ai/claude-agent-sdk@{TYPESCRIPT}")).arg("zod");
+                command
+            }
+        };
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    fn command(self, folder: &Path) -> Command {
+        let script = |name: &str| format!("{}/tests/sdk/{name}", env!("CARGO_MANIFEST_DIR"));
+        match self {
+            Self::Python => {
+                let mut command = Command::new("python3");
+                command.env("PYTHONPATH", folder).arg(script("host.py"));
+                command
+            }
+            Self::TypeScript => {
+                let mut command = Command::new("node");
+                command.current_dir(folder).arg(script("host.mjs"));
+                command
+            }
+        }
+    }
+}
+
+/// A finished case: what the SDK saw, the project, and the server.
+struct Ran {
+    sdk: Sdk,
+    seen: Value,
+    home: Home,
+    mock: MockServer,
+}
+
+/// Runs a case with both SDKs.
+async fn run(case: &str, scenario: impl Fn() -> Scenario) -> Vec<Ran> {
+    let mut all = Vec::new();
+    for (sdk, part) in
+        [(Sdk::Python, Part::PythonAgentSdk), (Sdk::TypeScript, Part::TypeScriptAgentSdk)]
+    {
+        let Some(folder) = requires(part, sdk.folder()) else { continue };
+        let home = Home::new();
+        let mock = MockServer::start(scenario()).await.unwrap();
+        let mut command = sdk.command(&folder);
+        command
+            .arg(case)
+            .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
+            .env("PROJECT", home.path("project"))
+            .env("HOME", home.path("home"))
+            .env("ANTHROPIC_BASE_URL", mock.origin())
+            .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
+        let output =
+            tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let seen = serde_json::from_str(text.lines().last().unwrap_or_default());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let seen = seen.unwrap_or_else(|error| panic!("{sdk:?} {case}: {error}: {text} {errors}"));
+        all.push(Ran { sdk, seen, home, mock });
+    }
+    all
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::new().tool("Bash", json!({"command": command}))
+}
+
+fn hello() -> Scenario {
+    Scenario::reply("Hello there, friend.").looped()
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_query() {
+    for Ran { sdk, seen, mock, .. } in run("query", hello).await {
+        assert_eq!(seen["error"], Value::Null, "{sdk:?} {seen}");
+        assert_eq!(seen["text"], "Hello there, friend.", "{sdk:?}");
+        let result = &seen["results"][0];
+        assert_eq!((&result["subtype"], &result["turns"]), (&json!("success"), &json!(1)));
+        assert_eq!(result["session"], seen["session"]);
+        assert!(result["cost"].as_f64().unwrap() > 0.0, "{sdk:?} {result}");
+        assert_eq!(mock.calls().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_talk_and_change_model_and_mode() {
+    for Ran { sdk, seen, mock, .. } in run("client", hello).await {
+        assert_eq!(seen["first"]["session"], seen["second"]["session"], "{sdk:?} {seen}");
+        assert!(seen["pieces"].as_u64().unwrap() >= 6, "{sdk:?} {seen}");
+        assert_eq!(seen["second"]["models"], json!(["claude-opus-5"]), "{sdk:?}");
+        assert_eq!(seen["mode"], json!(["acceptEdits"]), "{sdk:?}");
+        assert_eq!(mock.calls()[1].json["model"], "claude-opus-5");
+        assert!(seen["context"].as_u64().unwrap() > 0);
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_interrupt_and_go_on() {
+    let scenario = || {
+        let half = Reply::new().text("Half an answer").gate("never");
+        Scenario::reply(half).then("Again.")
+    };
+    for Ran { sdk, seen, .. } in run("interrupt", scenario).await {
+        let result = &seen["stopped"]["results"][0];
+        assert_eq!(result["subtype"], "error_during_execution", "{sdk:?} {seen}");
+        assert_eq!(result["reason"], "aborted_streaming");
+        assert_eq!(seen["after"]["text"], "Again.", "{sdk:?}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_decide_about_calls() {
+    let scenario = || {
+        let calls = Reply::new()
+            .tool("Bash", json!({"command": "touch allowed-file"}))
+            .tool("Bash", json!({"command": "touch denied-file"}))
+            .tool("Bash", json!({"command": "touch changed-file"}));
+        Scenario::reply(calls).then("Done.")
+    };
+    for Ran { sdk, seen, home, .. } in run("permissions", scenario).await {
+        assert_eq!(seen["asked"].as_array().unwrap().len(), 3, "{sdk:?} {seen}");
+        for (file, exists) in [
+            ("allowed-file", true),
+            ("denied-file", false),
+            ("changed-file", false),
+            ("made-instead", true),
+        ] {
+            assert_eq!(home.path("project").join(file).exists(), exists, "{sdk:?} {file}");
+        }
+        let denials = &seen["results"][0]["denials"];
+        assert_eq!(denials.as_array().unwrap().len(), 1, "{sdk:?}");
+        assert_eq!(denials[0]["tool_input"]["command"], "touch denied-file");
+        for asked in seen["asked"].as_array().unwrap() {
+            let rule = json!({"toolName": "Bash", "ruleContent": asked["command"]});
+            assert_eq!(asked["suggestions"][0]["rules"][0], rule, "{sdk:?}: the narrow rule");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_deny_and_interrupt() {
+    let scenario = || Scenario::reply(bash("touch ran")).then("Not reached.");
+    for Ran { sdk, seen, home, mock } in run("deny_and_interrupt", scenario).await {
+        let result = &seen["results"][0];
+        assert_eq!(result["subtype"], "error_during_execution", "{sdk:?} {seen}");
+        assert_eq!(result["reason"], "aborted_tools", "{sdk:?}");
+        assert!(!home.path("project/ran").exists());
+        assert_eq!(mock.calls().len(), 1, "{sdk:?}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_run_hooks_in_code() {
+    let scenario = || {
+        let calls = Reply::new()
+            .tool("Bash", json!({"command": "touch fine"}))
+            .tool("Bash", json!({"command": "touch forbidden"}));
+        Scenario::reply(calls).then("Done.")
+    };
+    for Ran { sdk, seen, home, .. } in run("hooks", scenario).await {
+        let events: Vec<_> = seen["hooks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hook| hook[0].as_str().unwrap())
+            .collect();
+        let expected = ["UserPromptSubmit", "PreToolUse", "PreToolUse", "PostToolUse", "Stop"];
+        assert_eq!(events, expected, "{sdk:?} {seen}");
+        assert!(home.path("project/fine").exists() && !home.path("project/forbidden").exists());
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_a_hook_that_stops_also_stops_the_tool() {
+    let scenario = || Scenario::reply(bash("touch ran")).then("Not reached.");
+    for Ran { sdk, seen, home, mock } in run("stop_hook", scenario).await {
+        assert_eq!(seen["results"][0]["reason"], "hook_stopped", "{sdk:?} {seen}");
+        assert!(!home.path("project/ran").exists(), "{sdk:?}");
+        assert_eq!(mock.calls().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_resume_and_fork() {
+    for Ran { sdk, seen, mock, .. } in run("resume", hello).await {
+        assert_eq!(seen["resumed"]["session"], seen["first"]["session"], "{sdk:?} {seen}");
+        assert_ne!(seen["forked"]["session"], seen["first"]["session"], "{sdk:?}");
+        let sent: Vec<_> = mock
+            .calls()
+            .iter()
+            .map(|call| call.json["messages"].as_array().unwrap().len())
+            .collect();
+        assert_eq!(sent, [1, 3, 5], "{sdk:?}: the conversation goes on");
+        let error = seen["missing"]["error"].as_str().unwrap();
+        assert!(error.contains("No conversation found with session ID"), "{sdk:?} {error}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_get_structured_output() {
+    let scenario = || {
+        let call = |input| Reply::new().tool("StructuredOutput", input);
+        Scenario::reply("In words.")
+            .then(call(json!({"answer": "x"})))
+            .then(call(json!({"answer": 42})))
+    };
+    for Ran { sdk, seen, .. } in run("structured", scenario).await {
+        let result = &seen["results"][0];
+        assert_eq!(result["structured"], json!({"answer": 42}), "{sdk:?} {seen}");
+        assert_eq!((&result["subtype"], &seen["error"]), (&json!("success"), &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_set_limits() {
+    let scenario = || Scenario::reply(bash("touch ran")).then("Not reached.");
+    for (case, subtype, text) in [
+        ("budget", "error_max_budget_usd", "Reached maximum budget ($0.00001)"),
+        ("turns", "error_max_turns", "Reached maximum number of turns (1)"),
+    ] {
+        for Ran { sdk, seen, home, mock } in run(case, scenario).await {
+            let result = &seen["results"][0];
+            assert_eq!(result["subtype"], subtype, "{sdk:?} {seen}");
+            assert_eq!(result["errors"], json!([text]), "{sdk:?}");
+            assert!(seen["error"].as_str().unwrap().contains(text), "{sdk:?} {seen}");
+            assert_eq!(mock.calls().len(), 1, "{sdk:?}");
+            assert!(!home.path("project/ran").exists());
+        }
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_tools_in_the_host_are_refused_clearly() {
+    for Ran { sdk, seen, mock, .. } in run("mcp", hello).await {
+        let error = seen["error"].as_str().unwrap_or_default();
+        assert!(error.contains("MCP servers"), "{sdk:?} {seen}");
+        assert_eq!(mock.calls().len(), 0, "{sdk:?}");
+    }
+}
