@@ -44,7 +44,7 @@ use crate::into_arc::IntoArc;
 use crate::journal::{JournalError, MemoryJournal};
 use crate::message::{Cause, Content, Message};
 use crate::project::{StreamText, TextUpdate, history};
-use crate::provider::{Provider, View};
+use crate::provider::{OutputSchema, Provider, View};
 use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
 use crate::typed::{self, Answer, Attempts, TypedError};
@@ -71,6 +71,8 @@ pub struct RunOptions {
     pub max_rounds: Option<u32>,
     /// Interrupts the run when it is cancelled.
     pub cancel: CancellationToken,
+    /// The form of the answer for this run, instead of the agent's.
+    pub output: Option<OutputSchema>,
     /// Receives the text as it streams, rounds separated by a blank line.
     pub on_text: Option<TextSink>,
     /// Receives every event of this run.
@@ -114,6 +116,9 @@ impl Agent {
         if let Some(max_rounds) = options.max_rounds {
             config.turn.max_rounds = max_rounds;
         }
+        if options.output.is_some() {
+            config.output.clone_from(&options.output);
+        }
         if let Err(error) = self.begin().await {
             return TurnReport::not_started(error.to_data());
         }
@@ -139,7 +144,9 @@ impl Agent {
         let mut prompt = typed::ask_for::<T>(prompt);
         let mut attempts = Attempts::default();
         loop {
-            let report = self.run(prompt).await;
+            let output = Some(typed::output_of::<T>());
+            let options = RunOptions { output, ..RunOptions::default() };
+            let report = self.run_with(prompt, options).await;
             if let Some(error) = report.error {
                 return Err(TypedError::Failed(error));
             }

@@ -149,6 +149,7 @@ fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<Ca
             tools_executed: turn.tools_executed,
             usage: turn.usage,
             error: closing.error.clone(),
+            stop: None,
         }
         .into(),
     );

@@ -36,7 +36,9 @@ use crate::ids::TurnId;
 use crate::journal::JournalError;
 use crate::message::Cause;
 use crate::telemetry;
-use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
+use crate::turn::{
+    Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport, TurnRules,
+};
 
 /// A turn in progress. The owner of the recorder waits until it is [`ready`](Drive::ready), then
 /// calls [`step`](Drive::step), until `step` returns a report. Between two steps the owner may
@@ -112,6 +114,12 @@ impl Drive {
     #[must_use]
     pub fn id(&self) -> &TurnId {
         self.turn.id()
+    }
+
+    /// Returns the rules of the turn, with the limits of the model that it found out.
+    #[must_use]
+    pub fn rules(&self) -> &TurnRules {
+        self.turn.rules()
     }
 
     /// Returns when the turn has something to do. Cancel safe.
@@ -328,6 +336,7 @@ async fn announce(
     let mut facts = TurnFacts {
         provider: ports.provider.name().to_owned(),
         has_compactor: ports.compactor.is_some(),
+        assumed_limits: config.turn.has_assumed_limits(),
         hooks: HookPoints::new(points),
         tools: ports.tools.names(),
         ..TurnFacts::default()

@@ -82,6 +82,10 @@ pub struct Message {
     pub extra: Map<String, Value>,
 }
 
+/// The metadata entry of an answer that was refused or filtered.
+const WITHHELD: &str = "answer_withheld";
+const WITHHELD_NOTE: &str = "[No answer was given to this request]";
+
 impl Message {
     fn new(ids: &dyn Ids, role: Role, content: Vec<Block>) -> Self {
         Self {
@@ -194,10 +198,22 @@ impl Message {
         }
     }
 
+    /// Marks an answer that the model refused to give, or that a filter removed.
+    #[must_use]
+    pub fn with_answer_withheld(self) -> Self {
+        self.with_metadata(WITHHELD, true)
+    }
+
     /// Returns the message as a model should see it: an interrupted answer with a note that says
-    /// so.
+    /// so, and a note in place of what was left of an answer that was refused. Services refuse
+    /// again while the beginning of such an answer is in the conversation.
     #[must_use]
     pub fn for_api(&self) -> std::borrow::Cow<'_, Self> {
+        if self.metadata.contains_key(WITHHELD) && self.tool_uses().next().is_none() {
+            let mut withheld = self.clone();
+            withheld.content = vec![Block::text(WITHHELD_NOTE)];
+            return std::borrow::Cow::Owned(withheld);
+        }
         let Some(note) = self.interruption_note() else {
             return std::borrow::Cow::Borrowed(self);
         };

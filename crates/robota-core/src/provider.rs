@@ -10,13 +10,14 @@ mod config;
 mod error;
 mod left_out;
 mod payload;
+mod rate_limit;
 mod request;
 mod retry;
+mod stop;
 
 use std::pin::Pin;
 
 use futures::Stream;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use ask::{AskLimits, ask};
@@ -25,8 +26,10 @@ pub use config::ProviderConfig;
 pub use error::{FailureReason, ProviderError};
 pub use left_out::LeftOut;
 pub use payload::{NativePayload, PayloadKind, PayloadSink};
-pub use request::{ModelRequest, View};
+pub use rate_limit::{RateLimit, RateLimits};
+pub use request::{ModelRequest, OutputSchema, ToolChoice, View};
 pub use retry::RetryPolicy;
+pub use stop::{AnswerEnd, StopReason};
 
 use crate::call::CallContext;
 use crate::message::Block;
@@ -51,6 +54,26 @@ pub trait Provider: Send + Sync {
         check_native_web(&self.capabilities(), web)
     }
 
+    /// Asks the service for the limits of a model; `None` if it does not tell them.
+    async fn limits(&self, model: &str) -> Option<ModelLimits> {
+        let _ = model;
+        None
+    }
+
+    /// Counts the tokens of a request without running it; `None` if the service has no such call.
+    ///
+    /// # Errors
+    /// When the service rejects the request or cannot be reached.
+    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// Returns the rate limits that the last response described; `None` if none did.
+    fn rate_limits(&self) -> Option<RateLimits> {
+        None
+    }
+
     /// Calls the model. The future resolves when the service begins to answer. Dropping the stream
     /// ends the call.
     async fn stream(
@@ -58,6 +81,15 @@ pub trait Provider: Send + Sync {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError>;
+}
+
+/// The limits of a model, as its service tells them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ModelLimits {
+    /// The context window in tokens, prompt and answer together; `None` if not told.
+    pub context_window: Option<u64>,
+    /// The maximum number of tokens of one answer; `None` if not told.
+    pub max_output: Option<u64>,
 }
 
 /// The stream in which a provider returns an answer.
@@ -91,24 +123,4 @@ pub enum Delta {
     Activity,
     /// The answer is complete.
     End(StopReason),
-}
-
-/// Why a model stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// The answer is complete.
-    EndTurn,
-    /// The model waits for the results of its tool calls.
-    ToolUse,
-    /// The answer reached the maximum number of output tokens.
-    MaxTokens,
-    /// The answer reached a stop sequence.
-    StopSequence,
-    /// The model refused to answer.
-    Refusal,
-    /// The service paused a long answer; another call continues it.
-    Pause,
-    /// Any other reason, as the provider names it.
-    Other(String),
 }

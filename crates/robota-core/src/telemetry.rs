@@ -209,8 +209,8 @@ fn finish_reason(stop: &StopReason) -> &str {
     match stop {
         StopReason::EndTurn | StopReason::StopSequence => "stop",
         StopReason::ToolUse => "tool_call",
-        StopReason::MaxTokens => "length",
-        StopReason::Refusal => "content_filter",
+        StopReason::MaxTokens | StopReason::WindowFull => "length",
+        StopReason::Refusal | StopReason::Filtered => "content_filter",
         StopReason::Pause => "pause",
         StopReason::Other(reason) => stable_code(reason),
     }

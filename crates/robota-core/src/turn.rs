@@ -19,6 +19,7 @@ mod config;
 mod effect;
 mod finish;
 mod prepare;
+mod repeats;
 mod retry;
 mod stream;
 mod tools;
@@ -28,9 +29,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use calls::CallState;
-pub use config::{AtLimit, DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
+pub use config::{
+    AtLimit, CAREFUL_MAX_OUTPUT, DEFAULT_MAX_CONTINUES, DEFAULT_MAX_REPEATS, DEFAULT_MAX_ROUNDS,
+    HookPoints, ToolConcurrency, TurnFacts, TurnRules,
+};
 use effect::Out;
 pub use effect::{Effect, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport};
+use repeats::Repeats;
 
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
@@ -91,11 +96,26 @@ pub struct Turn {
     /// Why the model stopped its last answer.
     #[serde(default)]
     stop: Option<StopReason>,
+    /// The answer that the next model call continues.
+    #[serde(default)]
+    unfinished: Option<Unfinished>,
+    /// How often the current answer was continued, by what stopped it.
+    #[serde(default)]
+    continued: Continued,
     compaction_tried: bool,
+    /// The service said that the conversation is too long, and a compaction is to help.
+    #[serde(default)]
+    overflow: Option<Overflow>,
+    /// The maximum length of the current answer, in tokens.
+    #[serde(default)]
+    max_output: u64,
     stop_continues: u8,
     /// The number of consecutive rounds that asked for tools that do not exist, and those tools.
     unknown_rounds: u32,
     unknown_tools: Vec<String>,
+    /// The calls that keep failing.
+    #[serde(default)]
+    repeats: Repeats,
     /// When the current series of failed model calls began.
     failing_since: Option<Duration>,
     failures: u32,
@@ -108,6 +128,32 @@ pub struct Turn {
     stopped: Option<String>,
 }
 
+/// An answer that another model call continues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Unfinished {
+    /// Its text so far.
+    text: String,
+    /// Whether a limit cut it, so that the model has to be asked to continue. A service continues an
+    /// answer that it paused by itself.
+    cut: bool,
+}
+
+/// What happens after a service refused a conversation that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Overflow {
+    /// The conversation is compacted; then the same round is tried again.
+    Compacting,
+    /// It was compacted and sent again. Another refusal is final.
+    Retried,
+}
+
+/// How often an answer was continued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Continued {
+    cuts: u32,
+    pauses: u32,
+}
+
 /// The phase of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Phase {
@@ -115,6 +161,8 @@ enum Phase {
     Prompting(Vec<Block>),
     /// The next model call is being prepared.
     Preparing,
+    /// The service is asked for the limits of the model.
+    FindingLimits,
     /// The compactor summarises the conversation.
     Compacting,
     /// The model answers.
@@ -176,10 +224,15 @@ impl Turn {
             tools_executed: 0,
             text: String::new(),
             stop: None,
+            unfinished: None,
+            continued: Continued::default(),
             compaction_tried: false,
+            overflow: None,
+            max_output: 0,
             stop_continues: 0,
             unknown_rounds: 0,
             unknown_tools: Vec::new(),
+            repeats: Repeats::default(),
             failing_since: None,
             failures: 0,
             next_round_after: None,
@@ -241,6 +294,7 @@ impl Turn {
             Input::ToolFinished { call, outcome, duration } => {
                 self.on_tool_finished(&call, outcome, duration, &mut out);
             }
+            Input::LimitsFound(limits) => self.on_limits_found(limits, env, &mut out),
             Input::Compacted(result) => self.on_compacted(result, &mut out),
             Input::WaitOver => self.on_wait_over(env, &mut out),
             Input::Abort { cause, note } => self.on_abort(cause, note, env, &mut out),
@@ -252,6 +306,12 @@ impl Turn {
     #[must_use]
     pub fn id(&self) -> &TurnId {
         &self.id
+    }
+
+    /// Returns the rules, with the limits that the turn found out.
+    #[must_use]
+    pub fn rules(&self) -> &TurnRules {
+        &self.rules
     }
 
     /// Returns true once the turn is over.
@@ -299,6 +359,7 @@ impl Turn {
             Phase::Answered => self.on_final_answer(env, out),
             Phase::Closing => self.close_when_idle(env, out),
             Phase::Prompting(_)
+            | Phase::FindingLimits
             | Phase::Compacting
             | Phase::Waiting(_)
             | Phase::Stopping

@@ -1,7 +1,7 @@
 //! Typed answers: asks the model for a JSON value of a Rust type, and reads it.
 //!
-//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt and gives
-//! each answer to [`Attempts::read`], which returns the value or the message that asks for a repair, at
+//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt, passes
+//! [`output_of`] to the service, which may enforce it, and gives each answer to [`Attempts::read`], which returns the value or the message that asks for a repair, at
 //! most [`MAX_REPAIRS`] times.
 
 use schemars::JsonSchema;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Diagnose, ErrorData, ErrorKind};
 use crate::message::{Block, Content};
+use crate::provider::OutputSchema;
 use crate::tool::{schema_of, validate};
 
 /// How often an answer that does not fit its type is sent back to the model.
@@ -65,6 +66,12 @@ pub fn ask_for<T: JsonSchema>(prompt: impl Into<Content>) -> Content {
         schema_of::<T>()
     )));
     Content(content)
+}
+
+/// Returns the form of an answer of type `T`, for services that can enforce it.
+#[must_use]
+pub fn output_of<T: JsonSchema>() -> OutputSchema {
+    OutputSchema::new(schema_of::<T>())
 }
 
 /// Counts the answers of one typed run.

@@ -7,6 +7,7 @@ mod compaction;
 mod handle;
 mod request;
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -17,10 +18,11 @@ use robota_core::driver::{Drive, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::{Event, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
-use robota_core::ids::SessionId;
+use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
-use robota_core::turn::{TurnInput, TurnReport};
+use robota_core::provider::OutputSchema;
+use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -72,6 +74,14 @@ impl Shared {
 
     pub(crate) fn turn_setup_mut(&self) -> RwLockWriteGuard<'_, TurnSetup> {
         self.turn_setup.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the limits of the model that a turn found out, unless another model was chosen since.
+    fn keep_limits(&self, found: &TurnRules) {
+        let known = &mut self.turn_setup_mut().setup.config.turn;
+        if known.model == found.model {
+            (known.context_window, known.max_output) = (found.context_window, found.max_output);
+        }
     }
 
     fn window(&self) -> u64 {
@@ -139,6 +149,8 @@ pub(crate) struct Actor {
     /// Set while the journal cannot be written: no turn starts meanwhile.
     blocked: Option<Backoff>,
     lost: CancellationToken,
+    /// The forms of the answers to inputs that have not started a turn.
+    outputs: HashMap<InputId, OutputSchema>,
     /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
 }
@@ -178,6 +190,7 @@ impl Actor {
             options,
             blocked: None,
             lost,
+            outputs: HashMap::new(),
             background: JoinSet::new(),
         }
     }
@@ -287,10 +300,15 @@ impl Actor {
 
     async fn start(&mut self, input: TurnInput) {
         self.shared.hub.set_busy(true);
-        let (ports, config) = {
+        let (ports, mut config) = {
             let turn = self.shared.turn_setup();
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.config.clone())
         };
+        if let TurnInput::Message { input: Some(id), .. } = &input
+            && let Some(output) = self.outputs.remove(id)
+        {
+            config.output = Some(output);
+        }
         match Drive::start(ports, config, &mut self.recorder, input).await {
             Ok(drive) => self.work = Some(Work::Turn(Box::new(drive))),
             Err(error) => self.turn_ended(&TurnReport::not_started(error.to_data())),
@@ -302,7 +320,9 @@ impl Actor {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
                 if let Some(report) = drive.step(&mut self.recorder).await {
+                    let found = drive.rules().clone();
                     self.work = None;
+                    self.shared.keep_limits(&found);
                     self.turn_ended(&report);
                 }
             }

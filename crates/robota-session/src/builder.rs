@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::approve::{Approver, RuleSink};
-use robota_core::catalogue::Catalogue;
 use robota_core::checkpoint::CrashCleanup;
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
@@ -39,10 +38,7 @@ pub struct SessionBuilder {
 
 impl SessionBuilder {
     pub(crate) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
-        let catalogue = Catalogue::builtin();
-        let mut turn = TurnRules::new(model);
-        turn.context_window = catalogue.context_window(&turn.model);
-        turn.max_output = catalogue.max_output(&turn.model);
+        let mut turn = TurnRules::of_model(model);
         // A session has no round limit by default: an interrupt, the context window or the idle timeout
         // ends a turn.
         turn.max_rounds = 0;

@@ -16,7 +16,9 @@ use robota_core::context::conservative_tokens;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::ids::Ids;
 use robota_core::message::{Message, Role};
-use robota_core::provider::{AskLimits, ModelRequest, Provider, View, ask};
+use robota_core::provider::{
+    AnswerEnd, AskLimits, ModelRequest, Provider, ProviderError, View, ask,
+};
 use robota_core::usage::Usage;
 
 pub(crate) use hooked::HookedCompactor;
@@ -30,6 +32,9 @@ const KEEP_SHARE: f64 = 0.2;
 const SUMMARY_SHARE: f64 = 0.1;
 /// The longest summary in tokens, however large the window.
 const MAX_SUMMARY_TOKENS: u64 = 8_000;
+
+/// The smallest window that requests are made for, in tokens.
+const MIN_WINDOW: u64 = 1_000;
 
 /// Summarises with a model.
 pub struct SummaryCompactor {
@@ -49,7 +54,7 @@ impl SummaryCompactor {
         ids: Arc<dyn Ids>,
     ) -> Self {
         let limits = AskLimits::default();
-        Self { provider, model: model.into(), window: window.max(1_000), ids, limits }
+        Self { provider, model: model.into(), window: window.max(MIN_WINDOW), ids, limits }
     }
 
     /// Sets the limits of its model calls.
@@ -58,27 +63,14 @@ impl SummaryCompactor {
         Self { limits, ..self }
     }
 
-    fn summary_tokens(&self) -> u64 {
-        share(self.window, SUMMARY_SHARE).clamp(200, MAX_SUMMARY_TOKENS)
-    }
-
-    /// How many bytes of transcript fit into one request, with room for the summary so far and the
-    /// answer.
-    fn request_bytes(&self) -> usize {
-        let reserved = self.summary_tokens() * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
-        // Three bytes a token is a careful estimate for any language: letters outside ASCII take
-        // two or three bytes each.
-        let room = share(self.window, 0.9).saturating_sub(reserved + 100) * 3;
-        usize::try_from(room).unwrap_or(usize::MAX).max(1_000)
-    }
-
     async fn ask(
         &self,
+        sizes: &Sizes,
         so_far: &str,
         piece: &str,
         instructions: Option<&str>,
         context: &CallContext,
-    ) -> Result<(String, Usage), ErrorData> {
+    ) -> Result<(String, Usage), ProviderError> {
         let mut prompt = String::new();
         if !so_far.is_empty() {
             prompt.push_str("The summary of everything before:\n\n");
@@ -93,17 +85,64 @@ impl SummaryCompactor {
         let messages: View = Arc::new(vec![Arc::new(Message::user(&*self.ids, prompt))]);
         let request = ModelRequest {
             system: Some(Arc::from(INSTRUCTIONS)),
-            max_output_tokens: Some(self.summary_tokens()),
+            max_output_tokens: Some(sizes.answer),
             ..ModelRequest::new(self.model.clone(), messages)
         };
-        let (answer, _) = ask(&*self.provider, request, context, self.limits, &*self.ids)
-            .await
-            .map_err(|error| error.to_data())?;
+        let (answer, stop) =
+            ask(&*self.provider, request, context, self.limits, &*self.ids).await?;
         let text = answer.text().trim().to_owned();
-        if text.is_empty() {
-            return Err(ErrorData::new(ErrorKind::Provider, "the model returned no summary"));
+        let unusable = match stop.answer() {
+            AnswerEnd::Whole if text.is_empty() => "the model returned no summary",
+            AnswerEnd::Whole => return Ok((text, answer.usage.unwrap_or_default())),
+            AnswerEnd::Cut => "the summary reached the output limit and is not complete",
+            AnswerEnd::Refused => "the model refused to write the summary",
+            AnswerEnd::Filtered => "a filter of the service removed the summary",
+            AnswerEnd::Paused => "the service paused the summary",
+        };
+        Err(ProviderError::new(ErrorKind::Provider, unusable).with_retryable(false))
+    }
+
+    /// Summarises messages, piece by piece.
+    async fn summarise(
+        &self,
+        old: &[&Arc<Message>],
+        sizes: &Sizes,
+        instructions: Option<&str>,
+        context: &CallContext,
+    ) -> Result<(String, Usage), ProviderError> {
+        let (mut summary, mut usage) = (String::new(), Usage::default());
+        for piece in transcript::pieces(old, sizes.request_bytes()) {
+            let (text, cost) = self.ask(sizes, &summary, &piece, instructions, context).await?;
+            summary = text;
+            usage += cost;
         }
-        Ok((text, answer.usage.unwrap_or_default()))
+        Ok((summary, usage))
+    }
+}
+
+/// The sizes of the requests for one window, in tokens.
+struct Sizes {
+    window: u64,
+    /// The longest summary.
+    summary: u64,
+    /// The longest answer: models that reason before they answer need more than the summary.
+    answer: u64,
+}
+
+impl Sizes {
+    fn of(window: u64) -> Self {
+        let summary = share(window, SUMMARY_SHARE).clamp(200, MAX_SUMMARY_TOKENS);
+        Self { window, summary, answer: (summary * 4).min(window / 5).max(summary) }
+    }
+
+    /// How many bytes of transcript fit into one request, with room for the summary so far and the
+    /// answer.
+    fn request_bytes(&self) -> usize {
+        let reserved = self.summary * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
+        // Three bytes a token is a careful estimate for any language: letters outside ASCII take
+        // two or three bytes each.
+        let room = share(self.window, 0.9).saturating_sub(reserved + 100) * 3;
+        usize::try_from(room).unwrap_or(usize::MAX).max(1_000)
     }
 }
 
@@ -122,8 +161,14 @@ impl Compactor for SummaryCompactor {
         context: CallContext,
     ) -> Result<Compaction, ErrorData> {
         let all: usize = request.view.iter().map(|message| transcript::size(message)).sum();
+        // A turn may have found out that the window is smaller than the session assumes.
+        let window = match request.before.max {
+            0 => self.window,
+            known => self.window.min(known).max(MIN_WINDOW),
+        };
+        let mut sizes = Sizes::of(window);
         // A short conversation is summarised too, if the user asks for it.
-        let budget = share(self.window, KEEP_SHARE).min(conservative_tokens(all as u64) / 4);
+        let budget = share(window, KEEP_SHARE).min(conservative_tokens(all as u64) / 4);
         let cut = boundary(&request.view, budget);
         let old: Vec<_> =
             request.view[..cut].iter().filter(|message| message.role() != Role::System).collect();
@@ -131,15 +176,21 @@ impl Compactor for SummaryCompactor {
             let text = "there is nothing to summarise: all messages are recent";
             return Err(ErrorData::new(ErrorKind::Validation, text));
         }
-        let (mut summary, mut usage) = (String::new(), Usage::default());
-        for piece in transcript::pieces(&old, self.request_bytes()) {
-            let instructions = request.instructions.as_deref();
-            let (text, cost) = self.ask(&summary, &piece, instructions, &context).await?;
-            summary = text;
-            usage += cost;
-        }
+        let instructions = request.instructions.as_deref();
+        let (summary, usage) = loop {
+            match self.summarise(&old, &sizes, instructions, &context).await {
+                Ok(done) => break done,
+                // The window is smaller than assumed: smaller pieces may fit.
+                Err(error) if error.is_overflow() && sizes.window > MIN_WINDOW => {
+                    let half = sizes.window / 2;
+                    let window = error.context_window.map_or(half, |known| known.min(half));
+                    sizes = Sizes::of(window.max(MIN_WINDOW));
+                }
+                Err(error) => return Err(error.to_data()),
+            }
+        };
         let before: usize = old.iter().map(|message| transcript::size(message)).sum();
-        let longest = usize::try_from(self.summary_tokens() * 4).unwrap_or(usize::MAX);
+        let longest = usize::try_from(sizes.summary * 4).unwrap_or(usize::MAX);
         let summary =
             shorten(&summary, longest.min(before.saturating_sub(SUMMARY_PREFIX.len() + 8)));
         let summary = Message::user(&*self.ids, format!("{SUMMARY_PREFIX} {summary}"))

@@ -22,7 +22,7 @@ use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Rename
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
-use robota_core::provider::{ModelRequest, Provider, ask};
+use robota_core::provider::{ModelRequest, OutputSchema, Provider, ask};
 use robota_core::state::{Origin, State};
 use robota_core::typed::{self, Answer, Attempts};
 use robota_core::usage::Usage;
@@ -109,11 +109,14 @@ pub struct SendOptions {
     pub delivery: Delivery,
     /// Recorded with the input.
     pub metadata: Map<String, Value>,
+    /// The form of the answer, for services that can enforce it. It is used when the input starts a
+    /// turn, and is not recorded.
+    pub output: Option<OutputSchema>,
 }
 
 impl Default for SendOptions {
     fn default() -> Self {
-        Self { delivery: Delivery::AfterTurn, metadata: Map::new() }
+        Self { delivery: Delivery::AfterTurn, metadata: Map::new(), output: None }
     }
 }
 
@@ -182,9 +185,9 @@ impl Session {
     async fn accept(
         &self,
         Content(content): Content,
-        SendOptions { delivery, metadata }: SendOptions,
+        SendOptions { delivery, metadata, output }: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
-        let input = SendRequest { content, delivery, metadata };
+        let input = SendRequest { content, delivery, metadata, output };
         self.ask(|reply| Request::Send { input, reply }).await
     }
 
@@ -270,7 +273,12 @@ impl Session {
         let mut content = typed::ask_for::<T>(content);
         let mut attempts = Attempts::default();
         loop {
-            match attempts.read(self.run(content).await?)? {
+            let output = Some(typed::output_of::<T>());
+            let options = SendOptions { output, ..SendOptions::default() };
+            let kinds = EventFilter::default();
+            let mut chat = Chat::begin(self.clone(), content, options, kinds).await?;
+            chat.wait_for_approvals();
+            match attempts.read(chat.finish().await?.into_text()?)? {
                 Answer::Value(value) => return Ok(value),
                 Answer::Repair(next) => content = next,
             }

@@ -6,12 +6,14 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
+use robota_core::error::ErrorKind;
 use robota_core::event::{CompactionTrigger, Event, TurnEnd};
 use robota_core::hook::{
     EventDecision, EventReport, HookData, HookEvent, HookInput, HookPoint, HookReply, Hooks,
     NoHooks,
 };
 use robota_core::permission::Class;
+use robota_core::provider::{FailureReason, ProviderError};
 use robota_core::resume::load;
 use robota_session::{
     Callbacks, ChatEnd, CompactionReport, Resume, SUMMARY_PREFIX, SessionError, SessionState,
@@ -303,5 +305,30 @@ fn sess_02_compact_instructions_are_part_of_every_request_for_a_summary() {
         assert!(automatic > 0);
         session.context().compact(None).await.unwrap();
         assert!(with_instructions() > automatic);
+    });
+}
+
+#[test]
+fn sess_06_a_conversation_that_the_service_refuses_is_summarised_and_sent_again() {
+    both_runtimes(async || {
+        let too_long = || {
+            ProviderError::new(ErrorKind::Validation, "prompt is too long")
+                .with_reason(FailureReason::ContextTooLong)
+                .with_context_window(Some(4_000))
+        };
+        let script = Script::new()
+            .text("x".repeat(5_000))
+            .error(too_long())
+            .text("A summary.")
+            .text("On we go.");
+        let (builder, model) = builder(script);
+        let session = builder.create(memory(), None).await.unwrap();
+        session.run("First").await.unwrap();
+        assert_eq!(session.run("Second").await.unwrap(), "On we go.");
+        let messages = session.context().messages().await.unwrap();
+        assert_eq!(messages[0].text(), format!("{SUMMARY_PREFIX} A summary."));
+        assert_eq!(model.requests().len(), 4);
+        let window = session.context().state().await.unwrap().max_tokens;
+        assert_eq!(window, 4_000, "later turns know the window");
     });
 }

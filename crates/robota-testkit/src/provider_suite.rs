@@ -67,8 +67,10 @@ pub enum Feature {
     ResultImages,
     /// Stopping at a stop sequence is reported as such.
     StopSequence,
-    /// A refusal is reported as such.
+    /// A refusal of the model is reported as such.
     Refusal,
+    /// An answer that a filter removed is reported as such.
+    Filter,
     /// A pause is reported as such.
     Pause,
     /// An unknown stop reason is reported as such.
@@ -95,12 +97,13 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SignedThinking,
         Self::ToolErrors,
         Self::ResultImages,
         Self::StopSequence,
         Self::Refusal,
+        Self::Filter,
         Self::Pause,
         Self::OtherStop,
         Self::CacheWrites,
@@ -138,12 +141,16 @@ impl Feature {
             (Self::CallIds, Gemini) => Err("older models send none"),
             (Self::TerminalEvent, Gemini) => Err("the answer ends with the body"),
             (Self::WebSearch, OpenaiChat) => Err("only search models can search"),
+            (Self::Filter, Anthropic) => Err("reported as a refusal"),
+            (Self::Refusal, OpenaiChat | OpenaiResponses | Gemini) => {
+                Err("the answer refuses in its own words; a filter is reported")
+            }
             (_, Anthropic) => Ok(()),
             (
                 Self::SignedThinking
                 | Self::ToolErrors
                 | Self::ResultImages
-                | Self::Refusal
+                | Self::Filter
                 | Self::OtherStop
                 | Self::CacheWrites
                 | Self::CacheReads

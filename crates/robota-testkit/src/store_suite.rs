@@ -161,7 +161,15 @@ fn input_event(text: &str) -> Event {
 
 fn turn_finished() -> Event {
     let usage = Usage::default();
-    TurnFinished { end: TurnEnd::Complete, rounds: 1, tools_executed: 0, usage, error: None }.into()
+    TurnFinished {
+        end: TurnEnd::Complete,
+        rounds: 1,
+        tools_executed: 0,
+        usage,
+        error: None,
+        stop: None,
+    }
+    .into()
 }
 
 fn at(second: u64) -> jiff::Timestamp {

@@ -113,6 +113,8 @@ async fn each_wire_has_its_own_stop_reasons() {
         StopReason::MaxTokens,
         StopReason::StopSequence,
         StopReason::Refusal,
+        StopReason::Filtered,
+        StopReason::WindowFull,
         StopReason::Pause,
         StopReason::Other("odd".to_owned()),
     ];
@@ -121,29 +123,40 @@ async fn each_wire_has_its_own_stop_reasons() {
             let body = response_to(wire, Reply::new().text("x").stop(reason.clone())).await.body();
             let word = match (wire, reason) {
                 (Wire::Anthropic, StopReason::Pause) => "\"stop_reason\":\"pause_turn\"",
-                (Wire::Anthropic, StopReason::Refusal) => "\"stop_reason\":\"refusal\"",
+                (Wire::Anthropic, StopReason::Refusal | StopReason::Filtered) => {
+                    "\"stop_reason\":\"refusal\""
+                }
+                (Wire::Anthropic, StopReason::WindowFull) => "model_context_window_exceeded",
                 (Wire::Anthropic, StopReason::MaxTokens) => "\"stop_reason\":\"max_tokens\"",
                 (Wire::Anthropic, StopReason::StopSequence) => "\"stop_sequence\":\"END\"",
                 (Wire::Anthropic, StopReason::EndTurn) => "\"stop_reason\":\"end_turn\"",
                 (Wire::Anthropic, StopReason::ToolUse) => "\"stop_reason\":\"tool_use\"",
                 (Wire::Anthropic, StopReason::Other(_)) => "\"stop_reason\":\"odd\"",
                 (Wire::OpenaiChat, StopReason::ToolUse) => "\"finish_reason\":\"tool_calls\"",
-                (Wire::OpenaiChat, StopReason::MaxTokens) => "\"finish_reason\":\"length\"",
-                (Wire::OpenaiChat, StopReason::Refusal) => "\"finish_reason\":\"content_filter\"",
+                (Wire::OpenaiChat, StopReason::MaxTokens | StopReason::WindowFull) => {
+                    "\"finish_reason\":\"length\""
+                }
+                (Wire::OpenaiChat, StopReason::Refusal | StopReason::Filtered) => {
+                    "\"finish_reason\":\"content_filter\""
+                }
                 (Wire::OpenaiChat, StopReason::Other(_)) => "\"finish_reason\":\"odd\"",
                 (Wire::OpenaiChat, _) => "\"finish_reason\":\"stop\"",
-                (Wire::OpenaiResponses, StopReason::MaxTokens) => {
+                (Wire::OpenaiResponses, StopReason::MaxTokens | StopReason::WindowFull) => {
                     "\"incomplete_details\":{\"reason\":\"max_output_tokens\"}"
                 }
-                (Wire::OpenaiResponses, StopReason::Refusal) => {
+                (Wire::OpenaiResponses, StopReason::Refusal | StopReason::Filtered) => {
                     "\"incomplete_details\":{\"reason\":\"content_filter\"}"
                 }
                 (Wire::OpenaiResponses, StopReason::Other(_)) => {
                     "\"incomplete_details\":{\"reason\":\"odd\"}"
                 }
                 (Wire::OpenaiResponses, _) => "event: response.completed\n",
-                (Wire::Gemini, StopReason::MaxTokens) => "\"finishReason\":\"MAX_TOKENS\"",
-                (Wire::Gemini, StopReason::Refusal) => "\"finishReason\":\"SAFETY\"",
+                (Wire::Gemini, StopReason::MaxTokens | StopReason::WindowFull) => {
+                    "\"finishReason\":\"MAX_TOKENS\""
+                }
+                (Wire::Gemini, StopReason::Refusal | StopReason::Filtered) => {
+                    "\"finishReason\":\"SAFETY\""
+                }
                 (Wire::Gemini, StopReason::Other(_)) => "\"finishReason\":\"odd\"",
                 (Wire::Gemini, _) => "\"finishReason\":\"STOP\"",
             };

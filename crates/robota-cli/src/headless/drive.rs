@@ -183,7 +183,7 @@ impl Drive {
         if let Some((Some(uuid), _)) = &from_host {
             metadata.insert("uuid".to_owned(), Value::from(uuid.as_str()));
         }
-        let options = SendOptions { delivery, metadata };
+        let options = SendOptions { metadata, ..SendOptions::from(delivery) };
         let mut chat = self.session.chat_with(content, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         if let Some((uuid, content)) = from_host {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use robota_core::event::TurnEnd;
 use robota_core::message::ToolUse;
-use robota_core::provider::StopReason;
+use robota_core::provider::{AnswerEnd, StopReason};
 use serde_json::{Map, Value};
 
 use super::message::TokenUsage;
@@ -74,23 +74,20 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
     let during = ResultSubtype::ErrorDuringExecution;
     let message = record.error.as_ref().map_or("", |error| &error.message);
     match record.end {
-        Some(TurnEnd::Complete) => match &record.stop {
-            Some(StopReason::MaxTokens) => Outcome {
-                is_error: true,
-                reason: TerminalReason::MaxOutputTokens,
-                exit: Exit::Limit,
-                ..done
-            },
-            Some(StopReason::Refusal) => Outcome { is_error: true, exit: Exit::Failure, ..done },
-            Some(
-                StopReason::EndTurn
-                | StopReason::ToolUse
-                | StopReason::StopSequence
-                | StopReason::Pause
-                | StopReason::Other(_),
-            )
-            | None => done,
-        },
+        Some(TurnEnd::Complete) => {
+            match record.stop.as_ref().map_or(AnswerEnd::Whole, StopReason::answer) {
+                AnswerEnd::Cut => Outcome {
+                    is_error: true,
+                    reason: TerminalReason::MaxOutputTokens,
+                    exit: Exit::Limit,
+                    ..done
+                },
+                AnswerEnd::Refused | AnswerEnd::Filtered => {
+                    Outcome { is_error: true, exit: Exit::Failure, ..done }
+                }
+                AnswerEnd::Whole | AnswerEnd::Paused => done,
+            }
+        }
         Some(TurnEnd::RoundLimit) => Outcome {
             turns: record.rounds + 1,
             ..failed(
@@ -153,6 +150,8 @@ pub(crate) fn stop_name(stop: &StopReason) -> String {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
+        StopReason::WindowFull => "model_context_window_exceeded",
+        StopReason::Filtered => "content_filter",
         StopReason::StopSequence => "stop_sequence",
         StopReason::Refusal => "refusal",
         StopReason::Pause => "pause_turn",

@@ -61,8 +61,17 @@ pub(crate) fn rounds(count: usize) -> Vec<Envelope> {
         let messages = u64::from(round) * 2;
         let (prompt, tools) = (None, Some("0".repeat(64)));
         push(
-            ModelRequested { round, attempt: 1, purpose, messages, prompt, tools, instruction }
-                .into(),
+            ModelRequested {
+                round,
+                attempt: 1,
+                purpose,
+                messages,
+                prompt,
+                tools,
+                instruction,
+                continues: false,
+            }
+            .into(),
         );
         push(TextChunk { round, text: WORDS.to_owned() }.into());
         push(ToolCalled { round, index: 0, tool_use }.into());

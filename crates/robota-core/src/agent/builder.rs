@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::{Agent, Module};
 use crate::approve::{Approver, NoApprover};
-use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
 use crate::compact::Compactor;
 use crate::driver::{Ports, SessionConfig};
@@ -35,10 +34,7 @@ pub struct AgentBuilder {
 
 impl AgentBuilder {
     pub(super) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
-        let catalogue = Catalogue::builtin();
-        let mut turn = TurnRules::new(model);
-        turn.context_window = catalogue.context_window(&turn.model);
-        turn.max_output = catalogue.max_output(&turn.model);
+        let turn = TurnRules::of_model(model);
         Self {
             ports: Ports {
                 provider,

@@ -49,6 +49,7 @@ impl Journal {
             prompt: None,
             tools: None,
             instruction: None,
+            continues: false,
         });
         journal
     }

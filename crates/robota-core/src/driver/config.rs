@@ -12,7 +12,7 @@ use crate::compact::Compactor;
 use crate::gate::Gate;
 use crate::hook::Hooks;
 use crate::ids::Ids;
-use crate::provider::{AskLimits, NativeWeb, Provider};
+use crate::provider::{AskLimits, NativeWeb, OutputSchema, Provider};
 use crate::redact::Redactor;
 use crate::tool::ToolSet;
 use crate::turn::TurnRules;
@@ -53,6 +53,9 @@ pub struct SessionConfig {
     pub system: Option<Arc<str>>,
     /// The sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
+    /// The form of the final answer; `None` for free text. Not every service can enforce it, so the
+    /// prompt has to ask for it as well.
+    pub output: Option<OutputSchema>,
     /// The provider's native web tools to use in every call.
     pub native_web: NativeWeb,
     /// Options that are passed to the provider unchanged.
@@ -82,6 +85,7 @@ impl SessionConfig {
             turn,
             system: None,
             temperature: None,
+            output: None,
             native_web: NativeWeb::default(),
             options: Map::new(),
             idle_timeout: Duration::from_secs(120),

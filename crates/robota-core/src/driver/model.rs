@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -18,7 +17,7 @@ use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
 use crate::message::Message;
 use crate::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, check_native_web,
+    Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, ToolChoice, check_native_web,
 };
 use crate::redact::Redactor;
 use crate::state::State;
@@ -281,13 +280,17 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
         system: config.system.clone(),
         messages: state.view.messages.clone(),
         instruction: call.instruction.map(|text| Message::user(&*ports.ids, text)),
-        tools: match call.purpose {
-            Purpose::Answer => ports.tools.specs(),
-            Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => Arc::from([]),
+        tools: ports.tools.specs(),
+        // A summary keeps the tools: without them, services could not reuse the cached prefix.
+        tool_choice: match call.purpose {
+            Purpose::Answer => ToolChoice::Auto,
+            Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => ToolChoice::None,
         },
-        max_output_tokens: Some(config.turn.max_output),
+        output: config.output.clone(),
+        max_output_tokens: Some(call.max_output),
         temperature: config.temperature,
         native_web: config.native_web,
+        cache_key: state.session.as_ref().map(ToString::to_string),
         options: config.options.clone(),
     }
 }

@@ -17,6 +17,7 @@ use crate::approve::{Answer, Approver, Question};
 use crate::call::{CallContext, RetryWatch};
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::compact::CompactionRequest;
+use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted};
 use crate::gate::{Gate, Grant, Judgement, Source};
@@ -76,7 +77,12 @@ impl Tasks {
             }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
-            Effect::Compact => self.compact(ports, config, state),
+            Effect::FindLimits => {
+                let (provider, model) = (ports.provider.clone(), config.turn.model.clone());
+                let task = async move { Input::LimitsFound(provider.limits(&model).await) };
+                self.spawn(Some(Target::Limits), Input::LimitsFound(None), task);
+            }
+            Effect::Compact(before) => self.compact(before, ports, config, state),
             Effect::Wait(delay) => {
                 let task = async move {
                     tokio::time::sleep(delay).await;
@@ -257,7 +263,13 @@ impl Tasks {
         });
     }
 
-    fn compact(&mut self, ports: &Ports, config: &SessionConfig, state: &State) {
+    fn compact(
+        &mut self,
+        before: ContextEstimate,
+        ports: &Ports,
+        config: &SessionConfig,
+        state: &State,
+    ) {
         let unavailable = || {
             Input::Compacted(Err(ErrorData::new(
                 ErrorKind::Configuration,
@@ -270,7 +282,7 @@ impl Tasks {
             system: config.system.clone(),
             trigger: CompactionTrigger::Auto,
             instructions: config.compact_instructions.clone(),
-            before: state.context(config.turn.context_window),
+            before,
         };
         let fallback = Input::Compacted(Err(ErrorData::new(
             ErrorKind::Plugin,

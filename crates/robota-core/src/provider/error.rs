@@ -52,6 +52,10 @@ pub struct ProviderError {
     /// The service's id of the request, to give to its support.
     #[serde(default)]
     pub request_id: Option<String>,
+    /// The context window in tokens that the message names, when the conversation does not fit into
+    /// it.
+    #[serde(default)]
+    pub context_window: Option<u64>,
 }
 
 impl ProviderError {
@@ -62,6 +66,7 @@ impl ProviderError {
             retry_after: None,
             reason: None,
             request_id: None,
+            context_window: None,
         }
     }
 
@@ -116,6 +121,19 @@ impl ProviderError {
     pub fn with_request_id(mut self, id: impl Into<String>) -> Self {
         self.request_id = Some(id.into());
         self
+    }
+
+    /// Sets the context window that the message names.
+    #[must_use]
+    pub fn with_context_window(mut self, tokens: Option<u64>) -> Self {
+        self.context_window = tokens;
+        self
+    }
+
+    /// Returns true if a shorter conversation may succeed.
+    #[must_use]
+    pub fn is_overflow(&self) -> bool {
+        matches!(self.reason, Some(FailureReason::ContextTooLong | FailureReason::TooLarge))
     }
 
     /// Sets how long the service asks to wait before a retry.

@@ -13,6 +13,39 @@ use crate::tool::ToolSpec;
 /// The conversation as the model sees it. Cloning is cheap; requests share it with the state.
 pub type View = Arc<Vec<Arc<Message>>>;
 
+/// Whether the model may or must call a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// The model must not call a tool. The tools stay in the request, so that services can reuse the
+    /// prefix that they cached.
+    None,
+    /// The model must call a tool.
+    Required,
+    /// The model must call the tool with this name.
+    Tool(String),
+}
+
+/// The form that an answer must have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputSchema {
+    /// A name for it: letters, digits, `_` and `-`.
+    pub name: String,
+    /// The JSON Schema of the answer.
+    pub schema: Arc<Value>,
+}
+
+impl OutputSchema {
+    /// Creates the form from a JSON Schema.
+    #[must_use]
+    pub fn new(schema: Value) -> Self {
+        Self { name: "answer".to_owned(), schema: Arc::new(schema) }
+    }
+}
+
 /// One request that a provider sends to a model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ModelRequest {
@@ -26,12 +59,18 @@ pub struct ModelRequest {
     pub instruction: Option<Message>,
     /// The tools that the model may call, sorted by name.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether the model may or must call a tool.
+    pub tool_choice: ToolChoice,
+    /// The form of the answer; `None` for free text. Services that cannot enforce it ignore it.
+    pub output: Option<OutputSchema>,
     /// The maximum number of tokens of the answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u64>,
     /// The sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
     /// The native web tools to use in this request.
     pub native_web: NativeWeb,
+    /// A name for the conversation: services that take one route its requests to the same cache.
+    pub cache_key: Option<String>,
     /// Options that are passed to the provider unchanged.
     pub options: Map<String, Value>,
 }
@@ -45,10 +84,22 @@ impl ModelRequest {
             messages,
             instruction: None,
             tools: Arc::from([]),
+            tool_choice: ToolChoice::Auto,
+            output: None,
             max_output_tokens: None,
             temperature: None,
             native_web: NativeWeb::default(),
+            cache_key: None,
             options: Map::new(),
+        }
+    }
+
+    /// Returns the tools that the model may call: none if the request forbids calls.
+    #[must_use]
+    pub fn callable_tools(&self) -> &[ToolSpec] {
+        match self.tool_choice {
+            ToolChoice::None => &[],
+            ToolChoice::Auto | ToolChoice::Required | ToolChoice::Tool(_) => &self.tools,
         }
     }
 

@@ -98,6 +98,7 @@ impl Written {
                     prompt: None,
                     tools: None,
                     instruction: None,
+                    continues: false,
                 })
                 .await;
                 if !text.is_empty() {

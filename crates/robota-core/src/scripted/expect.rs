@@ -13,7 +13,7 @@ pub struct Expect {
     pub system: Option<String>,
     /// Tools that are offered; others may be offered too.
     pub tools: Vec<String>,
-    /// No tools are offered.
+    /// No tools can be called.
     pub no_tools: bool,
     /// The number of messages in the conversation.
     pub messages: Option<usize>,
@@ -64,7 +64,8 @@ impl Expect {
     }
 
     fn check_tools(&self, request: &ModelRequest) -> Result<(), String> {
-        let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let offered: Vec<&str> =
+            request.callable_tools().iter().map(|tool| tool.name.as_str()).collect();
         if self.no_tools && !offered.is_empty() {
             return Err(format!("no tools should be offered, but these are: {}", list(&offered)));
         }

@@ -56,7 +56,7 @@ fn started() -> TurnStarted {
 }
 
 fn finished(end: TurnEnd, error: Option<ErrorData>) -> TurnFinished {
-    TurnFinished { end, rounds: 1, tools_executed: 0, usage: Usage::default(), error }
+    TurnFinished { end, rounds: 1, tools_executed: 0, usage: Usage::default(), error, stop: None }
 }
 
 /// A turn whose answer asks for one call.

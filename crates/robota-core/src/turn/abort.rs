@@ -58,6 +58,7 @@ impl Turn {
             Phase::Prompting(_) | Phase::Stopping => out.push(Effect::Cancel(Target::Hook(None))),
             Phase::Calling => out.push(Effect::Cancel(Target::Model)),
             Phase::Waiting(_) => out.push(Effect::Cancel(Target::Wait)),
+            Phase::FindingLimits => out.push(Effect::Cancel(Target::Limits)),
             Phase::Compacting => out.push(Effect::Cancel(Target::Compaction)),
             Phase::Preparing
             | Phase::Working

@@ -38,6 +38,9 @@ pub(super) struct CallState {
     /// What the gate allows it to do. A call that a user or a hook allowed may do everything.
     #[serde(default)]
     pub(super) grant: Grant,
+    /// The class that it ran as; none if it did not run.
+    #[serde(default)]
+    pub(super) class: Option<Class>,
     pub(super) stage: Stage,
 }
 
@@ -73,6 +76,7 @@ impl CallState {
             context: None,
             post_hooked: false,
             grant: Grant::Full,
+            class: None,
             stage: Stage::Judging,
         }
     }

@@ -2,13 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT};
-use crate::context::COMPACT;
+use crate::catalogue::{Catalogue, DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT};
+use crate::context::{COMPACT, ContextEstimate};
 use crate::hook::HookPoint;
-use crate::provider::RetryPolicy;
+use crate::provider::{ModelLimits, RetryPolicy};
 
 /// The default limit of rounds.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
+
+/// The shortest answer that is asked for, in tokens.
+const MIN_OUTPUT: u64 = 256;
+
+/// How often a turn continues an answer that reached the output limit, by default.
+pub const DEFAULT_MAX_CONTINUES: u32 = 3;
+/// How often the same call may fail before the turn ends, by default.
+pub const DEFAULT_MAX_REPEATS: u32 = 5;
 
 /// The user's settings for turns. A turn uses those it started with until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,9 +38,72 @@ pub struct TurnRules {
     pub concurrency: ToolConcurrency,
     /// How failed model calls are retried.
     pub retry: RetryPolicy,
+    /// How often an answer that a limit cut short is continued; 0 never continues one.
+    #[serde(default = "default_max_continues")]
+    pub max_continues: u32,
+    /// After this many rounds in which the same call failed, the model has to answer without tools; 0
+    /// means no limit. A call that changed something in between starts a new count.
+    #[serde(default = "default_max_repeats")]
+    pub max_repeats: u32,
 }
 
+fn default_max_continues() -> u32 {
+    DEFAULT_MAX_CONTINUES
+}
+
+fn default_max_repeats() -> u32 {
+    DEFAULT_MAX_REPEATS
+}
+
+/// The output limit in tokens for a model whose limit is not known. Servers refuse a limit above their
+/// own, and an answer that reaches a lower one is continued.
+pub const CAREFUL_MAX_OUTPUT: u64 = 8_192;
+
 impl TurnRules {
+    /// Creates the default rules for a model, with the limits of the built-in catalogue.
+    #[must_use]
+    pub fn of_model(model: impl Into<String>) -> Self {
+        let mut rules = Self::new(model);
+        let known = Catalogue::builtin().find(&rules.model).map(|found| found.model);
+        rules.context_window =
+            known.and_then(|model| model.context_window).unwrap_or(DEFAULT_CONTEXT_WINDOW);
+        rules.max_output = known.and_then(|model| model.max_output).unwrap_or(CAREFUL_MAX_OUTPUT);
+        rules
+    }
+
+    /// Returns true if the limits are assumed and nobody set them: the service may know better.
+    #[must_use]
+    pub fn has_assumed_limits(&self) -> bool {
+        let assumed = Self::of_model(self.model.clone());
+        let known = Catalogue::builtin().get(&self.model).is_some_and(|model| !model.open_weights);
+        !known
+            && self.context_window == assumed.context_window
+            && self.max_output == assumed.max_output
+    }
+
+    /// Uses another model, with the limits of the built-in catalogue.
+    pub fn set_model(&mut self, model: impl Into<String>) {
+        let Self { model, context_window, max_output, .. } = Self::of_model(model);
+        (self.model, self.context_window, self.max_output) = (model, context_window, max_output);
+    }
+
+    /// Uses the limits that a service tells.
+    pub fn set_limits(&mut self, limits: ModelLimits) {
+        self.context_window = limits.context_window.unwrap_or(self.context_window);
+        self.max_output = limits.max_output.unwrap_or(self.max_output);
+    }
+
+    /// Returns how long the next answer may be: never so long that it could not fit into the window
+    /// together with the conversation.
+    pub(super) fn output_limit(&self, estimate: &ContextEstimate) -> u64 {
+        if estimate.max == 0 {
+            return self.max_output;
+        }
+        let margin = estimate.max / 50;
+        let room = estimate.max.saturating_sub(estimate.effective.saturating_add(margin));
+        self.max_output.min(estimate.max / 2).min(room.max(MIN_OUTPUT))
+    }
+
     /// Creates the default rules for a model.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
@@ -44,6 +115,8 @@ impl TurnRules {
             compact_at: Some(COMPACT),
             concurrency: ToolConcurrency::default(),
             retry: RetryPolicy::default(),
+            max_continues: DEFAULT_MAX_CONTINUES,
+            max_repeats: DEFAULT_MAX_REPEATS,
         }
     }
 }
@@ -65,6 +138,10 @@ pub struct TurnFacts {
     pub provider: String,
     /// Whether a compactor is configured.
     pub has_compactor: bool,
+    /// Whether the limits of the model are assumed, so that the service is asked for them when the
+    /// conversation gets long.
+    #[serde(default)]
+    pub assumed_limits: bool,
     /// The hook points that have hooks.
     pub hooks: HookPoints,
     /// The names of the registered tools, sorted.

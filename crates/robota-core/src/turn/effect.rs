@@ -6,14 +6,15 @@ use serde_json::Value;
 
 use crate::approve::{Answer, Question};
 use crate::compact::Compaction;
+use crate::context::ContextEstimate;
 use crate::error::ErrorData;
-use crate::event::{Event, Purpose, TurnEnd};
+use crate::event::{Event, Purpose, TurnEnd, TurnStatus};
 use crate::gate::{Grant, Judgement};
 use crate::hook::{HookInput, HookReply};
 use crate::ids::{CallId, InputId};
 use crate::message::{Block, Cause, ToolUse};
 use crate::permission::Class;
-use crate::provider::{Delta, ProviderError, StopReason};
+use crate::provider::{Delta, ModelLimits, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
@@ -86,6 +87,8 @@ pub enum Input {
         /// How long it ran.
         duration: Duration,
     },
+    /// The service told the limits of the model, or did not.
+    LimitsFound(Option<ModelLimits>),
     /// A compaction finished or failed.
     Compacted(Result<Compaction, ErrorData>),
     /// The time of [`Effect::Wait`] has passed.
@@ -130,8 +133,10 @@ pub enum Effect {
     AskPermission(Question),
     /// Run the hooks of a point.
     RunHook(HookInput),
-    /// Summarise the conversation.
-    Compact,
+    /// Ask the service for the limits of the model.
+    FindLimits,
+    /// Summarise the conversation, which takes that much of the window.
+    Compact(ContextEstimate),
     /// Wait this long, then send [`Input::WaitOver`].
     Wait(Duration),
     /// Cancel something. A cancelled tool call still reports its outcome; nothing else that is
@@ -148,10 +153,12 @@ pub struct ModelCall {
     pub round: u32,
     /// The attempt within the round, from 1.
     pub attempt: u32,
-    /// What the call is for; tools are offered only for [`Purpose::Answer`].
+    /// What the call is for; tools can be called only for [`Purpose::Answer`].
     pub purpose: Purpose,
     /// An instruction for this call only.
     pub instruction: Option<String>,
+    /// The maximum number of tokens of the answer.
+    pub max_output: u64,
 }
 
 /// What [`Effect::Cancel`] cancels.
@@ -165,6 +172,8 @@ pub enum Target {
     Question(CallId),
     /// The hooks of a call, or those of the turn.
     Hook(Option<CallId>),
+    /// The question for the model's limits.
+    Limits,
     /// The compaction.
     Compaction,
     /// The wait.
@@ -176,7 +185,8 @@ pub enum Target {
 pub struct TurnReport {
     /// How the turn ended.
     pub end: TurnEnd,
-    /// The text of the last answer; only a part of it when the answer was cut short.
+    /// The text of the last answer, with the parts that continued it; only a part of it when the
+    /// answer was cut short.
     pub text: String,
     /// Why the model stopped its last answer; none when no answer was complete.
     pub stop: Option<StopReason>,
@@ -209,6 +219,12 @@ impl TurnReport {
             duration: Duration::ZERO,
             error: Some(error),
         }
+    }
+
+    /// Classifies the result of the turn.
+    #[must_use]
+    pub fn status(&self) -> TurnStatus {
+        self.end.status(self.stop.as_ref())
     }
 
     /// Returns true if the turn was interrupted.

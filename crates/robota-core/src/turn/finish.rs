@@ -7,6 +7,7 @@ use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished};
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, StopDecision};
 use crate::message::Block;
+use crate::provider::AnswerEnd;
 
 /// A Stop hook may continue a turn this many times. The limit prevents an endless loop.
 const MAX_STOP_CONTINUES: u8 = 8;
@@ -88,6 +89,7 @@ impl Turn {
             tools_executed: self.tools_executed,
             usage: self.usage,
             error: error.clone(),
+            stop: self.stop.clone().filter(|stop| stop.answer() != AnswerEnd::Whole),
         });
         self.push_report(end, error, out);
     }

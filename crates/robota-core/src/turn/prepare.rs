@@ -1,6 +1,6 @@
 //! Before a model call: pending inputs, the context window, the round limit.
 
-use super::{AtLimit, Effect, Env, ModelCall, Out, Phase, Turn};
+use super::{AtLimit, Effect, Env, ModelCall, Out, Overflow, Phase, Turn, Unfinished};
 use crate::compact::Compaction;
 use crate::context::{ContextEstimate, GUARD};
 use crate::error::ErrorData;
@@ -10,12 +10,16 @@ use crate::event::{
     Purpose, TurnEnd, UserMessage,
 };
 use crate::message::{Message, MessageState};
+use crate::provider::ModelLimits;
 use crate::state::PendingInput;
 use crate::streaming::StreamingAnswer;
 
 /// After this many consecutive rounds that ask for tools that do not exist, the model is called
 /// without tools.
 const UNKNOWN_ROUNDS: u32 = 2;
+
+/// Below this many tokens the conversation fits into any window, so assumed limits are good enough.
+const LIMITS_MATTER: u64 = 8_000;
 
 /// Returns true for an input that is delivered before the next model call of the current turn.
 pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
@@ -29,20 +33,45 @@ impl Turn {
             return;
         }
         let estimate = env.state.context(self.rules.context_window);
+        if self.facts.assumed_limits && estimate.effective > LIMITS_MATTER {
+            self.facts.assumed_limits = false;
+            self.phase = Phase::FindingLimits;
+            out.push(Effect::FindLimits);
+            return;
+        }
         let over_threshold = self.rules.compact_at.is_some_and(|share| estimate.exceeds(share));
         if self.facts.has_compactor
             && !self.compaction_tried
             && (over_threshold || estimate.exceeds(GUARD))
         {
-            self.compaction_tried = true;
-            self.phase = Phase::Compacting;
-            out.emit(CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate });
-            out.push(Effect::Compact);
+            self.start_compaction(estimate, out);
         } else if estimate.exceeds(GUARD) {
             self.finish_context_full(&estimate, env, out);
         } else {
             self.new_round(estimate, env, out);
         }
+    }
+
+    pub(super) fn start_compaction(&mut self, before: ContextEstimate, out: &mut Out) {
+        self.compaction_tried = true;
+        self.phase = Phase::Compacting;
+        out.emit(CompactionStarted { trigger: CompactionTrigger::Auto, before });
+        out.push(Effect::Compact(before));
+    }
+
+    /// The service told the limits of the model, or did not.
+    pub(super) fn on_limits_found(
+        &mut self,
+        limits: Option<ModelLimits>,
+        env: &Env<'_>,
+        out: &mut Out,
+    ) {
+        if self.phase != Phase::FindingLimits {
+            return;
+        }
+        self.rules.set_limits(limits.unwrap_or_default());
+        self.phase = Phase::Preparing;
+        self.prepare(env, out);
     }
 
     /// Delivers the inputs for the next round; returns whether there were any.
@@ -75,12 +104,20 @@ impl Turn {
     }
 
     fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
+        self.max_output = self.rules.output_limit(&estimate);
+        if self.overflow == Some(Overflow::Compacting) {
+            self.overflow = Some(Overflow::Retried);
+            out.emit(ContextMeasured { estimate });
+            self.call_model(env, out);
+            return;
+        }
         let at_limit = self.rules.max_rounds != 0 && self.round >= self.rules.max_rounds;
         if at_limit && self.rules.at_limit == AtLimit::Stop {
             self.finish(TurnEnd::RoundLimit, None, out);
             return;
         }
-        self.purpose = if self.unknown_rounds >= UNKNOWN_ROUNDS {
+        let repeats = self.repeats.exceed(self.rules.max_repeats);
+        self.purpose = if self.unknown_rounds >= UNKNOWN_ROUNDS || repeats {
             Purpose::SummaryWithoutTools
         } else if at_limit {
             Purpose::SummaryAtLimit
@@ -115,24 +152,39 @@ impl Turn {
                 Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => None,
             },
             instruction: instruction.clone(),
+            continues: self.unfinished.is_some(),
         });
         out.push(Effect::CallModel(ModelCall {
             round: self.round,
             attempt: self.attempt,
             purpose: self.purpose,
             instruction,
+            max_output: self.max_output,
         }));
     }
 
     fn instruction(&self) -> Option<String> {
         match self.purpose {
-            Purpose::Answer => None,
+            Purpose::Answer => match &self.unfinished {
+                Some(Unfinished { cut: true, .. }) => Some(
+                    "Your answer reached the output limit and was cut off. Continue it exactly where \
+                     it stops: repeat nothing, and do not comment on the interruption."
+                        .to_owned(),
+                ),
+                Some(Unfinished { cut: false, .. }) | None => None,
+            },
             Purpose::SummaryAtLimit => Some(
                 "The limit of tool rounds for this request is reached, so no more tools can be \
                  called. Answer now with what you have: say what you found or did, what is still \
                  missing, and that the user can ask you to go on."
                     .to_owned(),
             ),
+            Purpose::SummaryWithoutTools if self.unknown_rounds < UNKNOWN_ROUNDS => Some(format!(
+                "These calls failed again and again with the same arguments, so no more tools can be \
+                 called: {}. Answer now without calling tools: say what you found or did, what \
+                 failed and why, and what is still missing.",
+                self.repeats.tools().join(", ")
+            )),
             Purpose::SummaryWithoutTools => Some(format!(
                 "These tools do not exist here, and the calls to them were not executed because \
                  they are not registered: {}. Answer now without calling tools: say what you \

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, Ending, Env, Out, Phase, Turn};
+use super::{Effect, Ending, Env, Out, Overflow, Phase, Turn};
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
 use crate::message::{Block, Cause, Message, MessageState};
@@ -14,8 +14,12 @@ impl Turn {
         if self.phase != Phase::Calling {
             return;
         }
-        let delay = self.next_delay(error, env.elapsed);
         let started = self.calls.iter().any(super::CallState::has_started);
+        if error.is_overflow() && self.facts.has_compactor && self.overflow.is_none() && !started {
+            self.compact_and_retry(error, env, out);
+            return;
+        }
+        let delay = self.next_delay(error, env.elapsed);
         match delay {
             Some(delay) if !started => {
                 if self.streamed {
@@ -35,6 +39,27 @@ impl Turn {
             }
             None => self.give_up(error.to_data(), env, out),
         }
+    }
+
+    /// The service says that the conversation is too long, so the assumed window was too large:
+    /// summarises the conversation and sends the request of this round once more.
+    fn compact_and_retry(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
+        if self.streamed {
+            out.emit(StreamReset { round: self.round, attempt: self.attempt });
+        }
+        self.pending = crate::streaming::StreamingAnswer::default();
+        self.calls.clear();
+        out.emit(ModelRetry {
+            round: self.round,
+            attempt: self.attempt,
+            error: error.to_data(),
+            delay_ms: 0,
+        });
+        let refused = env.state.context(self.rules.context_window).effective;
+        let window = error.context_window.unwrap_or(refused.max(1));
+        self.rules.context_window = self.rules.context_window.min(window);
+        self.overflow = Some(Overflow::Compacting);
+        self.start_compaction(env.state.context(self.rules.context_window), out);
     }
 
     fn give_up(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {

@@ -1,15 +1,20 @@
 //! While the model answers: collects the text, lets the gate judge each call as soon as it is
 //! complete, and commits the answer at its end.
 
+use serde_json::json;
+
 use super::calls::{CallState, Stage};
-use super::{Effect, Ending, Env, FALLBACK, Out, Phase, Turn};
+use super::{Continued, Effect, Ending, Env, FALLBACK, Out, Phase, Turn, Unfinished};
 use crate::event::{
     AssistantMessage, ContentLeftOut, ModelResponded, Purpose, TextChunk, ThinkingChunk,
     ToolBatchStarted, ToolCalled, ToolInputChunk, TurnEnd,
 };
 use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolUse};
-use crate::provider::{Delta, LeftOut, StopReason};
+use crate::provider::{AnswerEnd, Delta, LeftOut, StopReason};
 use crate::tool::ToolOutcome;
+
+/// How often a service may pause one answer.
+const MAX_PAUSES: u32 = 16;
 
 impl Turn {
     pub(super) fn on_delta(&mut self, delta: Delta, env: &Env<'_>, out: &mut Out) {
@@ -76,6 +81,7 @@ impl Turn {
         // A complete answer ends the series of failures: the next failure starts a new budget.
         self.failing_since = None;
         self.failures = 0;
+        self.overflow = None;
         self.stop = Some(stop.clone());
         let usage = self.answer_usage;
         out.emit(ModelResponded {
@@ -84,19 +90,77 @@ impl Turn {
             usage,
             tool_calls: u32::try_from(self.calls.len()).unwrap_or(u32::MAX),
         });
-        if self.purpose == Purpose::Answer {
-            self.commit(MessageState::Complete, env, out);
-            if !self.calls.is_empty() {
-                self.start_tools(out);
-            } else if *stop == StopReason::Pause {
-                self.phase = Phase::Preparing;
-            } else {
-                self.unknown_rounds = 0;
-                self.unknown_tools.clear();
-                self.phase = Phase::Answered;
-            }
-        } else {
+        if self.purpose != Purpose::Answer {
             self.finish_summary(MessageState::Complete, env, out);
+            return;
+        }
+        let answer = stop.answer();
+        let withheld = match answer {
+            AnswerEnd::Refused | AnswerEnd::Filtered => true,
+            AnswerEnd::Whole | AnswerEnd::Cut | AnswerEnd::Paused => false,
+        };
+        let message =
+            Message::assistant(env.ids, self.pending.take_blocks(), MessageState::Complete);
+        self.commit_message(if withheld { message.with_answer_withheld() } else { message }, out);
+        if withheld || answer == AnswerEnd::Cut {
+            self.finish_incomplete_calls(withheld, out);
+        }
+        if !self.calls.is_empty() {
+            self.start_tools(out);
+        } else if self.is_continued(answer) {
+            self.unfinished =
+                Some(Unfinished { text: self.text.clone(), cut: answer == AnswerEnd::Cut });
+            self.phase = Phase::Preparing;
+        } else {
+            self.unknown_rounds = 0;
+            self.unknown_tools.clear();
+            self.phase = Phase::Answered;
+        }
+    }
+
+    /// Decides whether another call continues an answer without tool calls, and counts it.
+    fn is_continued(&mut self, answer: AnswerEnd) -> bool {
+        if self.rules.max_rounds != 0 && self.round >= self.rules.max_rounds {
+            return false;
+        }
+        let Continued { cuts, pauses } = &mut self.continued;
+        let (count, limit) = match answer {
+            // Without text there is nothing to continue: the model used the limit for reasoning.
+            AnswerEnd::Cut if self.text.trim().is_empty() => return false,
+            AnswerEnd::Cut => (cuts, self.rules.max_continues),
+            AnswerEnd::Paused => (pauses, MAX_PAUSES),
+            AnswerEnd::Whole | AnswerEnd::Refused | AnswerEnd::Filtered => return false,
+        };
+        let continues = *count < limit;
+        *count += u32::from(continues);
+        continues
+    }
+
+    /// The calls of a refused answer do not run. Nor does the last call of an answer that was cut, if
+    /// it has no arguments: they may be missing.
+    fn finish_incomplete_calls(&mut self, withheld: bool, out: &mut Out) {
+        let last = self.calls.len().saturating_sub(1);
+        for at in if withheld { 0 } else { last }..self.calls.len() {
+            let no_arguments = self.calls[at].tool_use.input.json() == Some(&json!({}));
+            if self.calls[at].has_started()
+                || self.calls[at].is_done()
+                || !(withheld || no_arguments)
+            {
+                continue;
+            }
+            let outcome = if withheld {
+                ToolOutcome::not_run(
+                    "answer_withheld",
+                    "This tool call was not executed: the answer was refused or filtered.",
+                )
+            } else {
+                ToolOutcome::not_run(
+                    "answer_cut",
+                    "This tool call was not executed: the answer reached the output limit before \
+                     the arguments were complete. Send the call again.",
+                )
+            };
+            self.finish_call(at, outcome, out);
         }
     }
 
@@ -111,7 +175,8 @@ impl Turn {
         if let Some(usage) = usage {
             self.usage += usage;
         }
-        self.text = message.text();
+        let before = self.unfinished.take().map(|before| before.text).unwrap_or_default();
+        self.text = before + &message.text();
         self.committed = true;
         out.emit(AssistantMessage { round: self.round, message: message.with_usage(usage) });
     }
@@ -119,15 +184,20 @@ impl Turn {
     /// Ends the turn with a forced summary, or with the fallback text if it has none.
     pub(super) fn finish_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
         let mut blocks = self.pending.take_blocks();
-        let no_text = !blocks.iter().any(|block| match block {
-            Block::Text(text) => !text.text.trim().is_empty(),
-            _ => false,
-        });
-        if no_text && self.calls.is_empty() {
+        let withheld = self
+            .stop
+            .as_ref()
+            .is_some_and(|stop| matches!(stop.answer(), AnswerEnd::Refused | AnswerEnd::Filtered));
+        let no_text = withheld
+            || !blocks.iter().any(|block| match block {
+                Block::Text(text) => !text.text.trim().is_empty(),
+                _ => false,
+            });
+        if no_text && !withheld && self.calls.is_empty() {
             blocks.push(Block::text(FALLBACK));
         }
         let message = Message::assistant(env.ids, blocks, state);
-        self.commit_message(message, out);
+        self.commit_message(if withheld { message.with_answer_withheld() } else { message }, out);
         if no_text || state != MessageState::Complete {
             self.text = FALLBACK.to_owned();
         }

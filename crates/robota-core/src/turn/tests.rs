@@ -8,5 +8,7 @@ mod harness;
 mod hooks;
 mod invariants;
 mod properties;
+mod repeats;
 mod retry;
 mod rounds;
+mod stops;

@@ -74,6 +74,7 @@ impl Turn {
             {
                 let call = &mut self.calls[at];
                 call.stage = Stage::Running(class);
+                call.class = Some(class);
                 out.emit(ToolStarted {
                     call: call.tool_use.call.clone(),
                     class,
@@ -460,8 +461,10 @@ impl Turn {
         let message = MessageId::mint(env.ids);
         let mut chars = env.state.view.chars;
         let (mut added, mut skipped, mut failed) = (0, 0, 0);
+        self.repeats.next_round();
         for call in std::mem::take(&mut self.calls) {
             let Stage::Done(outcome) = call.stage else { continue };
+            self.repeats.record(&call.tool_use, call.class, &outcome);
             failed += u32::from(!outcome.ok);
             let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
             // The first result is always added: omitting all of them would not help the model.

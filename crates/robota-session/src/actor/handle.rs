@@ -53,7 +53,7 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { content, delivery, metadata } = input;
+        let SendRequest { content, delivery, metadata, output } = input;
         let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
         let before = self.shared.hub.status().last;
         let event = InputAccepted { input: input.clone(), delivery, content, metadata };
@@ -64,6 +64,7 @@ impl Actor {
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
+        self.outputs.extend(output.map(|output| (input.clone(), output)));
         self.options.defer_inputs = false;
         self.blocked = None;
         // A caller that knows that its input was accepted must see the session as busy.

@@ -6,6 +6,7 @@ use robota_core::close::Choice;
 use robota_core::event::{Cursor, Delivery, Event};
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::Block;
+use robota_core::provider::OutputSchema;
 use robota_core::state::State;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
@@ -21,6 +22,7 @@ pub(crate) struct SendRequest {
     pub(crate) content: Vec<Block>,
     pub(crate) delivery: Delivery,
     pub(crate) metadata: Map<String, Value>,
+    pub(crate) output: Option<OutputSchema>,
 }
 
 /// An input that was accepted.

@@ -4,6 +4,7 @@ use robota_core::call::CallContext;
 use robota_core::event::CompactionTrigger;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::message::{Block, MessageState, ToolInput, ToolResult, ToolUse};
+use robota_core::provider::{FailureReason, StopReason};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::state::State;
 use serde_json::json;
@@ -183,4 +184,52 @@ fn sess_06_cutting_respects_characters() {
         assert!(cut.len() <= longest.max(7), "{longest}: {}", cut.len());
     }
     assert_eq!(shorten("short", 100), "short");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_06_a_summary_that_is_not_whole_never_replaces_the_history() {
+    for stop in [
+        StopReason::MaxTokens,
+        StopReason::WindowFull,
+        StopReason::Refusal,
+        StopReason::Filtered,
+        StopReason::Pause,
+    ] {
+        let answer = Answer::new().text("They asked").stop(stop.clone());
+        let (compactor, _) = compactor(Script::new().answer(answer), 20_000);
+        let view = conversation(10, 3_000);
+        let failed = compactor.compact(request(view), CallContext::detached()).await;
+        assert!(failed.is_err(), "{stop:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_06_a_model_that_reasons_has_room_for_more_than_the_summary() {
+    let (compactor, model) = compactor(Script::new().text("Short.").looped(), 100_000);
+    let view = conversation(10, 30_000);
+    compactor.compact(request(view), CallContext::detached()).await.unwrap();
+    assert_eq!(model.requests()[0].max_output_tokens, Some(20_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_06_a_window_that_is_smaller_than_assumed_needs_smaller_pieces() {
+    let too_long = ProviderError::new(ErrorKind::Validation, "too long")
+        .with_reason(FailureReason::ContextTooLong)
+        .with_context_window(Some(8_000));
+    let mut script = Script::new().error(too_long);
+    for _ in 0..40 {
+        script = script.text("So far.");
+    }
+    let (first, model) = compactor(script, 200_000);
+    let view = conversation(40, 3_000);
+    first.compact(request(view.clone()), CallContext::detached()).await.unwrap();
+    let sizes: Vec<_> = model.requests().iter().map(|sent| sent.messages[0].text().len()).collect();
+    assert!(sizes[0] > 24_000 && sizes[1..].iter().all(|size| *size < 24_000), "{sizes:?}");
+
+    // A window that the turn found out is used from the start.
+    let (second, model) = compactor(Script::new().text("So far.").looped(), 200_000);
+    let mut known = request(view);
+    known.before = State::default().context(8_000);
+    second.compact(known, CallContext::detached()).await.unwrap();
+    assert!(model.requests().iter().all(|sent| sent.messages[0].text().len() < 24_000));
 }

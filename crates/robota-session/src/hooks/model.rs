@@ -8,7 +8,8 @@ use robota_core::error::ErrorKind;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, MessageState};
 use robota_core::provider::{
-    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError,
+    Capabilities, Delta, DeltaStream, ModelLimits, ModelRequest, NativeWeb, Provider,
+    ProviderError, RateLimits,
 };
 use robota_core::streaming::StreamingAnswer;
 
@@ -52,6 +53,18 @@ impl Provider for HookedProvider {
 
     fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
         self.inner.configure_native_web(web)
+    }
+
+    async fn limits(&self, model: &str) -> Option<ModelLimits> {
+        self.inner.limits(model).await
+    }
+
+    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+        self.inner.count_tokens(request).await
+    }
+
+    fn rate_limits(&self) -> Option<RateLimits> {
+        self.inner.rate_limits()
     }
 
     async fn stream(

@@ -215,7 +215,10 @@ impl JournalBuilder {
         }
         let rounds = u32::try_from(rounds.len()).unwrap();
         let (end, usage) = (TurnEnd::Complete, Usage::default());
-        self.push(turn, TurnFinished { end, rounds, tools_executed: 0, usage, error: None });
+        self.push(
+            turn,
+            TurnFinished { end, rounds, tools_executed: 0, usage, error: None, stop: None },
+        );
     }
 
     fn op(&mut self, op: &Op) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use robota_core::catalogue::Catalogue;
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{Cursor, Event, TurnEnd};
+use robota_core::event::{Cursor, Event, TurnEnd, TurnStatus};
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::Content;
 use robota_core::provider::StopReason;
@@ -70,6 +70,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Classifies the result of the turn; `None` while calls wait for approval.
+    #[must_use]
+    pub fn status(&self) -> Option<TurnStatus> {
+        match &self.end {
+            ChatEnd::Ended { end, .. } => Some(end.status(self.stop.as_ref())),
+            ChatEnd::Paused { .. } => None,
+            ChatEnd::Blocked { .. } => Some(TurnStatus::Failed),
+            ChatEnd::Cancelled => Some(TurnStatus::Interrupted),
+        }
+    }
+
     /// Returns the text of the answer.
     ///
     /// # Errors

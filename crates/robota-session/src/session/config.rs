@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use robota_core::catalogue::Catalogue;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
@@ -28,11 +27,8 @@ impl ConfigHandle {
     /// Uses another model from the next turn on, and another provider if one is given. The limits
     /// of the model come from the built-in catalogue.
     pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
-        let (model, catalogue) = (model.into(), Catalogue::builtin());
         let setup = &mut self.0.shared.turn_setup_mut().setup;
-        setup.config.turn.context_window = catalogue.context_window(&model);
-        setup.config.turn.max_output = catalogue.max_output(&model);
-        setup.config.turn.model = model;
+        setup.config.turn.set_model(model);
         if let Some(provider) = provider {
             setup.provider = provider;
         }

@@ -27,6 +27,8 @@ pub(super) struct InputFollower {
     started: Option<Timestamp>,
     /// The text of the last answer of the turn.
     pub(super) text: String,
+    /// Whether the next answer continues it.
+    continues: bool,
     /// Why the model stopped that answer.
     pub(super) stop: Option<StopReason>,
     pub(super) model: Option<String>,
@@ -43,6 +45,7 @@ impl InputFollower {
             turn: None,
             started: None,
             text: String::new(),
+            continues: false,
             stop: None,
             model: None,
             usage: Usage::default(),
@@ -78,7 +81,13 @@ impl InputFollower {
             Event::InputCancelled(data) if data.input == self.input => {
                 return Some(InputEnd::Cancelled);
             }
-            Event::AssistantMessage(data) if self.is_in(turn) => self.text = data.message.text(),
+            Event::ModelRequested(data) if self.is_in(turn) => self.continues = data.continues,
+            Event::AssistantMessage(data) if self.is_in(turn) => {
+                if !std::mem::take(&mut self.continues) {
+                    self.text.clear();
+                }
+                self.text.push_str(&data.message.text());
+            }
             Event::ModelResponded(data) if self.is_in(turn) => self.stop = Some(data.stop.clone()),
             Event::TurnFinished(data) if self.is_in(turn) => {
                 (self.rounds, self.tools_executed) = (data.rounds, data.tools_executed);

@@ -47,7 +47,16 @@ impl Journal {
         let (prompt, tools, instruction) = (None, None, None);
         self.push(
             after,
-            ModelRequested { round: 1, attempt, purpose, messages: 1, prompt, tools, instruction },
+            ModelRequested {
+                round: 1,
+                attempt,
+                purpose,
+                messages: 1,
+                prompt,
+                tools,
+                instruction,
+                continues: false,
+            },
         );
     }
 
@@ -77,7 +86,10 @@ impl Journal {
         let failed = matches!(end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
         let error = failed.then(network);
         let usage = Usage::default();
-        self.push(after, TurnFinished { end, rounds: 1, tools_executed: 0, usage, error });
+        self.push(
+            after,
+            TurnFinished { end, rounds: 1, tools_executed: 0, usage, error, stop: None },
+        );
     }
 
     fn metrics(&self) -> Metrics {

@@ -41,6 +41,7 @@ enum Pending {
     Tool(CallId),
     Question(CallId),
     Hook(Option<CallId>),
+    Limits,
     Compaction,
     Wait,
 }
@@ -146,6 +147,7 @@ impl FakeDriver {
             }
             Pending::Question(call) => Input::Answered { call, answer: answer(bytes) },
             Pending::Hook(call) => Input::Hooked { call, reply: hook_reply(bytes) },
+            Pending::Limits => Input::LimitsFound(None),
             Pending::Compaction => Input::Compacted(compaction(bytes, self)),
             Pending::Wait => Input::WaitOver,
         }
@@ -219,7 +221,8 @@ impl FakeDriver {
                     self.pending.push(Pending::Question(question.call.call));
                 }
                 Effect::RunHook(input) => self.pending.push(Pending::Hook(input.call().cloned())),
-                Effect::Compact => self.pending.push(Pending::Compaction),
+                Effect::FindLimits => self.pending.push(Pending::Limits),
+                Effect::Compact(_) => self.pending.push(Pending::Compaction),
                 Effect::Wait(_) => self.pending.push(Pending::Wait),
             }
         }
@@ -238,6 +241,7 @@ impl FakeDriver {
     fn cancel(&mut self, target: &Target) {
         self.pending.retain(|pending| match (target, pending) {
             (Target::Model, Pending::Model)
+            | (Target::Limits, Pending::Limits)
             | (Target::Compaction, Pending::Compaction)
             | (Target::Wait, Pending::Wait) => false,
             (Target::Question(call), Pending::Question(of)) => call != of,

@@ -115,6 +115,15 @@ impl ReceivedRequest {
         }
     }
 
+    /// Returns whether the request forbids tool calls, although it may list tools.
+    #[must_use]
+    pub fn forbids_calls(&self) -> bool {
+        let choice = &self.json["tool_choice"];
+        *choice == "none"
+            || choice["type"] == "none"
+            || self.json["toolConfig"]["functionCallingConfig"]["mode"] == "NONE"
+    }
+
     /// Returns the text of the last message, which is a user's or a tool's.
     #[must_use]
     pub fn last_text(&self) -> String {

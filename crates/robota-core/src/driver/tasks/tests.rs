@@ -82,7 +82,8 @@ async fn nothing_is_kept_of_tasks_that_ended() {
             &state,
             &Span::none(),
         );
-        tasks.start(Effect::Compact, &ports, &config, &state, &Span::none());
+        let before = state.context(1_000);
+        tasks.start(Effect::Compact(before), &ports, &config, &state, &Span::none());
         tasks.cancel(&Target::Compaction);
         let mut ended = 0;
         while tasks.next().await.is_some() {

@@ -68,6 +68,10 @@ data! {
         /// An instruction for this call only; it is not added to the conversation. Usually absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instruction: Option<String>,
+        /// Whether the call continues the answer before it, which was cut short or paused; absent if
+        /// not. The text of the answer is that of both.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        continues: bool,
     }
 
     /// Requests to this model omit parts of the conversation that it cannot take.

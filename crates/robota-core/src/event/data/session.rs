@@ -10,6 +10,7 @@ use crate::history::HistoryEntry;
 use crate::ids::{CallId, InputId, SessionId, TurnId};
 use crate::message::{Block, Cause, Message};
 use crate::permission::Mode;
+use crate::provider::{AnswerEnd, StopReason};
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
@@ -194,6 +195,10 @@ data! {
         /// The failure that ended the turn; absent if it did not end with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Why the model stopped its last answer, if that answer is not whole: a limit cut it short, the
+        /// model refused, a filter removed it, or the service paused it. Absent for a whole answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<StopReason>,
     }
 
     /// The model's view was cut back to its first messages.
@@ -288,7 +293,8 @@ pub enum TurnEnd {
     Complete,
     /// With a forced summary, because the round limit was reached.
     RoundLimit,
-    /// With a forced summary, because the model kept asking for tools that do not exist.
+    /// With a forced summary, because the model kept making calls that cannot succeed: calls of tools
+    /// that do not exist, or the same failing call.
     UnknownTools,
     /// The conversation does not fit into the context window.
     ContextFull,
@@ -302,4 +308,42 @@ pub enum TurnEnd {
     ProviderFailed,
     /// The journal could not be written.
     StoreFailed,
+}
+
+/// What a caller can do with the result of a turn. Exit codes and protocols use these classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStatus {
+    /// The answer is whole.
+    Done,
+    /// A limit ended the turn: rounds, the context window, or the length of the answer. Raise the limit
+    /// or ask the model to continue.
+    Limit,
+    /// The model refused, or a filter of the service removed the answer.
+    Refused,
+    /// The turn failed or was blocked.
+    Failed,
+    /// The turn was interrupted.
+    Interrupted,
+}
+
+impl TurnEnd {
+    /// Classifies the end of a turn; `stop` is why the model stopped its last answer.
+    #[must_use]
+    pub fn status(self, stop: Option<&StopReason>) -> TurnStatus {
+        match self {
+            Self::Complete => match stop.map_or(AnswerEnd::Whole, StopReason::answer) {
+                AnswerEnd::Whole => TurnStatus::Done,
+                AnswerEnd::Cut | AnswerEnd::Paused => TurnStatus::Limit,
+                AnswerEnd::Refused | AnswerEnd::Filtered => TurnStatus::Refused,
+            },
+            Self::RoundLimit | Self::ContextFull => TurnStatus::Limit,
+            Self::UnknownTools
+            | Self::Blocked
+            | Self::Stopped
+            | Self::ProviderFailed
+            | Self::StoreFailed => TurnStatus::Failed,
+            Self::Interrupted => TurnStatus::Interrupted,
+        }
+    }
 }

@@ -184,6 +184,7 @@ fn turns() -> Vec<Event> {
             tools_executed: 3,
             usage: Usage::new(1, 2),
             error: Some(error()),
+            stop: Some(StopReason::MaxTokens),
         }
         .into(),
     ]
@@ -213,6 +214,7 @@ fn model() -> Vec<Event> {
             prompt: Some("aa".to_owned()),
             tools: Some("bb".to_owned()),
             instruction: Some("be brief".to_owned()),
+            continues: true,
         }
         .into(),
         TextChunk { round, text: text.clone() }.into(),

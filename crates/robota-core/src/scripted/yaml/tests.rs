@@ -101,7 +101,7 @@ fn the_documented_example_means_what_it_says() {
     assert_eq!(answers[6].steps[1], Step::Drop);
     assert_eq!(answers[7].steps, [Step::Stall(Stall::Forever)]);
     assert_eq!(answers[8].steps[1], Step::Stop(StopReason::Refusal));
-    assert_eq!(answers[9].steps[1], Step::Stop(StopReason::Other("content_filter".to_owned())));
+    assert_eq!(answers[9].steps[1], Step::Stop(StopReason::Filtered));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::harness::{Run, Setup, TurnConfig, config, say};
+use super::harness::{Job, Run, Setup, TurnConfig, config, say};
 use super::invariants::assert_ended;
 use crate::compact::Compaction;
 use crate::error::{ErrorData, ErrorKind};
@@ -10,8 +10,9 @@ use crate::event::{MessageInjected, TurnEnd};
 use crate::ids::CountingIds;
 use crate::message::Message;
 use crate::permission::Verdict;
+use crate::provider::{FailureReason, ModelLimits, ProviderError};
 use crate::tool::ToolOutcome;
-use crate::turn::Effect;
+use crate::turn::{Effect, Input};
 
 fn message(id: &str, text: String) -> Message {
     let mut message = Message::user(&CountingIds::default(), text);
@@ -36,7 +37,7 @@ fn summary(run: &Run) -> Compaction {
 }
 
 fn compactions(run: &Run) -> usize {
-    run.effects.iter().filter(|effect| **effect == Effect::Compact).count()
+    run.effects.iter().filter(|effect| matches!(effect, Effect::Compact(_))).count()
 }
 
 #[test]
@@ -101,4 +102,72 @@ fn core_10_without_a_compactor_or_a_threshold_nothing_is_compacted() {
     assert_eq!(compactions(&run), 0);
     let run = Run::new(TurnConfig { compact_at: Some(0.0), has_compactor: false, ..config() });
     assert_eq!(compactions(&run), 0);
+}
+
+fn too_long(window: Option<u64>) -> ProviderError {
+    ProviderError::new(ErrorKind::Validation, "prompt is too long")
+        .with_reason(FailureReason::ContextTooLong)
+        .with_context_window(window)
+}
+
+#[test]
+fn core_10_a_conversation_that_the_service_refuses_is_compacted_and_sent_once_more() {
+    let mut run = long_run(3000, None);
+    assert_eq!(compactions(&run), 0);
+    run.fail_model(too_long(Some(500)));
+    assert_eq!(compactions(&run), 1);
+    let compacted = summary(&run);
+    run.compacted(Ok(compacted));
+    let call = run.model().unwrap().clone();
+    assert_eq!((call.round, call.attempt), (1, 2), "the same round");
+    assert!(call.max_output <= 250, "the window that the service named: {}", call.max_output);
+    run.answer("done");
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Complete);
+    assert_eq!(run.turn.rules().context_window, 500);
+}
+
+#[test]
+fn core_10_a_second_refusal_is_final() {
+    let mut run = long_run(3000, None);
+    run.fail_model(too_long(None));
+    let compacted = summary(&run);
+    run.compacted(Ok(compacted));
+    run.fail_model(too_long(None));
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::ProviderFailed);
+    assert_eq!(compactions(&run), 1);
+}
+
+#[test]
+fn core_10_a_refused_conversation_that_cannot_be_compacted_ends_the_turn() {
+    let mut run = long_run(3000, None);
+    run.fail_model(too_long(None));
+    run.compacted(Err(ErrorData::new(ErrorKind::Provider, "no")));
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::ContextFull);
+}
+
+#[test]
+fn core_10_the_service_is_asked_for_the_limits_when_the_conversation_gets_long() {
+    let old = message("old", "x".repeat(100_000));
+    let mut run = Run::begin(Setup {
+        config: TurnConfig { assumed_limits: true, has_compactor: true, ..config() },
+        before: vec![MessageInjected { message: old }.into()],
+        input: say("hello"),
+        fail_at: None,
+        reload: true,
+    });
+    assert_eq!(run.jobs, [Job::Limits]);
+    let limits = ModelLimits { context_window: Some(26_000), max_output: Some(26_000) };
+    run.feed(Input::LimitsFound(Some(limits)));
+    assert_eq!(compactions(&run), 1, "above the threshold of the real window");
+    let compacted = summary(&run);
+    run.compacted(Ok(compacted));
+    assert!(run.model().unwrap().max_output <= 13_000, "never the whole window");
+    run.answer("done");
+    assert_ended(&run);
+
+    let run = Run::new(TurnConfig { assumed_limits: true, ..config() });
+    assert!(run.model().is_some(), "a short conversation fits into any window");
 }

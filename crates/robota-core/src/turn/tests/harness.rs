@@ -35,6 +35,7 @@ pub(super) enum Job {
     Tool { tool_use: ToolUse, class: Class, cancelled: bool },
     Question(Question),
     Hook(HookInput),
+    Limits,
     Compaction,
     Wait(Duration),
 }
@@ -87,6 +88,9 @@ pub(super) struct TurnConfig {
     pub(super) concurrency: ToolConcurrency,
     pub(super) retry: RetryPolicy,
     pub(super) has_compactor: bool,
+    pub(super) assumed_limits: bool,
+    pub(super) max_continues: u32,
+    pub(super) max_repeats: u32,
     pub(super) hooks: HookPoints,
     pub(super) tools: Vec<String>,
     pub(super) tools_sha256: Option<String>,
@@ -102,11 +106,14 @@ impl TurnConfig {
             compact_at: self.compact_at,
             concurrency: self.concurrency,
             retry: self.retry,
+            max_continues: self.max_continues,
+            max_repeats: self.max_repeats,
             ..TurnRules::new("model-1")
         };
         let facts = TurnFacts {
             provider: "scripted".to_owned(),
             has_compactor: self.has_compactor,
+            assumed_limits: self.assumed_limits,
             hooks: self.hooks.clone(),
             tools: self.tools.clone(),
             tools_sha256: self.tools_sha256.clone(),
@@ -128,6 +135,9 @@ pub(super) fn config() -> TurnConfig {
         concurrency: rules.concurrency,
         retry: rules.retry,
         has_compactor: false,
+        assumed_limits: false,
+        max_continues: rules.max_continues,
+        max_repeats: rules.max_repeats,
         hooks: HookPoints::default(),
         tools,
         tools_sha256: None,
@@ -288,6 +298,7 @@ impl Run {
             Input::ToolFinished { call, .. } => {
                 self.find(|job| matches!(job, Job::Tool { tool_use, .. } if tool_use.call == *call))
             }
+            Input::LimitsFound(_) => self.find(|job| *job == Job::Limits),
             Input::Compacted(_) => self.find(|job| *job == Job::Compaction),
             Input::WaitOver => self.find(|job| matches!(job, Job::Wait(_))),
             Input::Appended
@@ -331,7 +342,8 @@ impl Run {
                 }
                 Effect::AskPermission(question) => self.jobs.push(Job::Question(question)),
                 Effect::RunHook(hook) => self.jobs.push(Job::Hook(hook)),
-                Effect::Compact => self.jobs.push(Job::Compaction),
+                Effect::FindLimits => self.jobs.push(Job::Limits),
+                Effect::Compact(_) => self.jobs.push(Job::Compaction),
                 Effect::Wait(delay) => self.jobs.push(Job::Wait(delay)),
                 Effect::Cancel(target) => self.cancel(&target),
                 Effect::Finish(report) => self.report = Some(report),
@@ -388,6 +400,7 @@ impl Run {
             Target::Hook(call) => {
                 self.find(|job| matches!(job, Job::Hook(hook) if hook.call() == call.as_ref()))
             }
+            Target::Limits => self.find(|job| *job == Job::Limits),
             Target::Compaction => self.find(|job| *job == Job::Compaction),
             Target::Wait => self.find(|job| matches!(job, Job::Wait(_))),
         };

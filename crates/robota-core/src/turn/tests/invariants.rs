@@ -149,7 +149,13 @@ impl Watch {
                 assert_paired(state);
                 let last = journal.last().map(|line| line.event.kind());
                 assert_eq!(last, Some("model_requested"), "called without a durable request");
-                assert_eq!(call.instruction.is_some(), call.purpose != Purpose::Answer);
+                let continues = matches!(
+                    journal.last().map(|line| &line.event),
+                    Some(Event::ModelRequested(data)) if data.continues
+                );
+                if !continues {
+                    assert_eq!(call.instruction.is_some(), call.purpose != Purpose::Answer);
+                }
                 for message in state.view.messages.iter() {
                     self.no_instruction_in(message);
                 }
@@ -174,7 +180,8 @@ impl Watch {
             Effect::Append(_)
             | Effect::AskPermission(_)
             | Effect::RunHook(_)
-            | Effect::Compact
+            | Effect::FindLimits
+            | Effect::Compact(_)
             | Effect::Wait(_)
             | Effect::Cancel(_) => {}
         }

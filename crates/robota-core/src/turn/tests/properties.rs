@@ -23,7 +23,7 @@ use crate::ids::{CallId, CountingIds};
 use crate::message::{Block, Cause, Message, Role, ToolInput};
 use crate::permission::Verdict;
 use crate::provider::RetryPolicy;
-use crate::provider::{Delta, ProviderError, StopReason};
+use crate::provider::{Delta, FailureReason, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::turn::{HookPoints, Input, JudgeResult, ToolConcurrency, TurnInput};
 use crate::usage::Usage;
@@ -96,6 +96,9 @@ impl Choices {
             context_window: self.of(&[200_000, 0, 100, 400, 1_000]),
             compact_at: self.of(&[Some(0.835), None, Some(0.1)]),
             has_compactor: self.one_in(2),
+            assumed_limits: self.one_in(2),
+            max_continues: self.pick(3),
+            max_repeats: self.pick(4),
             concurrency: self.of(&[
                 ToolConcurrency::Parallel { max: Some(8) },
                 ToolConcurrency::Sequential,
@@ -144,6 +147,8 @@ impl Choices {
         ]);
         let error = ProviderError::new(kind, "it failed");
         let error = if self.one_in(2) { error.with_hint("try this") } else { error };
+        let error =
+            if self.one_in(4) { error.with_reason(FailureReason::ContextTooLong) } else { error };
         match self.pick(6) {
             1 => error.with_retry_after(Duration::ZERO),
             2 => error.with_retry_after(Duration::from_secs(1)),
@@ -161,6 +166,8 @@ impl Choices {
                 StopReason::MaxTokens,
                 StopReason::Pause,
                 StopReason::Refusal,
+                StopReason::Filtered,
+                StopReason::WindowFull,
                 StopReason::Other("odd".to_owned()),
             ])),
             1 | 2 => Delta::Text(self.words()),
@@ -338,6 +345,7 @@ impl Choices {
                 let answer = self.hook_answer(HookInput::point(&hook));
                 run.feed(Input::Hooked { call: hook.call().cloned(), reply: answer.into() });
             }
+            Job::Limits => run.feed(Input::LimitsFound(None)),
             Job::Compaction => {
                 let result = self.compaction(run);
                 run.compacted(result);

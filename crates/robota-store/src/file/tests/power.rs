@@ -10,8 +10,14 @@ use crate::sim::{Crash, Moment};
 
 fn turn_finished(epoch: u32, seq: u64) -> Arc<Envelope> {
     let usage = Usage::default();
-    let event =
-        TurnFinished { end: TurnEnd::Complete, rounds: 1, tools_executed: 0, usage, error: None };
+    let event = TurnFinished {
+        end: TurnEnd::Complete,
+        rounds: 1,
+        tools_executed: 0,
+        usage,
+        error: None,
+        stop: None,
+    };
     envelope(epoch, seq, event)
 }
 

@@ -210,13 +210,15 @@ fn stop_fields(reason: &StopReason) -> Value {
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
         StopReason::StopSequence => "stop_sequence",
-        StopReason::Refusal => "refusal",
+        StopReason::WindowFull => "model_context_window_exceeded",
+        // This wire has no filter of its own.
+        StopReason::Refusal | StopReason::Filtered => "refusal",
         StopReason::Pause => "pause_turn",
         StopReason::Other(name) => name,
     };
     let sequence = (*reason == StopReason::StopSequence).then_some("END");
     let mut stop_fields = json!({"stop_reason": name, "stop_sequence": sequence});
-    if *reason == StopReason::Refusal {
+    if matches!(reason, StopReason::Refusal | StopReason::Filtered) {
         stop_fields["stop_details"] =
             json!({"type": "refusal", "category": "policy", "explanation": "It would not."});
     }

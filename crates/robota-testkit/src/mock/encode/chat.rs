@@ -180,8 +180,8 @@ fn finish(reason: &StopReason) -> &str {
     match reason {
         StopReason::EndTurn | StopReason::StopSequence | StopReason::Pause => "stop",
         StopReason::ToolUse => "tool_calls",
-        StopReason::MaxTokens => "length",
-        StopReason::Refusal => "content_filter",
+        StopReason::MaxTokens | StopReason::WindowFull => "length",
+        StopReason::Refusal | StopReason::Filtered => "content_filter",
         StopReason::Other(word) => word,
     }
 }

@@ -133,8 +133,8 @@ fn finish(reason: &StopReason) -> &str {
         | StopReason::ToolUse
         | StopReason::StopSequence
         | StopReason::Pause => "STOP",
-        StopReason::MaxTokens => "MAX_TOKENS",
-        StopReason::Refusal => "SAFETY",
+        StopReason::MaxTokens | StopReason::WindowFull => "MAX_TOKENS",
+        StopReason::Refusal | StopReason::Filtered => "SAFETY",
         StopReason::Other(word) => word,
     }
 }

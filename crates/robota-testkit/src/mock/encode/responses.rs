@@ -278,8 +278,8 @@ fn status(reason: &StopReason) -> (&'static str, Option<&str>) {
         | StopReason::ToolUse
         | StopReason::StopSequence
         | StopReason::Pause => ("completed", None),
-        StopReason::MaxTokens => ("incomplete", Some("max_output_tokens")),
-        StopReason::Refusal => ("incomplete", Some("content_filter")),
+        StopReason::MaxTokens | StopReason::WindowFull => ("incomplete", Some("max_output_tokens")),
+        StopReason::Refusal | StopReason::Filtered => ("incomplete", Some("content_filter")),
         StopReason::Other(word) => ("incomplete", Some(word)),
     }
 }

@@ -131,13 +131,20 @@ pub async fn stop_reasons(suite: Suite) {
         (StopReason::MaxTokens, None),
         (StopReason::StopSequence, Some(Feature::StopSequence)),
         (StopReason::Refusal, Some(Feature::Refusal)),
+        (StopReason::Filtered, Some(Feature::Filter)),
         (StopReason::Pause, Some(Feature::Pause)),
     ];
     for (reason, feature) in reasons {
         let fixture = suite.fixture(Reply::new().text("x").stop(reason.clone())).await;
         let answered = fixture.hello().await.unwrap();
         let reported = feature.is_none_or(|feature| feature.on(suite.wire));
-        let expected = if reported { reason } else { StopReason::EndTurn };
+        let expected = match reason {
+            reason if reported => reason,
+            // Both withhold the answer; each wire has a word for one of them only.
+            StopReason::Refusal => StopReason::Filtered,
+            StopReason::Filtered => StopReason::Refusal,
+            _ => StopReason::EndTurn,
+        };
         assert_eq!(answered.stop, expected);
         assert_eq!(answered.text(), "x");
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use robota_core::call::CallContext;
 use robota_core::error::{Diagnose as _, ErrorKind};
-use robota_core::provider::{FailureReason, ProviderError};
+use robota_core::provider::{AnswerEnd, FailureReason, ProviderError};
 use serde_json::json;
 
 use super::super::fixture::SuiteBlobs;
@@ -291,7 +291,7 @@ pub async fn blocked_prompt(suite: Suite) {
     };
     let fixture = suite.fixture(reply).await;
     match fixture.hello().await {
-        Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
+        Ok(answered) => assert_eq!(answered.stop.answer(), AnswerEnd::Filtered),
         Err(error) => assert!(!error.retryable(), "{error:?}"),
     }
 }
