@@ -49,18 +49,18 @@ impl<'a> Disk<'a> {
     }
 
     /// Whether one more script may be looked into: each can hold others.
-    pub(crate) fn may_look_into_script(&self) -> bool {
+    pub(crate) fn may_open_script(&self) -> bool {
         let left = self.scripts.get();
         self.scripts.set(left.saturating_sub(1));
         left > 0
     }
 
     /// Looks an absolute path up.
-    pub(crate) fn look(&self, path: &Path) -> Rc<FileRef> {
+    pub(crate) fn lookup(&self, path: &Path) -> Rc<FileRef> {
         if let Some(known) = self.files.borrow().get(path) {
             return Rc::clone(known);
         }
-        let file = Rc::new(FileRef::look(path, self.paths));
+        let file = Rc::new(FileRef::lookup(path, self.paths));
         self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&file));
         file
     }

@@ -17,7 +17,7 @@ fn judge(mode: Mode, command: &str) -> PolicyVerdict {
     Policy::new(&spec, &LexicalPaths).0.judge(&call, &LexicalPaths)
 }
 
-fn says(judged: &PolicyVerdict, text: &str) -> bool {
+fn has_reason(judged: &PolicyVerdict, text: &str) -> bool {
     judged.reasons.iter().any(|reason| reason.text.contains(text))
 }
 
@@ -28,11 +28,11 @@ fn more_commands_than_can_be_judged_ask_in_every_mode() {
             ["ls;", "ls\n", "ls && ", "ls || ", "cd a && ", "cd a; cp x y;", "[ a ];", "x=1;"]
         {
             let few = format!("{}ls", one.repeat(60));
-            assert!(!says(&judge(mode, &few), "more commands"), "{mode}: {one}");
+            assert!(!has_reason(&judge(mode, &few), "more commands"), "{mode}: {one}");
             let many = format!("{}ls", one.repeat(300));
             let judged = judge(mode, &many);
             assert_eq!(judged.verdict, Verdict::Ask, "{mode}: {one}");
-            assert!(says(&judged, "more commands"), "{mode}: {one}: {:?}", judged.reasons);
+            assert!(has_reason(&judged, "more commands"), "{mode}: {one}: {:?}", judged.reasons);
             let denied = format!("{}git push", one.repeat(300));
             assert_eq!(judge(mode, &denied).verdict, Verdict::Deny, "{mode}: {one}");
         }
@@ -44,7 +44,7 @@ fn a_text_that_the_second_grammar_reads_slowly_asks() {
     for text in ["a[ ".repeat(3_300), format!("declare {}", "a[ ".repeat(3_300))] {
         let judged = judge(Mode::Default, &text);
         assert_eq!(judged.verdict, Verdict::Ask, "{:?}", judged.reasons);
-        assert!(says(&judged, "could not be parsed"), "{:?}", judged.reasons);
+        assert!(has_reason(&judged, "could not be parsed"), "{:?}", judged.reasons);
     }
     assert_eq!(judge(Mode::Default, &"[ a ] && ls; ".repeat(50)).verdict, Verdict::Allow);
 }

@@ -17,10 +17,10 @@ use crate::shell::vars::{self, Vars};
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, VerdictSource};
 
-/// Scripts inside scripts deeper than this are not looked into.
+/// Scripts inside scripts deeper than this are not analysed.
 const MAX_NESTING: usize = 4;
 
-/// More readings of a script's variables than this are not looked at.
+/// More readings of a script's variables than this are not analysed.
 const MAX_READINGS: usize = 512;
 
 /// Everything known about one call while it is judged.
@@ -30,7 +30,7 @@ pub(super) struct Shell<'a, 's> {
     pub(super) script: &'s Script,
     /// What is seen of each part.
     seen: Vec<Seen>,
-    /// Its variables have more values than were looked at.
+    /// Its variables have more values than were analysed.
     flooded: bool,
 }
 
@@ -101,8 +101,8 @@ impl Policy {
         shell.doubts(text, unknown, found);
 
         let (mut base, proof) = shell.base(call, found);
-        if !self.roots.holds(&disk.look(&self.shell_cwd(&given))) {
-            base = base.and(Base::LookOutside);
+        if !self.roots.holds(&disk.lookup(&self.shell_cwd(&given))) {
+            base = base.and(Base::ReadOutside);
         }
         (base, proof)
     }
@@ -125,7 +125,7 @@ impl Policy {
     fn scan(&self, text: &str, found: &mut Findings) {
         let critical = Critical { dirs: &self.precious };
         if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &critical) {
-            let why = "its text looks like a removal of something that must not be removed";
+            let why = "its text may be a removal of something that must not be removed";
             found.add(Verdict::Ask, VerdictSource::Critical, why, None);
         }
     }
@@ -182,7 +182,7 @@ impl Shell<'_, '_> {
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
         let critical = Critical { dirs: &self.policy.precious };
         if self.flooded {
-            let why = "its variables have more values than can be looked at";
+            let why = "its variables have more values than are analysed";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         if self.script.is_crowded() {
@@ -209,7 +209,7 @@ impl Shell<'_, '_> {
                 if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
                     found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
                 }
-                if !self.is_proven_look(part, &view.words) {
+                if !self.is_proven_read(part, &view.words) {
                     self.forbid_mentions(part, &view.words, found);
                     self.forbid_runs(part, &view.words, found);
                 }
@@ -247,8 +247,8 @@ impl Shell<'_, '_> {
             return;
         }
         for cwd in dirs.iter().take(4) {
-            if !self.disk.may_look_into_script() {
-                let why = "it holds more scripts than can be looked into";
+            if !self.disk.may_open_script() {
+                let why = "it contains more scripts than are analysed";
                 found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
                 *unknown = true;
                 return;

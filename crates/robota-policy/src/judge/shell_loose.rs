@@ -69,7 +69,7 @@ impl Shell<'_, '_> {
             return Vec::new();
         }
         let found = expand::files(word, &self.scope(part));
-        let files = found.paths.iter().map(|path| self.disk.look(path));
+        let files = found.paths.iter().map(|path| self.disk.lookup(path));
         files.filter(|file| !is_sink(&file.name)).collect()
     }
 
@@ -86,7 +86,7 @@ impl Shell<'_, '_> {
             None => token,
         };
         let dirs = part.cwd.dirs.iter().take(4);
-        dirs.map(|dir| self.disk.look(&dir.join(&token))).filter(|f| !is_sink(&f.name)).collect()
+        dirs.map(|dir| self.disk.lookup(&dir.join(&token))).filter(|f| !is_sink(&f.name)).collect()
     }
 
     fn forbid_read_of(&self, file: &FileRef, found: &mut Findings) {
@@ -102,7 +102,7 @@ impl Shell<'_, '_> {
     /// A folder in which nothing may be read, whatever it is called.
     pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
         let policy = self.policy;
-        let any = self.disk.look(&Path::new(folder.shown()).join("…"));
+        let any = self.disk.lookup(&Path::new(folder.shown()).join("…"));
         if let Some(rule) = policy.read_pattern(&policy.deny, &any, "Read") {
             found.rule(Verdict::Deny, rule, Some(folder.shown()));
         }
@@ -139,7 +139,7 @@ impl Shell<'_, '_> {
                 }
             }
         }
-        // Nobody knows what the program does with its words: any of them may begin a command.
+        // The program is not in the model: any of its words may begin a command.
         if reach::is_stranger(words) {
             for tail in wrap::tails(&words[1..]) {
                 match tail {
@@ -152,13 +152,13 @@ impl Shell<'_, '_> {
         let workspace = &self.policy.workspace;
         for word in reach::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
-                let why = "a text in it looks like a removal of something that must not be removed";
+                let why = "a text in it may be a removal of something that must not be removed";
                 found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
             }
         }
     }
 
-    /// Values of variables that the shell or a program may run: those of names that say so, and
+    /// Values of variables that the shell or a program may run: those with such names, and
     /// those with a substitution in quotes, which an arithmetic or a prompt expansion runs.
     pub(super) fn forbid_variables(&self, part: &Part, found: &mut Findings) {
         let assigned =
@@ -185,7 +185,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Words that may be a command of a program that nobody knows.
+    /// Words that may be a command, of a program that is not in the model.
     fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let mut hits = Findings::default();
         self.forbid_text(part, words, &mut hits);

@@ -11,11 +11,11 @@ use crate::shell::word::{Piece, Word};
 /// What a command may have to do with which files.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
-    /// Read or written, nobody knows.
+    /// Read or written, which is not known.
     pub(crate) any: Vec<Word>,
     /// Read at most.
     pub(crate) reads: Vec<Word>,
-    /// Written: the value of an option that says so.
+    /// Written: the value of an option with such a name.
     pub(crate) outputs: Vec<Word>,
     /// Names inside a text that the program interprets: read or written.
     pub(crate) inside: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Mentions {
     pub(crate) suspects: Vec<String>,
 }
 
-/// Options that take a message, of programs whose options nobody listed.
+/// Options that take a message, of programs whose options are not listed.
 const MESSAGES: &[&str] = &[
     "-m",
     "--message",
@@ -61,9 +61,9 @@ impl Words {
         let name = base(&program).to_owned();
         let args = Args::parse(words);
         let spec = args.as_ref().map(|args| args.spec);
-        let tame = matches!(name.as_str(), "sed" | "gsed")
-            && args.as_ref().is_some_and(|args| !files::wild_sed(args));
-        let script = !tame
+        let harmless = matches!(name.as_str(), "sed" | "gsed")
+            && args.as_ref().is_some_and(|args| !files::sed_may_run_or_write(args));
+        let script = !harmless
             && args
                 .as_ref()
                 .is_some_and(|args| args.program.interprets || args.spec.shape == Shape::Code);
@@ -225,7 +225,7 @@ fn has_value(word: &Word) -> bool {
     )
 }
 
-/// Files and folders that a git command creates where it is told to.
+/// Files and folders that a git command creates at a given path.
 fn git_outputs(args: &Args) -> Vec<Word> {
     let operands = args.operands.iter().cloned();
     let names: Vec<&str> = args.sub.iter().map(String::as_str).collect();
@@ -269,7 +269,7 @@ fn flag_head(word: &Word) -> String {
     }
 }
 
-/// Whether an option of this name, of a program nobody listed it for, is given a file or folder
+/// Whether an option of this name, of a program for which it is not listed, takes a file or folder
 /// to write.
 fn is_output(flag: &str, program: &str) -> bool {
     let Some(name) = flag.strip_prefix('-').filter(|name| !name.is_empty()) else { return false };
@@ -310,7 +310,7 @@ fn is_output(flag: &str, program: &str) -> bool {
     }
 }
 
-/// The value that stands in the same word as its option: `-o/etc/x`, `--out=x`.
+/// The value in the same word as its option: `-o/etc/x`, `--out=x`.
 fn glued(word: &Word) -> Option<Word> {
     let first = flag_head(word);
     if first.starts_with("--") {
@@ -414,7 +414,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
     list.into_iter()
 }
 
-/// More pieces than this are not looked at.
+/// More pieces than this are not analysed.
 const MAX_PIECES: usize = 64;
 
 /// What the words may give to another program to run, as words.
@@ -432,7 +432,7 @@ pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
                 pieces(&text, true, &mut out);
             }
         }
-        // Nobody knows the program: an option may be given a command.
+        // The program is not in the model: an option may take a command.
         None => {
             let mut before = false;
             for text in words[1..].iter().filter_map(Word::value) {
@@ -482,7 +482,7 @@ pub(crate) fn pieces(text: &str, single: bool, out: &mut Vec<Vec<Word>>) {
             .split(|c: char| c.is_whitespace() || c == ',')
             .filter(|t| !t.is_empty())
             .collect();
-        // `1e rm x`, `shell rm x`, `.system rm x`: what stands first may not be the program.
+        // `1e rm x`, `shell rm x`, `.system rm x`: the first word may not be the program.
         for from in 0..tokens.len().min(3) {
             let Some(first) = tokens.get(from) else { continue };
             let first = first.rsplit(':').next().unwrap_or(first);

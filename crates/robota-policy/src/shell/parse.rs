@@ -50,10 +50,10 @@ pub(crate) struct Part {
     pub(crate) redirects: Vec<Redirect>,
     /// Where it may run.
     pub(crate) cwd: Cwd,
-    /// It stands inside something that is not proven (a function): deny and ask rules see it,
+    /// It is inside something that is not proven (a function): deny and ask rules see it,
     /// allow rules do not.
     pub(crate) hidden: bool,
-    /// It stands inside a substitution: it is free if it is proven read-only, and no allow rule
+    /// It is inside a substitution: it is free if it is proven read-only, and no allow rule
     /// covers it.
     pub(crate) substituted: bool,
     /// Words that are the output of commands, by their index: the words of those commands.
@@ -195,7 +195,7 @@ impl Script {
         }
     }
 
-    /// Whether it has more commands than are looked at.
+    /// Whether it has more commands than are analysed.
     pub(crate) fn is_crowded(&self) -> bool {
         self.parts.len() > MAX_PARTS
     }

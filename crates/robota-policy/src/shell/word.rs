@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::glob::Ch;
 
-/// A word as written, taken apart. It is looked at from many sides, so copies share it.
+/// A word as written, taken apart. Many checks read it, so copies share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word(Rc<Text>);
 
@@ -31,7 +31,7 @@ pub(crate) enum Piece {
     Text { text: String, quoted: bool },
     /// A plain variable.
     Var { name: String, quoted: bool },
-    /// `$'…'` or `$"…"`: known, but nobody writes a program's name that way in good faith, so
+    /// `$'…'` or `$"…"`: known, but an honest command does not spell a program's name this way, so
     /// [`Word::is_dynamic`] holds for it.
     Ansi(String),
     /// The result of a computation or a length: digits, perhaps after a `-`.
@@ -222,7 +222,7 @@ fn special(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '}'])
 }
 
-/// A text as characters, and where each stands in bytes.
+/// A text as characters, and the position of each in bytes.
 struct Chars<'a> {
     raw: &'a str,
     list: Vec<char>,

@@ -40,10 +40,10 @@ pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script
     }
 }
 
-/// How many characters the grammar may look at for all brackets together.
+/// How many characters the grammar may read for all brackets together.
 const MAX_BRACKET_WORK: usize = 1_500_000;
 
-/// Whether the grammar would take long: for each `[` it looks for the end of an index, up to the
+/// Whether the grammar would take long: for each `[` it searches for the end of an index, up to the
 /// end of the text.
 fn is_costly(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'[').count() * text.len() > MAX_BRACKET_WORK

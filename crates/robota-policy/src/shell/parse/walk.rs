@@ -152,7 +152,7 @@ impl<'t> Walker<'t, '_> {
                 self.for_loop(*name, values.as_deref(), *select, body);
             }
             Compound::Counted { header, body } => {
-                self.script.doubt("it contains a counted loop, which is not looked into", false);
+                self.script.doubt("it contains a counted loop, which is not analysed", false);
                 self.computed(header);
                 self.sequence(body);
             }
@@ -192,7 +192,7 @@ impl<'t> Walker<'t, '_> {
             let written = self.script.parts.iter().skip(from).map(|part| part.words.clone());
             self.upstream.extend(written.filter(|words| !words.is_empty()));
             if self.upstream.len() > MAX_UPSTREAM {
-                self.script.doubt("a pipeline is longer than anybody follows", true);
+                self.script.doubt("a pipeline has more commands than are analysed", true);
                 self.upstream.clear();
             }
         }
@@ -208,7 +208,7 @@ impl<'t> Walker<'t, '_> {
         self.after_cd = None;
     }
 
-    /// Adds a part that stands here.
+    /// Adds a part at this place.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
         // Of too many commands only the words are compared with rules.

@@ -1,7 +1,7 @@
 //! One simple command: its words and assignments.
 
 use super::Walker;
-use crate::program::look::indexes;
+use crate::program::read_only::indexes;
 use crate::program::wrap::is_reserved;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};

@@ -107,7 +107,7 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// Text that is evaluated as a number: its names are looked at when all values are known.
+    /// Text that is evaluated as a number: its names are checked when all values are known.
     fn names(&mut self, text: &str) {
         let plain = |c: char| {
             c.is_ascii_alphanumeric()

@@ -1,7 +1,7 @@
 //! Loops, cases and comparisons.
 
 use super::Walker;
-use crate::program::look::indexes;
+use crate::program::read_only::indexes;
 use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Sequence, Span, WordSpan};
@@ -98,7 +98,7 @@ impl<'t> Walker<'t, '_> {
             .enumerate()
             .any(|(at, w)| is(w, &["-v", "-R"]) && !words.get(at + 1).is_some_and(plain));
         if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
-            self.script.doubt("a brace list stands for too many words", false);
+            self.script.doubt("a brace list expands to too many words", false);
         }
         if (compares && !all_numbers) || looks_up || words.iter().any(indexes) {
             self.computes();
@@ -106,7 +106,7 @@ impl<'t> Walker<'t, '_> {
     }
 }
 
-/// How many words a command prints, as far as can be told: `seq` says it, the others list files.
+/// How many words a command prints, as far as is known: `seq` gives the number, the others list files.
 fn lines(words: &[Word]) -> u64 {
     const FILES: u64 = 1_000;
     if words.first().and_then(Word::value).as_deref() != Some("seq") {
