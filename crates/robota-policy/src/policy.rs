@@ -253,7 +253,8 @@ impl Policy {
         let by_table = file.names().find_map(crate::protect::protected);
         by_table.or_else(|| {
             let inside = |name: &str| {
-                let holds = |file: &&String| within(file, name, false);
+                // As in the table: some disks know no case.
+                let holds = |file: &&String| within(file, name, true);
                 // The workspace as a whole is guarded by critical removals.
                 let found = self.protected.iter().find(holds);
                 found.filter(|_| !self.roots.inside.iter().any(|root| within(root, name, false)))

@@ -262,3 +262,24 @@ fn typed_input_is_judged_as_a_script() {
     // A rule for the tool that types covers no other commands.
     expect(&judge(bypass, &[], &["BashInput"], "Bash", "ls"), Verdict::Allow, "ls");
 }
+
+/// Files that settings run are protected in upper and lower case: some disks know no difference.
+#[test]
+fn named_files_are_protected_in_any_case() {
+    let spec = PolicySpec::new(Workspace::new("/w", "/home/ada"))
+        .mode(Mode::AcceptEdits)
+        .protect(["tools/Check.sh"]);
+    let (policy, _) = Policy::new(&spec, &LexicalPaths);
+    let verdict = |file: &str| {
+        let input = json!({ "file_path": file, "content": "" });
+        let call = ToolCall { tool: "Write", input: &input, class: Class::Modify };
+        policy.judge(&call, &LexicalPaths).verdict
+    };
+    for file in ["tools/Check.sh", "tools/check.sh", "TOOLS/CHECK.SH", "/w/Tools/check.sh"] {
+        assert_eq!(verdict(file), Verdict::Ask, "{file}");
+    }
+    for file in [".GIT/hooks/x", ".Claude/settings.json", "Rust-Toolchain"] {
+        assert_eq!(verdict(file), Verdict::Ask, "{file}");
+    }
+    assert_eq!(verdict("tools/other.sh"), Verdict::Allow);
+}

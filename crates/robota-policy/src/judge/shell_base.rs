@@ -160,9 +160,14 @@ impl Shell<'_, '_> {
         if part.declares {
             return self.declaration_base(part, whole);
         }
+        let reads_secret = part.reads_secret && !tests_presence(part);
         let Some(core) = core(seen) else {
             // Assignments or redirections alone.
-            return Base::ReadOnly;
+            return if reads_secret && whole.is_none() {
+                Base::ByMode(Class::Execute)
+            } else {
+                Base::ReadOnly
+            };
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
         let inert = |name: &str| {
@@ -176,7 +181,8 @@ impl Shell<'_, '_> {
                 .or_else(|| self.output_base(part, core))
                 .or_else(|| self.script_base(part, core))
         };
-        if part.assigns.iter().all(|a| inert(&a.name))
+        if !reads_secret
+            && part.assigns.iter().all(|a| inert(&a.name))
             && let Some(base) = proven()
         {
             if base == Base::ReadOnly {
@@ -206,6 +212,13 @@ impl Shell<'_, '_> {
                 outputs.into_iter().filter(|file| !self.policy.roots.holds(file)).collect();
             let leave = leave.and(self.writes_base(&away, false));
             return Base::Allowed(Class::Execute).and(leave);
+        }
+        if reads_secret {
+            if !self.policy.lax() {
+                let why = "it reads a variable with the name of a secret";
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            }
+            return Base::ByMode(Class::Execute);
         }
         // A plain file command is free where its reads and writes are.
         if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(core) {
@@ -251,11 +264,11 @@ impl Shell<'_, '_> {
         let inmost = core(seen).and_then(|words| words.first()).and_then(Word::value);
         for view in seen.views.iter().filter(|view| view.covered) {
             if view.words.first().is_none_or(Word::is_dynamic)
-                || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
+                || view.words.iter().any(|word| word.has_unknown() && !word.is_unknown())
             {
                 continue;
             }
-            let shown: Vec<&Word> = view.words.iter().filter(|word| word.raw != "…").collect();
+            let shown: Vec<&Word> = view.words.iter().filter(|word| !word.is_unknown()).collect();
             let raw = shown.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             let plain = shown.iter().map(|w| w.rendered()).collect::<Vec<_>>().join(" ");
             let appended = shown.len() < view.words.len();
@@ -322,7 +335,7 @@ impl Shell<'_, '_> {
     /// What a command reads that is proven to only read; `None` when it is not proven.
     pub(super) fn read_only_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         // What runs must be written down.
-        let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
+        let written = |word: &Word| !word.is_dynamic() || word.is_bracket();
         if !words.first().is_some_and(written) {
             return None;
         }
@@ -460,6 +473,13 @@ impl Part {
     fn piped_into_unknown(&self) -> bool {
         self.is_test
     }
+}
+
+/// `[ -n "$X" ]` shows whether a variable is set, and nothing of its value.
+fn tests_presence(part: &Part) -> bool {
+    let mut words: Vec<Option<String>> = part.words.iter().map(Word::value).collect();
+    words.retain(|word| !matches!(word.as_deref(), Some("[" | "]" | "[[" | "]]" | "test")));
+    part.is_test && matches!(words.as_slice(), [Some(test), _] if test == "-n" || test == "-z")
 }
 
 /// Whether a word of a git command can only be a file elsewhere.

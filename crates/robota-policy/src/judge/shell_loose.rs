@@ -18,7 +18,7 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
-    /// Files that a command may touch although nobody has listed how.
+    /// Files that a command may touch in a way that is not in the model.
     pub(super) fn forbid_mentions(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let policy = self.policy;
         let reads = policy.has_read_rules();
@@ -29,8 +29,9 @@ impl Shell<'_, '_> {
         let Mentions { any, reads: read, outputs, inside, suspects } = reach::mentions(words, part);
         // What another machine calls that is no file of this one.
         let local = |word: &&Word| {
-            let shown = word.value().filter(|text| text.contains("://"));
-            let text = shown.unwrap_or_else(|| word.raw.clone());
+            let text = word.value().filter(|text| text.contains("://"));
+            // A part of a word keeps the address that it comes from as its written form.
+            let text = text.unwrap_or_else(|| word.raw.clone());
             !text.contains("://") || text.contains("file:")
         };
         if reads {
@@ -47,6 +48,13 @@ impl Shell<'_, '_> {
         }
         for file in outputs.iter().flat_map(|word| self.mentioned(part, word)) {
             policy.forbid_edit(&file, found);
+            // It may be a folder in which files are created.
+            let below = self.disk.lookup(&Path::new(file.shown()).join("…"));
+            for (rules, _) in self.lists() {
+                if let Some(rule) = policy.edit_pattern(rules, &below) {
+                    found.rule(Verdict::Ask, rule, Some(file.shown()));
+                }
+            }
         }
         for file in inside.iter().flat_map(|token| self.named(part, token)) {
             if reads {
@@ -108,7 +116,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// It may change this file, or only read it: nobody knows.
+    /// It may change this file, or only read it, which is not known.
     fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         for rules in [&policy.deny, &policy.ask] {

@@ -38,7 +38,7 @@ impl Policy {
 }
 
 impl<'a> Shell<'a, '_> {
-    fn lists(&self) -> [(&'a Rules, Verdict); 2] {
+    pub(super) fn lists(&self) -> [(&'a Rules, Verdict); 2] {
         [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
     }
 

@@ -89,6 +89,7 @@ impl Shell<'_, '_> {
 
 /// The words with the names that the shell gives to `<( … )`; `None` where there is none.
 pub(super) fn with_pipes(words: &[Word]) -> Option<Vec<Word>> {
+    // The pieces do not keep which substitution it is.
     let pipe =
         |word: &Word| word.raw.starts_with("<(") && word.pieces.as_slice() == [Piece::Unknown];
     let named = |word: &Word| if pipe(word) { Word::plain("/dev/fd/63") } else { word.clone() };

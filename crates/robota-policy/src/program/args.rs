@@ -3,7 +3,7 @@
 
 use super::{Arity, Opt, Program, Shape};
 use crate::shell::expand;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::{self, Piece, Word};
 
 /// An option that was given.
 #[derive(Debug, Clone)]
@@ -113,8 +113,7 @@ fn cut(word: &Word, at: usize) -> Word {
             other => pieces.push(other.clone()),
         }
     }
-    let raw = pieces.iter().map(shown).collect::<String>();
-    Word::of(raw, pieces)
+    Word::of(word::text(&pieces), pieces)
 }
 
 /// Splits `name=value`. `text` is the known beginning of the word.
@@ -122,14 +121,6 @@ fn name_and_value<'t>(word: &Word, text: &'t str) -> (&'t str, Option<Word>) {
     match text.split_once('=') {
         Some((name, _)) => (name, Some(cut(word, name.len() + 1))),
         None => (text, None),
-    }
-}
-
-fn shown(piece: &Piece) -> String {
-    match piece {
-        Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
-        Piece::Var { name, .. } => format!("${name}"),
-        Piece::Number | Piece::Unknown => "…".into(),
     }
 }
 

@@ -223,9 +223,7 @@ fn by_program(args: &Args, words: &[Word]) -> Option<String> {
             (old && first.contains(['I', 'F'])).then(|| found("I")).flatten()
         }
         _ if is_database(name) => {
-            let leaves = words[1..]
-                .iter()
-                .any(|word| escapes(&word.value().unwrap_or_else(|| word.raw.clone())));
+            let leaves = words[1..].iter().any(|word| escapes(&word.text()));
             leaves.then(|| found("with a shell command")).flatten()
         }
         _ if awk::is_awk(name) => awk_program(args, words),

@@ -59,7 +59,9 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
             uses.removes = operands;
         }
         Shape::Modes => {
-            let files: Vec<Word> = operands.into_iter().skip(1).collect();
+            // `--reference=file`, and the options of setfacl, replace the mode.
+            let given = has(&args, Effect::Read) || has(&args, Effect::Pattern);
+            let files: Vec<Word> = operands.into_iter().skip(usize::from(!given)).collect();
             if has(&args, Effect::Deep) {
                 uses.below.clone_from(&files);
             }

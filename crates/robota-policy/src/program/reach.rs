@@ -4,7 +4,7 @@
 
 use super::args::{Args, Given, base};
 use super::files;
-use super::{Effect, Program, Shape, danger};
+use super::{Effect, Opt, Program, Shape, danger};
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 
@@ -101,13 +101,15 @@ impl Words {
         args.and_then(|args| args.sub.first()).map(String::as_str).unwrap_or_default()
     }
 
+    /// The option of this name, if the program is known to have it.
+    fn option(&self, head: &str) -> Option<&'static Opt> {
+        let args = self.args.as_ref()?;
+        args.spec.option(head).or_else(|| args.program.option(head))
+    }
+
     /// Whether an option takes a message.
     fn is_message(&self, head: &str) -> bool {
-        let listed = self
-            .args
-            .as_ref()
-            .and_then(|args| args.spec.option(head).or_else(|| args.program.option(head)));
-        match listed {
+        match self.option(head) {
             Some(opt) => opt.effect == Effect::Message,
             None => {
                 MESSAGES.contains(&head)
@@ -118,11 +120,7 @@ impl Words {
 
     /// Whether an option is given a file or a folder to write.
     fn is_output(&self, head: &str) -> bool {
-        let listed = self
-            .args
-            .as_ref()
-            .and_then(|args| args.spec.option(head).or_else(|| args.program.option(head)));
-        match listed {
+        match self.option(head) {
             Some(opt) => opt.effect == Effect::Write,
             None => is_output(head, &self.name),
         }
@@ -181,8 +179,13 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
         list.push(word.clone());
         list.extend(parts(word));
     }
-    if let Some(args) = how.args.as_ref().filter(|args| args.name == "git") {
-        out.outputs.extend(git_outputs(args));
+    if let Some(args) = &how.args {
+        // Clusters and abbreviations too.
+        let writes = |given: &&Given| given.opt.is_some_and(|opt| opt.effect == Effect::Write);
+        out.outputs.extend(args.all().filter(writes).filter_map(|given| given.value.clone()));
+        if args.name == "git" {
+            out.outputs.extend(git_outputs(args));
+        }
     }
     // Programs that are given names or a program on their input.
     if how.script || how.args.as_ref().is_some_and(|args| args.program.names_input) {
@@ -205,7 +208,8 @@ pub(crate) fn texts(words: &[Word], part: &Part) -> Vec<String> {
     let mut message = false;
     for word in &words[1..] {
         let head = flag_head(word);
-        let text = word.value().unwrap_or_else(|| word.raw.clone());
+        // The pieces do not keep the text of a substitution.
+        let text = if word.has_unknown() { word.raw.clone() } else { word.text() };
         let is_message = how.is_message(&head);
         if !message && !is_message && text.contains([' ', '\n', '\t', '(']) {
             out.push(text);
@@ -295,7 +299,7 @@ fn is_output(flag: &str, program: &str) -> bool {
         "basedir",
     ];
     if let Some(long) = name.strip_prefix('-') {
-        return long.split('-').any(|part| part.starts_with("out") || WORDS.contains(&part));
+        return long.split(['-', '_']).any(|part| part.starts_with("out") || WORDS.contains(&part));
     }
     match program {
         "tar" | "bsdtar" => {
@@ -349,7 +353,7 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
 
 /// Where a part of a word comes from: whether it names something elsewhere is seen there.
 fn origin(word: &Word) -> String {
-    let text = word.value().unwrap_or_else(|| word.raw.clone());
+    let text = word.text();
     if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
 }
 

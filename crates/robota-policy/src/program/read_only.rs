@@ -96,6 +96,8 @@ impl Reading {
                 reads.paths.extend(given.value.clone());
                 self.given = true;
             }
+            // Help of a subcommand is shown by a program that the repository may choose.
+            Effect::Version => args.sub.is_empty().then_some(())?,
             // The others change nothing but what is printed.
             _ => {}
         }

@@ -347,8 +347,12 @@ fn risky(piece: &Piece, scope: &Scope<'_>) -> bool {
         // A folder that was just made is not critical.
         !values.iter().all(|value| match value {
             crate::shell::vars::Value::Set(word) => {
+                // The pieces do not keep the command.
                 let raw = word.raw.trim_matches('"');
-                raw.starts_with("$(mktemp") && !raw.contains([';', '|', '&'])
+                let command = raw.strip_prefix("$(mktemp").and_then(|raw| raw.strip_suffix(')'));
+                let plain = |c: char| c.is_ascii_alphanumeric() || " -_.=".contains(c);
+                word.pieces.as_slice() == [Piece::Unknown]
+                    && command.is_some_and(|rest| rest.chars().all(plain))
             }
             _ => false,
         })

@@ -1,5 +1,7 @@
 //! Programs whose words have a grammar of their own, where options and operands are not enough.
 
+use robota_core::redact::is_secret_variable;
+
 use super::args::{Args, known};
 use super::read_only::{Reads, glob_folder, indexes};
 use super::{Effect, Shape};
@@ -18,8 +20,11 @@ pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<R
         "echo" | "true" | "false" | ":" => Some(Some(shown(words))),
         "printf" => Some(printf(words).then(|| shown(words))),
         "seq" => free(args.is_clear() && bomb::short_count(operands)),
-        // A dump of all variables asks.
-        "printenv" if operands.is_empty() => free(false),
+        // A dump of all variables asks, and so do those with the names of secrets.
+        "printenv" => {
+            let plain = |word: &Word| known(word).is_some_and(|name| !is_secret_variable(&name));
+            if !operands.is_empty() && operands.iter().all(plain) { None } else { free(false) }
+        }
         "date" | "gdate" => {
             let format = |word: &Word| {
                 known(word).is_some_and(|text| text.starts_with('+') && bomb::narrow(&text))

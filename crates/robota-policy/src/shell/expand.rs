@@ -191,7 +191,7 @@ pub(crate) fn is_glob(text: &[Live]) -> bool {
     text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
 }
 
-/// The text with the tilde replaced; `None` for somebody else's home.
+/// The text with the tilde replaced; `None` for another user's home.
 pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     match text {
         [('~', true)] | [('~', true), ('/', _), ..] => {

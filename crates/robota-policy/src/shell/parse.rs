@@ -70,6 +70,8 @@ pub(crate) struct Part {
     pub(crate) declares: bool,
     /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
+    /// It reads a variable with the name of a secret.
+    pub(crate) reads_secret: bool,
     /// The statements and substitutions around it, from the outside.
     pub(crate) within: Vec<&'static str>,
 }

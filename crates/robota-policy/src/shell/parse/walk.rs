@@ -41,6 +41,8 @@ pub(super) struct Walker<'t, 's> {
     aliases: Vec<(String, String)>,
     /// The statements and substitutions around.
     within: Vec<&'static str>,
+    /// The words since the last command read a variable with the name of a secret.
+    reads_secret: bool,
 }
 
 pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script: &mut Script) {
@@ -60,9 +62,13 @@ pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script:
         numbers: Vec::new(),
         aliases: Vec::new(),
         within: Vec::new(),
+        reads_secret: false,
     };
     walker.program(&parsed.body);
     walker.settle();
+    // Words of loops and tests belong to no command.
+    let outside = walker.reads_secret;
+    script.parts.iter_mut().for_each(|part| part.reads_secret |= outside);
 }
 
 impl<'t> Walker<'t, '_> {

@@ -52,7 +52,7 @@ impl<'t> Walker<'t, '_> {
     }
 
     pub(super) fn case(&mut self, value: &'t WordSpan, items: &'t [(Vec<WordSpan>, Sequence)]) {
-        self.inner(&value.inner);
+        self.word(value);
         for (patterns, body) in items {
             for pattern in patterns {
                 self.inner(&pattern.inner);
@@ -64,9 +64,11 @@ impl<'t> Walker<'t, '_> {
     /// `[[ … ]]`.
     pub(super) fn compare(&mut self, words: &'t [WordSpan]) {
         let index = self.push(Part { is_test: true, ..Part::default() });
+        let outer = std::mem::take(&mut self.reads_secret);
         let words: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
         self.tested(&words, true);
         self.script.parts[index].words = words;
+        self.script.parts[index].reads_secret = std::mem::replace(&mut self.reads_secret, outer);
     }
 
     /// `[ … ]` is a simple command that tests.
