@@ -12,7 +12,6 @@ use crate::policy::Policy;
 use crate::program::removal::{self, Critical};
 use crate::program::wrap::{self, Seen};
 use crate::shell::expand::{self, Scope};
-use crate::shell::parse::MAX_PARTS;
 use crate::shell::vars::{self, Vars};
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, VerdictSource};
@@ -70,6 +69,7 @@ impl<'a, 's> Shell<'a, 's> {
             home: &self.policy.workspace.home,
             vars: &self.script.vars,
             paths: self.disk.paths,
+            budget: &self.disk.budget,
         }
     }
 }
@@ -103,6 +103,10 @@ impl Policy {
         let (mut base, proof) = shell.base(call, found);
         if !self.roots.holds(&disk.lookup(&self.shell_cwd(&given))) {
             base = base.and(Base::ReadOutside);
+        }
+        if disk.budget.is_spent() {
+            let why = "it would take too many steps to analyse";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         (base, proof)
     }
@@ -186,16 +190,17 @@ impl Shell<'_, '_> {
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         if self.script.is_crowded() {
-            let why = "it has more commands than can be judged";
+            let why = "it has more commands or words than are analysed";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
             *unknown = true;
         }
-        for (part, seen) in self.parts().skip(MAX_PARTS) {
+        let analysed = self.script.analysed();
+        for (part, seen) in self.parts().skip(analysed) {
             for view in &seen.views {
                 self.forbid_by_rule(part, &view.words, found);
             }
         }
-        for (part, seen) in self.parts().take(MAX_PARTS) {
+        for (part, seen) in self.parts().take(analysed) {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
             self.forbid_redirects(part, found);

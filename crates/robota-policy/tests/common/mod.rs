@@ -1,6 +1,8 @@
 //! An in-memory file system for tests, described by a data file, and the cases of data files.
 #![allow(dead_code)]
 
+pub(crate) mod hostile;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 

@@ -57,6 +57,7 @@ impl<'t> Walker<'t, '_> {
             part.outputs.push((at, commands.collect()));
         }
         part.words.push(parsed);
+        self.script.words += 1;
     }
 
     /// `1X=2 rm x`: a command to the shell, and an assignment to people.
