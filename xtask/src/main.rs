@@ -22,7 +22,7 @@ usage: cargo xtask STEP
   gen [--check]            write the generated files, or only compare them
   fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
   oracle --secs N [--seed S] [--count N]
-                           run what the permission policy calls read-only, and look at what it did
+                           run what the permission policy calls read-only, and check what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
   bench program [DIR]      measure only the program against its speed budget; DIR contains
                            `robota` and `mock-model`, otherwise both are built";

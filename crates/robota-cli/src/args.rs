@@ -98,7 +98,7 @@ pub(crate) struct PermissionsArgs {
 pub(crate) enum PermissionsCommand {
     /// Explain what would happen to a command or a tool call, without running it.
     Check(Box<CheckArgs>),
-    /// Say what a rule covers, with examples that it covers and examples that it does not.
+    /// Show what a rule covers, with examples that it covers and examples that it does not.
     Explain(Box<ExplainRuleArgs>),
     /// Check that calls get the verdicts that files expect; exit code 1 if one does not.
     ///
@@ -115,7 +115,7 @@ pub(crate) enum PermissionsCommand {
 pub(crate) struct ExplainRuleArgs {
     /// Rule, e.g. 'Bash(git log *)'.
     pub(crate) rule: String,
-    /// The list in which the rule stands.
+    /// The list that contains the rule.
     #[arg(long, value_enum, default_value_t = RuleListArg::Allow)]
     pub(crate) list: RuleListArg,
     /// Print JSON.

@@ -39,7 +39,7 @@ pub struct SettingsFile {
     /// Environment variables for commands and providers; an empty value removes a variable.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
-    /// Variables that commands and hooks get although their names look like those of secrets, or a
+    /// Variables that commands and hooks get although they have names of secrets, or a
     /// provider uses them as its key; `*` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_env: Option<Vec<String>>,

@@ -55,7 +55,7 @@ impl Environment {
         self
     }
 
-    /// Removes the variables that contain secrets: those whose name looks like it
+    /// Removes the variables that contain secrets: those with the name of a secret
     /// ([`is_secret_variable`]), and the given ones. Variables that `pass` names are kept; `*` keeps
     /// all.
     #[must_use]

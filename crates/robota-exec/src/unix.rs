@@ -91,7 +91,7 @@ pub(crate) async fn supervise(
             }
         };
 
-        // After SIGTERM the whole group has `grace` to end, whatever its leader does. If the leader
+        // After SIGTERM the whole group has `grace` to end, even if its leader ends first. If the leader
         // ended by itself, processes that it left behind (`cmd > >(tee log)`) have `drain` to finish
         // their output.
         let (mut ended, wait) = match ended_by_supervisor {

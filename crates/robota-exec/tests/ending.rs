@@ -34,7 +34,7 @@ const WILLING: [&str; 4] = [
     "trap 'for i in 1 2 3; do sleep 3600 & done; exit 1' TERM; echo up; while :; do sleep 3600 & wait; done",
     // A member, not the leader, starts them.
     "(trap 'sleep 3600 & sleep 3600 & exit 1' TERM; echo up; while :; do sleep 3600 & wait; done) & wait",
-    // All output goes elsewhere, so the end of the output says nothing.
+    // All output goes elsewhere, so the end of the output does not show the end of the command.
     "echo up; exec > /dev/null 2>&1; trap 'sleep 3600 & exit 1' TERM; while :; do sleep 3600 & wait; done",
 ];
 

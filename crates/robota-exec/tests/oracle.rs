@@ -1,4 +1,4 @@
-//! The oracle: runs what the policy calls read-only, and looks at what it did.
+//! The oracle: runs what the policy calls read-only, and checks what it did.
 //!
 //! Generated commands are judged in default mode without rules. Those that are free because they
 //! are proven read-only run in a scratch tree with a hostile repository, with the environment of
@@ -30,7 +30,7 @@ use run::Runner;
 use scratch::Scratch;
 use serde_json::json;
 
-/// Commands that run one after the other before the tree is looked at.
+/// Commands that run one after the other before the tree is checked.
 const BATCH: usize = 100;
 
 /// Threads that try commands, each with a scratch tree and a seed of its own.
@@ -117,7 +117,7 @@ fn what_is_called_read_only_has_no_effect() {
     assert!(ran * 10 > tried, "only {ran} of {tried} commands are free: nothing is tried");
 }
 
-/// Each effect that the oracle looks for is found.
+/// The oracle finds each kind of effect.
 #[tokio::test]
 async fn effects_are_found() {
     let Some(runner) = Runner::new().await else { return };

@@ -339,7 +339,7 @@ mod linux {
     }
 
     /// Tries system calls that a shell cannot make, in a copy of this program. Every mechanism has
-    /// the same filter, whatever the fence asks for.
+    /// the same filter at every level.
     #[tokio::test]
     async fn the_same_system_calls_are_denied_with_every_mechanism() {
         for support in drivers().await {
@@ -411,7 +411,7 @@ mod linux {
         let plain = fence(SandboxLevel::WorkspaceWrite, &place.root);
         sandboxes.extend(drivers().await.iter().map(|support| local(plain.clone(), support)));
         for sandbox in &sandboxes {
-            // The descriptor of the glob itself is closed when `readlink` looks.
+            // The descriptor of the glob itself is closed when `readlink` runs.
             let list = "for fd in /proc/self/fd/*; do readlink \"$fd\"; done";
             let (_, out, err) = run(sandbox, &place.root, list).await;
             let means = &sandbox.boundaries().means;

@@ -60,7 +60,7 @@ fn judged(policy: &Policy, tool: &str, class: Class, input: &Value) -> Verdict {
 fn small_calls(criterion: &mut Criterion) {
     let calls = [
         ("read", "Read", Class::Inspect, json!({"file_path": "src/main.rs"}), Verdict::Allow),
-        ("look", "Bash", Class::Execute, json!({"command": "ls -la src"}), Verdict::Allow),
+        ("read-only", "Bash", Class::Execute, json!({"command": "ls -la src"}), Verdict::Allow),
         ("ruled", "Bash", Class::Execute, json!({"command": "cargo test"}), Verdict::Allow),
         ("denied", "Bash", Class::Execute, json!({"command": "sudo git push"}), Verdict::Deny),
         // With the search for what "always" would save.

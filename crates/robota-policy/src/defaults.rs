@@ -1,6 +1,6 @@
 //! Rules every session starts with.
 
-/// What an agent may always look at: the instructions that were written for it. Settings and
+/// What an agent may always read: the instructions that were written for it. Settings and
 /// credentials in the same folders are not among them.
 pub const DEFAULT_ALLOW: &[&str] = &[
     "Read(.agents/**)",

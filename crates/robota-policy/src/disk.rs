@@ -30,12 +30,32 @@ pub(crate) struct Disk<'a> {
     /// The rule about a file, once it was looked for.
     rules: RefCell<HashMap<RuleKey, Option<&'a Rule>>>,
     fold: OnceCell<bool>,
-    /// How many scripts inside the command may still be looked into.
+    /// How many scripts inside the command may still be analysed.
     scripts: Cell<usize>,
+    pub(crate) budget: Budget,
 }
 
-/// More scripts inside one command than this are not looked into.
+/// More scripts inside one command than this are not analysed.
 const MAX_SCRIPTS: usize = 256;
+
+/// More steps than this are not taken for one verdict.
+const MAX_STEPS: usize = 20_000;
+
+/// The steps that one verdict may still take where their number can grow faster than the command.
+pub(crate) struct Budget(Cell<usize>);
+
+impl Budget {
+    /// Takes so many steps; false when there are not as many left.
+    pub(crate) fn spend(&self, steps: usize) -> bool {
+        self.0.set(self.0.get().saturating_sub(steps));
+        !self.is_spent()
+    }
+
+    /// Whether no step is left. Then the command was not analysed to the end.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+}
 
 impl<'a> Disk<'a> {
     pub(crate) fn new(paths: &'a dyn Paths) -> Self {
@@ -45,22 +65,23 @@ impl<'a> Disk<'a> {
             rules: RefCell::default(),
             fold: OnceCell::new(),
             scripts: Cell::new(MAX_SCRIPTS),
+            budget: Budget(Cell::new(MAX_STEPS)),
         }
     }
 
-    /// Whether one more script may be looked into: each can hold others.
-    pub(crate) fn may_look_into_script(&self) -> bool {
+    /// Whether one more script may be analysed: each can contain others.
+    pub(crate) fn may_open_script(&self) -> bool {
         let left = self.scripts.get();
         self.scripts.set(left.saturating_sub(1));
         left > 0
     }
 
     /// Looks an absolute path up.
-    pub(crate) fn look(&self, path: &Path) -> Rc<FileRef> {
+    pub(crate) fn lookup(&self, path: &Path) -> Rc<FileRef> {
         if let Some(known) = self.files.borrow().get(path) {
             return Rc::clone(known);
         }
-        let file = Rc::new(FileRef::look(path, self.paths));
+        let file = Rc::new(FileRef::lookup(path, self.paths));
         self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&file));
         file
     }

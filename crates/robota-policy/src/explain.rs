@@ -34,7 +34,7 @@ pub struct Explanation {
 pub struct ExplainedCommand {
     /// The command with its redirections.
     pub text: String,
-    /// What it stands in, from the outside: `for`, `( )`, `$( )`.
+    /// What contains it, from the outside: `for`, `( )`, `$( )`.
     pub within: Vec<&'static str>,
     /// What this command alone would get.
     pub verdict: Verdict,

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-/// One position of text to be matched: a known character, or a stretch nobody knows.
+/// One position of text to be matched: a known character, or an unknown stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ch {
     /// This character.

@@ -27,13 +27,13 @@ use crate::verdict::{Findings, PolicyVerdict, VerdictSource};
 /// that can only tighten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Looks, inside the workspace.
-    Look,
-    /// Looks elsewhere, at the network, or anywhere while free reads are off: asks in every
+    /// Reads, inside the workspace.
+    ReadOnly,
+    /// Reads elsewhere, from the network, or anywhere while free reads are off: asks in every
     /// mode but bypass.
-    LookOutside,
-    /// An allow rule covers a look elsewhere; it holds in plan mode too.
-    LookAllowed,
+    ReadOutside,
+    /// An allow rule covers a read elsewhere; it holds in plan mode too.
+    ReadAllowed,
     /// An allow rule covers it.
     Allowed(Class),
     /// The mode decides.
@@ -47,8 +47,8 @@ pub(crate) enum Base {
 impl Base {
     pub(crate) fn class(self) -> Class {
         match self {
-            Self::Look => Class::Inspect,
-            Self::LookOutside | Self::LookAllowed => Class::Execute,
+            Self::ReadOnly => Class::Inspect,
+            Self::ReadOutside | Self::ReadAllowed => Class::Execute,
             Self::Allowed(class) | Self::ByMode(class) => class,
             Self::OutsideWrite => Class::Modify,
             Self::Mixed(_, class) => class,
@@ -62,8 +62,8 @@ impl Base {
                 verdicts[at]
             }
             (_, Mode::BypassPermissions) => Verdict::Allow,
-            (Self::Look | Self::LookAllowed, _) => Verdict::Allow,
-            (Self::LookOutside, _) => Verdict::Ask,
+            (Self::ReadOnly | Self::ReadAllowed, _) => Verdict::Allow,
+            (Self::ReadOutside, _) => Verdict::Ask,
             (Self::Allowed(Class::Inspect), _) => Verdict::Allow,
             (Self::Allowed(_) | Self::ByMode(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
             (Self::Allowed(_), _) => Verdict::Allow,
@@ -118,7 +118,7 @@ impl Policy {
         judgement
     }
 
-    /// Without looking for what "always" would save. `script` is what a shell call would run.
+    /// Does not compute what "always" would save. `script` is what a shell call would run.
     pub(crate) fn judge_plainly<'a>(
         &'a self,
         call: &ToolCall<'_>,
@@ -150,15 +150,15 @@ impl Policy {
         let verdict = base.verdict(self.mode);
         let mode = self.mode;
         let text = match base {
-            Base::Look => "it only looks, inside the workspace".into(),
-            Base::LookOutside if !self.free_reads => {
-                format!("it looks, and no rule allows it ({mode} mode, free reads are off)")
+            Base::ReadOnly => "read-only, inside the workspace".into(),
+            Base::ReadOutside if !self.free_reads => {
+                format!("read-only, but no rule allows it ({mode} mode, free reads are off)")
             }
-            Base::LookOutside => format!("it looks outside the workspace ({mode} mode)"),
-            Base::LookAllowed | Base::Allowed(_) if verdict == Verdict::Allow => {
+            Base::ReadOutside => format!("it reads outside the workspace ({mode} mode)"),
+            Base::ReadAllowed | Base::Allowed(_) if verdict == Verdict::Allow => {
                 "every part of it is allowed".into()
             }
-            Base::LookAllowed | Base::Allowed(_) => format!("{mode} mode changes nothing"),
+            Base::ReadAllowed | Base::Allowed(_) => format!("{mode} mode changes nothing"),
             Base::Mixed(..) => match verdict {
                 Verdict::Allow => "every part of it is allowed".into(),
                 Verdict::Ask => format!("a part of it is not allowed by any rule ({mode} mode)"),
@@ -167,7 +167,7 @@ impl Policy {
             Base::OutsideWrite => format!("it writes outside the workspace ({mode} mode)"),
             Base::ByMode(class) => {
                 let what = match class {
-                    Class::Inspect => "looks",
+                    Class::Inspect => "only reads",
                     Class::Modify => "changes files",
                     Class::Execute => "runs something",
                 };

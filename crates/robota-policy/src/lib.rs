@@ -39,7 +39,7 @@
 //! - `shell`: what a command would run: `syntax` (the parser of bash), `parse` (the commands, and
 //!   a second reading by a general grammar), `word`, `expand`, `scan`;
 //! - `program`: what is known of programs, as data (`program/data/*.prog`), the parser of their
-//!   arguments, and the questions to it: `look`, `files`, `danger`, `wrap`, `reach`, `removal`;
+//!   arguments, and the questions to it: `read_only`, `files`, `danger`, `wrap`, `reach`, `removal`;
 //! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves; `explain`: the
 //!   verdict on each command, and what a rule covers.
 //!

@@ -54,7 +54,7 @@ impl PolicySpec {
         self
     }
 
-    /// Protects further files: changing one needs approval, whatever the rules say.
+    /// Protects further files: changing one needs approval, even if a rule allows it.
     #[must_use]
     pub fn protect<P: Into<PathBuf>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
         self.protected.extend(files.into_iter().map(Into::into));
@@ -98,7 +98,7 @@ pub struct Policy {
     protected: Arc<[String]>,
 }
 
-/// One list, sorted by what its rules look at.
+/// One list, sorted by what its rules match.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     calls: Vec<Rule>,
@@ -231,7 +231,7 @@ impl Policy {
         let [allow, ask, deny] = lists.map(Arc::new);
         let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
         let protected = spec.protected.iter().flat_map(|path| {
-            let file = FileRef::look(&spec.workspace.cwd.join(path), paths);
+            let file = FileRef::lookup(&spec.workspace.cwd.join(path), paths);
             file.names().map(str::to_owned).collect::<Vec<_>>()
         });
         let policy = Self {
@@ -253,7 +253,8 @@ impl Policy {
         let by_table = file.names().find_map(crate::protect::protected);
         by_table.or_else(|| {
             let inside = |name: &str| {
-                let holds = |file: &&String| within(file, name, false);
+                // As in the table: some disks know no case.
+                let holds = |file: &&String| within(file, name, true);
                 // The workspace as a whole is guarded by critical removals.
                 let found = self.protected.iter().find(holds);
                 found.filter(|_| !self.roots.inside.iter().any(|root| within(root, name, false)))
@@ -298,7 +299,7 @@ impl Policy {
     /// Whether Grep, Glob and the like may show this file: false when a Read deny names it.
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
-        let file = FileRef::look(&self.workspace.cwd.join(path), paths);
+        let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
         self.read_rule(&self.deny, &file, "Read").is_none()
     }
 

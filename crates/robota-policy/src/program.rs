@@ -3,8 +3,8 @@
 //! The knowledge is data (`program/data/*.prog`, one file per family), read once and only for
 //! the programs that are asked about. One parser ([`args`]) turns the words of a command into
 //! typed arguments by it; everything else is a question to those: whether the command only
-//! reads ([`look`]), which files it touches ([`files`]), what it runs ([`wrap`], [`reach`]),
-//! whether an option makes it do more than it says ([`danger`]) and what it removes
+//! reads ([`read_only`]), which files it touches ([`files`]), what it runs ([`wrap`], [`reach`]),
+//! whether an option makes it run something else ([`danger`]) and what it removes
 //! ([`removal`]).
 
 pub(crate) mod args;
@@ -13,9 +13,9 @@ pub(crate) mod danger;
 pub(crate) mod files;
 mod jq;
 pub(crate) mod listing;
-pub(crate) mod look;
 pub(crate) mod reach;
 mod read;
+pub(crate) mod read_only;
 pub(crate) mod removal;
 mod sed;
 mod special;
@@ -55,7 +55,7 @@ pub(crate) enum Effect {
     ScriptFile,
     /// A message for people.
     Message,
-    /// All that lies below the operands is taken too.
+    /// Everything below the operands is included.
     Deep,
     /// Links are followed to wherever they lead.
     Links,
@@ -63,14 +63,44 @@ pub(crate) enum Effect {
     Remove,
     /// The operands are written in place.
     InPlace,
-    /// It makes the command a query, whatever its operands are.
+    /// It makes the command a query with any operands.
     Query,
     /// Alone, it shows the program's version.
     Version,
     /// It runs, writes or loads something that is not its value.
     Danger,
-    /// It does something that is not a look.
+    /// It does something else than reading.
     Other,
+}
+
+impl Effect {
+    /// Whether a command with such an option may still only read.
+    pub(crate) fn only_reads(self) -> bool {
+        match self {
+            Self::Inert
+            | Self::Width
+            | Self::Format
+            | Self::Read
+            | Self::Lines
+            | Self::Pattern
+            | Self::Script
+            | Self::ScriptFile
+            | Self::Message
+            | Self::Deep
+            | Self::Links
+            | Self::Query
+            | Self::Version => true,
+            Self::Write
+            | Self::Folder
+            | Self::Run
+            | Self::Shell
+            | Self::Load
+            | Self::Remove
+            | Self::InPlace
+            | Self::Danger
+            | Self::Other => false,
+        }
+    }
 }
 
 /// What follows an option.
@@ -164,33 +194,33 @@ pub(crate) struct Program {
     pub(crate) shape: Shape,
     /// It only reads, as long as its options are known to.
     pub(crate) free: bool,
-    /// Every kind of rule looks through it to the command it runs.
+    /// Every kind of rule applies to the command it runs.
     pub(crate) clear: bool,
     /// Long options may be shortened.
     pub(crate) short_longs: bool,
-    /// Options end where the first operand stands.
+    /// Options end at the first operand.
     pub(crate) posix: bool,
     /// Long options have one dash, and there are no clusters.
     pub(crate) single: bool,
     /// `-5` is an option.
     pub(crate) digits: bool,
-    /// `NAME=value` may stand before the command.
+    /// `NAME=value` may come before the command.
     pub(crate) assigns: bool,
     /// It runs what it reads from its input.
     pub(crate) runs_input: bool,
     /// It takes names of files from its input.
     pub(crate) names_input: bool,
-    /// Its words do nothing to files and are no commands, whatever its options are.
+    /// Its words do nothing to files and are no commands, with any options.
     pub(crate) inert: bool,
-    /// It breaks a machine when it is meant, and more so when it is not.
+    /// It can make a machine unusable.
     pub(crate) breaks: bool,
     /// It changes what later words mean.
     pub(crate) redefines: bool,
     /// Where edits are free it may be, since it does nothing else.
     pub(crate) plain_edit: bool,
-    /// A rule for the program alone says nothing about what it will do.
+    /// A rule for the program alone would allow almost anything.
     pub(crate) broad: bool,
-    /// The command itself is code that is run, whatever its options are.
+    /// The command itself is code that is run, with any options.
     pub(crate) danger: bool,
     /// It may write to the files it is given to read, or beside them.
     pub(crate) may_write: bool,
@@ -212,7 +242,7 @@ impl Program {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// The long option that this is short for, when only one can be meant.
+    /// The long option that this abbreviates, when only one matches.
     pub(crate) fn long(&self, name: &str) -> Option<&Opt> {
         if let Some(found) = self.option(name) {
             return Some(found);
@@ -226,7 +256,7 @@ impl Program {
     }
 }
 
-/// Where a program's entry stands, and what it says once it was read.
+/// A program's entry in the data, and its parsed form once it was needed.
 struct Entry {
     text: &'static str,
     parsed: OnceLock<Program>,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The names, by who obeys them. A name that ends with `/` is a folder with all that is in it;
+/// The names, by the program that reads them. A name that ends with `/` is a folder with all that is in it;
 /// `a/b` is `b` in a folder `a`.
 const NAMES: &str = include_str!("protect/names.txt");
 

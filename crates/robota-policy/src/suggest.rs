@@ -22,11 +22,11 @@ use crate::workspace::{normal, text};
 /// More than this is not a decision any more.
 const MAX_RULES: usize = 5;
 
-/// Programs without subcommands whose first word says what they do.
+/// Programs without subcommands whose first word selects what they do.
 const WITH_TARGETS: &[&str] =
     &["make", "just", "task", "rake", "mix", "nx", "turbo", "mvn", "gradle", "gmake"];
 
-/// Subcommands whose next word says what they do; `*` are all of a program.
+/// Subcommands whose next word selects what they do; `*` are all of a program.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "git",
@@ -181,7 +181,7 @@ fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<St
     }
     let mut rules = Vec::new();
     for part in &script.parts {
-        if crate::program::look::looks(&part.words, part).is_none() && !part.words.is_empty() {
+        if crate::program::read_only::reads(&part.words, part).is_none() && !part.words.is_empty() {
             rules.push(command_rule(part)?);
         }
         for redirect in part.redirects.iter().filter(|r| r.kind == RedirectKind::Write) {
@@ -228,7 +228,7 @@ fn command_rule(part: &Part) -> Option<String> {
             break;
         }
     }
-    // The name of a group alone says nothing.
+    // The name of a group alone does not select anything.
     if stem.len() == 2 && is_group(&stem[1]) {
         return Some(exact());
     }

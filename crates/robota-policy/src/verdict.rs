@@ -17,7 +17,7 @@ pub enum VerdictSource {
     Danger,
     /// A file that decides what other programs run.
     Protected,
-    /// A removal nobody means.
+    /// A critical removal.
     Critical,
     /// The call's arguments cannot be judged.
     Input,
@@ -102,7 +102,7 @@ impl PolicyVerdict {
     }
 }
 
-/// More reasons than this nobody reads.
+/// More reasons than this are not kept.
 const MOST: usize = 64;
 
 /// Reasons as they are found.

@@ -72,7 +72,7 @@ pub(crate) struct FileRef {
 
 impl FileRef {
     /// Looks an absolute path up.
-    pub(crate) fn look(path: &Path, paths: &dyn Paths) -> Self {
+    pub(crate) fn lookup(path: &Path, paths: &dyn Paths) -> Self {
         let name = normal(path);
         let target = paths.canonical(path);
         let link = match (path.parent(), path.file_name()) {

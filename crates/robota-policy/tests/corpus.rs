@@ -3,46 +3,11 @@
 
 mod common;
 
-use common::{MemoryPaths, fixture};
+use common::{Case, MemoryPaths, fixture};
 use robota_core::permission::{Class, Mode, Verdict};
-use robota_policy::{List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
-use serde::Deserialize;
-use serde_json::Value;
+use robota_policy::ToolCall;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    id: String,
-    tool: String,
-    input: Value,
-    #[serde(default)]
-    allow: Vec<String>,
-    #[serde(default)]
-    ask: Vec<String>,
-    #[serde(default)]
-    deny: Vec<String>,
-    #[serde(default)]
-    mode: Mode,
-    #[serde(default = "cwd")]
-    cwd: String,
-    #[serde(default = "home")]
-    home: String,
-    verdict: Verdict,
-    why: String,
-    /// Whether it is shown in `docs/permission-examples.md`.
-    #[serde(default)]
-    doc: bool,
-}
-
-fn cwd() -> String {
-    "/proj/app".into()
-}
-
-fn home() -> String {
-    "/home/ada".into()
-}
-
-/// What a tool says about itself.
+/// The class that a tool declares.
 fn declared(tool: &str) -> Class {
     match tool {
         "Read" | "Grep" | "Glob" | "WebFetch" | "WebSearch" | "TodoRead" => Class::Inspect,
@@ -69,12 +34,7 @@ fn run(file: &str) -> Vec<Case> {
     let mut ids = std::collections::BTreeSet::new();
     for case in &cases {
         assert!(ids.insert(&case.id), "{file}: two cases are called {}", case.id);
-        let spec = PolicySpec::new(Workspace::new(&case.cwd, &case.home))
-            .mode(case.mode)
-            .rules(List::Allow, RuleSource::session(), &case.allow)
-            .rules(List::Ask, RuleSource::session(), &case.ask)
-            .rules(List::Deny, RuleSource::session(), &case.deny);
-        let (policy, _) = Policy::new(&spec, &paths);
+        let policy = case.policy(&paths);
         let call = ToolCall { tool: &case.tool, input: &case.input, class: declared(&case.tool) };
         let got = policy.judge(&call, &paths);
         if got.verdict != case.verdict {
@@ -99,7 +59,7 @@ fn run(file: &str) -> Vec<Case> {
 fn core_21_shell_commands_get_their_verdict() {
     let cases = run("shell.jsonl");
     assert!(cases.len() >= 300, "only {} shell cases", cases.len());
-    // Without a rule and in the default mode: nobody had to allow them.
+    // Without a rule and in the default mode: no rule had to allow them.
     let free = |case: &&Case| {
         case.verdict == Verdict::Allow && case.allow.is_empty() && case.mode == Mode::Default
     };

@@ -6,27 +6,12 @@ mod common;
 
 use std::sync::LazyLock;
 
-use common::{MemoryPaths, fixture};
+use common::{Case, MemoryPaths, fixture, policy};
 use robota_core::permission::{Class, Mode, Verdict};
-use robota_policy::{List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use robota_policy::{Policy, ToolCall};
+use serde_json::json;
 
 static PATHS: LazyLock<MemoryPaths> = LazyLock::new(MemoryPaths::load);
-
-#[derive(Deserialize)]
-struct Case {
-    tool: String,
-    input: Value,
-    #[serde(default)]
-    allow: Vec<String>,
-    #[serde(default)]
-    ask: Vec<String>,
-    #[serde(default)]
-    deny: Vec<String>,
-    #[serde(default)]
-    mode: Mode,
-}
 
 /// A policy, and a command that is nothing but plain words.
 struct Plain {
@@ -40,15 +25,6 @@ impl Plain {
         let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
         self.policy.judge(&call, &*PATHS).verdict
     }
-}
-
-fn policy(case: &Case) -> Policy {
-    let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
-        .mode(case.mode)
-        .rules(List::Allow, RuleSource::session(), &case.allow)
-        .rules(List::Ask, RuleSource::session(), &case.ask)
-        .rules(List::Deny, RuleSource::session(), &case.deny);
-    Policy::new(&spec, &*PATHS).0
 }
 
 /// Every command of the corpus that has no syntax but words and blanks.
@@ -67,7 +43,7 @@ fn plain_commands() -> Vec<Plain> {
                 && words.iter().all(|word| !word.is_empty() && !keyword(word))
                 && !words[0].contains('=')
                 && command.len() < 1_000;
-            plain.then(|| Plain { policy: policy(&case), words })
+            plain.then(|| Plain { policy: case.policy(&*PATHS), words })
         })
         .collect()
 }
@@ -333,16 +309,8 @@ fn spellings() -> Vec<String> {
     let mut failures = Vec::new();
     for mode in Mode::ALL {
         for (allow, deny) in &rules {
-            let own = |list: &[&str]| list.iter().map(|rule| (*rule).to_owned()).collect();
-            let case = Case {
-                tool: "Bash".into(),
-                input: Value::Null,
-                allow: own(allow),
-                ask: Vec::new(),
-                deny: own(deny),
-                mode,
-            };
-            let plain = Plain { policy: policy(&case), words: Vec::new() };
+            let policy = policy(mode, allow, deny, &*PATHS);
+            let plain = Plain { policy, words: Vec::new() };
             for (text, others) in SAME {
                 let before = plain.verdict(text);
                 for other in *others {

@@ -8,18 +8,12 @@ use std::path::{Path, PathBuf};
 use common::MemoryPaths;
 use robota_core::paths::{PathKind, Paths};
 use robota_core::permission::{Class, Mode, Verdict};
-use robota_policy::{
-    LexicalPaths, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, Workspace,
-};
+use robota_policy::{LexicalPaths, Policy, PolicySpec, PolicyVerdict, ToolCall, Workspace};
 use serde_json::json;
 
 fn judge(mode: Mode, allow: &[&str], deny: &[&str], tool: &str, text: &str) -> PolicyVerdict {
     let paths = MemoryPaths::load();
-    let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
-        .mode(mode)
-        .rules(List::Allow, RuleSource::session(), allow.iter().copied())
-        .rules(List::Deny, RuleSource::session(), deny.iter().copied());
-    let (policy, _) = Policy::new(&spec, &paths);
+    let policy = common::policy(mode, allow, deny, &paths);
     let input = match tool {
         "BashInput" => json!({ "bash_id": "1", "input": text }),
         _ => json!({ "command": text }),
@@ -265,6 +259,27 @@ fn typed_input_is_judged_as_a_script() {
         expect(&typed(bypass, &[], &[], text), Verdict::Allow, text);
     }
     expect(&typed(bypass, &[], &["Read(.env)"], "cat .env\n"), Verdict::Deny, "cat .env");
-    // A rule for the tool that types says nothing about other commands.
+    // A rule for the tool that types covers no other commands.
     expect(&judge(bypass, &[], &["BashInput"], "Bash", "ls"), Verdict::Allow, "ls");
+}
+
+/// Files that settings run are protected in upper and lower case: some disks know no difference.
+#[test]
+fn named_files_are_protected_in_any_case() {
+    let spec = PolicySpec::new(Workspace::new("/w", "/home/ada"))
+        .mode(Mode::AcceptEdits)
+        .protect(["tools/Check.sh"]);
+    let (policy, _) = Policy::new(&spec, &LexicalPaths);
+    let verdict = |file: &str| {
+        let input = json!({ "file_path": file, "content": "" });
+        let call = ToolCall { tool: "Write", input: &input, class: Class::Modify };
+        policy.judge(&call, &LexicalPaths).verdict
+    };
+    for file in ["tools/Check.sh", "tools/check.sh", "TOOLS/CHECK.SH", "/w/Tools/check.sh"] {
+        assert_eq!(verdict(file), Verdict::Ask, "{file}");
+    }
+    for file in [".GIT/hooks/x", ".Claude/settings.json", "Rust-Toolchain"] {
+        assert_eq!(verdict(file), Verdict::Ask, "{file}");
+    }
+    assert_eq!(verdict("tools/other.sh"), Verdict::Allow);
 }

@@ -242,7 +242,7 @@ impl Tool for Bash {
     }
 }
 
-/// What the model is told when a command fails that was allowed only as one that reads.
+/// The hint for the model when a command fails that was allowed only as one that reads.
 const FENCE_NOTE: &str = "[it ran without write access and network, because it was allowed only as \
     a command that changes nothing; if it has to write, the user can allow it by a rule]\n";
 

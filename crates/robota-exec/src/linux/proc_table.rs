@@ -1,6 +1,6 @@
 //! Reads the process table from `/proc`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::OnceLock;
 
@@ -66,22 +66,53 @@ pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
     })
 }
 
-/// Returns all processes.
-fn all() -> impl Iterator<Item = (i32, Entry)> {
+/// Returns the ids of all processes.
+fn ids() -> impl Iterator<Item = i32> {
     let names = fs::read_dir("/proc").into_iter().flatten();
-    let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, entry(pid)?)))
+    names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok())
 }
+
+/// How often the table is read again because a process ended while it was read.
+const MAX_READS: usize = 50;
 
 /// Returns all processes of a process group, without zombies.
 pub(crate) fn members(group: i32) -> Vec<(i32, Entry)> {
-    all().filter(|(_, entry)| entry.group == group && !entry.zombie).collect()
+    members_of(group, || ids().collect(), entry)
+}
+
+/// Returns the members of a group. `ids` lists processes, `entry` reads one of them.
+///
+/// The table is not read at once: a member can start another process after the ids were listed and
+/// end before its own entry is read. The group is empty only if no process that was listed ended
+/// meanwhile.
+fn members_of(
+    group: i32,
+    mut ids: impl FnMut() -> Vec<i32>,
+    mut entry: impl FnMut(i32) -> Option<Entry>,
+) -> Vec<(i32, Entry)> {
+    let mut known_zombies = HashSet::new();
+    for _ in 0..MAX_READS {
+        let mut found = Vec::new();
+        let mut changed = false;
+        for pid in ids() {
+            match entry(pid) {
+                Some(entry) if entry.group != group => {}
+                Some(entry) if entry.zombie => changed |= known_zombies.insert(pid),
+                Some(entry) => found.push((pid, entry)),
+                None => changed = true,
+            }
+        }
+        if !found.is_empty() || !changed {
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 /// Returns all descendants of `root`, without zombies.
 pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
     let mut children: HashMap<i32, Vec<(i32, Entry)>> = HashMap::new();
-    for (pid, entry) in all() {
+    for (pid, entry) in ids().filter_map(|pid| Some((pid, entry(pid)?))) {
         children.entry(entry.parent).or_default().push((pid, entry));
     }
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The fence behind the proof that a command only reads: whatever the command does, nothing is
+//! The fence behind the proof that a command only reads: even if the proof is wrong, nothing is
 //! changed and nothing leaves this machine.
 
 use std::ffi::OsString;

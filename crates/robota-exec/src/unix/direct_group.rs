@@ -16,7 +16,7 @@ use rustix::process::{
 use crate::error::ExecError;
 use crate::outcome::Exit;
 
-/// How often the members that are left are looked up while the group ends.
+/// How often the members that are left are listed while the group ends.
 #[cfg(target_os = "linux")]
 const CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
 

@@ -377,7 +377,7 @@ impl Generator {
             let operand = self.pick(OPERANDS).to_owned();
             words.push(operand);
         }
-        // Options may stand behind operands.
+        // Options may follow operands.
         if words.len() > 3 && self.next(4) == 0 {
             let last = words.len() - 1;
             let to = 1 + self.next(last - 1);
@@ -386,7 +386,7 @@ impl Generator {
         words.iter().map(|word| self.spelled(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// A command of words that stand in the corpus.
+    /// A command of words from the corpus.
     fn of_corpus(&mut self) -> Vec<String> {
         let at = self.next(self.programs.len());
         let mut words = vec![self.programs[at].0.clone()];

@@ -19,8 +19,8 @@ while IFS= read -r -d '' command; do
     bash --noprofile --norc -c \"$command\" < /dev/null
 done";
 
-/// Programs that stand for a toolchain which they look up, and create their own folders below a
-/// fresh home, or look for a newer version of themselves; and `git describe --dirty`, which
+/// Programs that start a toolchain which they select, and create their own folders below a
+/// fresh home, or search for a newer version of themselves; and `git describe --dirty`, which
 /// refreshes the index where it can. Only the fence of free commands keeps them from it, so that
 /// they run inside that fence alone.
 const PROXIES: &[&str] = &[

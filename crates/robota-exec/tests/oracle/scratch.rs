@@ -1,12 +1,12 @@
 //! The tree in which commands run: a workspace with a hostile repository, a home, and files
-//! outside that nobody may read.
+//! outside that no command may read.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Stands in files outside the workspace; no free command may print it.
+/// Content of files outside the workspace; no free command may print it.
 pub(crate) const SECRET: &str = "canary-7f3a91";
 
 /// A program that leaves a trace. Git runs it under many names if it may.

@@ -14,13 +14,13 @@ use crate::workspace::{LexicalPaths, Workspace};
 pub struct RuleExplanation {
     /// The rule as it was written.
     pub rule: String,
-    /// The list it would stand in.
+    /// The list it would be in.
     pub list: List,
     /// What it is about, in one sentence.
     pub about: String,
     /// Calls whose verdict it changes to that of its list.
     pub covered: Vec<RuleExample>,
-    /// Calls that look similar and that it does not cover.
+    /// Similar calls that it does not cover.
     pub not_covered: Vec<RuleExample>,
 }
 
@@ -127,7 +127,7 @@ fn about(name: &str, specifier: &str, list: List) -> String {
     format!("{what} {verb}{parts}")
 }
 
-/// Calls that the rule may cover, and calls that look similar.
+/// Calls that the rule may cover, and similar calls.
 fn candidates(name: &str, specifier: &str) -> Vec<(String, String)> {
     let on = |tool: &str, arguments: &[String]| {
         arguments.iter().map(|argument| (tool.to_owned(), argument.clone())).collect()

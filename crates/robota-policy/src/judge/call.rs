@@ -32,9 +32,9 @@ impl Policy {
             "WebSearch" => match self.whole_call_allowed(call) {
                 Some(rule) => {
                     found.rule(Verdict::Allow, rule, None);
-                    Base::LookAllowed
+                    Base::ReadAllowed
                 }
-                None => Base::LookOutside,
+                None => Base::ReadOutside,
             },
             _ => match self.whole_call_allowed(call) {
                 Some(rule) => {
@@ -49,13 +49,13 @@ impl Policy {
     fn web_fetch(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         let Some(url) = call.input.get("url").and_then(serde_json::Value::as_str) else {
             found.add(Verdict::Ask, VerdictSource::Input, "the call has no `url`", None);
-            return Base::LookOutside;
+            return Base::ReadOutside;
         };
         let target = match Target::parse(url) {
             Ok(target) => target,
             Err(problem) => {
                 found.add(Verdict::Deny, VerdictSource::Input, problem, Some(url));
-                return Base::LookOutside;
+                return Base::ReadOutside;
             }
         };
         let host = |rules: &Rules| -> Option<Rule> {
@@ -74,9 +74,9 @@ impl Policy {
         match self.whole_call_allowed(call).cloned().or_else(|| host(&self.allow)) {
             Some(rule) => {
                 found.rule(Verdict::Allow, &rule, Some(&target.host));
-                Base::LookAllowed
+                Base::ReadAllowed
             }
-            None => Base::LookOutside,
+            None => Base::ReadOutside,
         }
     }
 }

@@ -24,7 +24,7 @@ impl Policy {
         whole.or_else(|| self.read_pattern(rules, file, tool))
     }
 
-    /// The same, of the rules that name files. A rule over all reading does not stand before one.
+    /// The same, of the rules that name files. A rule over all reading does not hide one.
     pub(crate) fn read_pattern<'p>(
         &self,
         rules: &'p Rules,
@@ -112,14 +112,14 @@ impl Policy {
     /// What the mode and the allow rules say about reading a file.
     pub(super) fn read_base(&self, file: &FileRef, tool: &str) -> Base {
         if self.free_reads && self.roots.holds(file) {
-            return Base::Look;
+            return Base::ReadOnly;
         }
         if file.name == "/dev/null" {
-            return Base::Look;
+            return Base::ReadOnly;
         }
         match self.read_rule(&self.allow, file, tool) {
-            Some(_) => Base::LookAllowed,
-            None => Base::LookOutside,
+            Some(_) => Base::ReadAllowed,
+            None => Base::ReadOutside,
         }
     }
 
@@ -169,11 +169,11 @@ impl Policy {
                     let away = pattern.starts_with(['/', '~']);
                     let dirs: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
                     if dirs.is_empty() || away {
-                        files.push(FileRef::look(&self.workspace.resolve(&stem), paths));
+                        files.push(FileRef::lookup(&self.workspace.resolve(&stem), paths));
                     }
                     for dir in dirs {
                         let dir = std::path::Path::new(&dir);
-                        files.push(FileRef::look(&dir.join(stem.trim_start_matches('/')), paths));
+                        files.push(FileRef::lookup(&dir.join(stem.trim_start_matches('/')), paths));
                     }
                     // `a*/../..` climbs after the wildcard, `{/etc,src}` leads elsewhere.
                     let rest = &pattern[stem.len().min(pattern.len())..];
@@ -188,24 +188,24 @@ impl Policy {
                 }
             }
             "Grep" | "LS" if files.is_empty() => {
-                files.push(FileRef::look(&self.workspace.cwd, paths));
+                files.push(FileRef::lookup(&self.workspace.cwd, paths));
             }
             _ => {}
         }
         if files.is_empty() {
             found.add(Verdict::Ask, VerdictSource::Input, "the call names no file", None);
-            return Base::LookOutside;
+            return Base::ReadOutside;
         }
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         for file in &files {
             self.forbid_read(file, call.tool, found);
             let mut this = self.read_base(file, call.tool);
             let rule = self.read_rule(&self.allow, file, call.tool);
-            if this != Base::Look
+            if this != Base::ReadOnly
                 && let Some(rule) = rule.or_else(|| self.whole_call_allowed(call))
             {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
-                this = Base::LookAllowed;
+                this = Base::ReadAllowed;
             }
             base = base.and(this);
         }
@@ -238,7 +238,7 @@ impl Policy {
                 }
                 Some(Value::String(text)) if text.is_empty() => {}
                 Some(Value::String(text)) => {
-                    files.push(FileRef::look(&self.workspace.resolve(text), paths));
+                    files.push(FileRef::lookup(&self.workspace.resolve(text), paths));
                 }
                 Some(_) => {
                     let text = format!("`{field}` is not text");
@@ -249,7 +249,7 @@ impl Policy {
         files
     }
 
-    /// The rule of this list about reading or changing something that really lies below the
+    /// The rule of this list about reading or changing something that is really below the
     /// folder.
     pub(super) fn rule_below<'p>(
         &self,
@@ -278,11 +278,11 @@ impl Policy {
             for name in paths.entries(&dir) {
                 budget = match budget.checked_sub(1) {
                     Some(left) => left,
-                    // Too much to look at: it cannot be shown that nothing is there.
+                    // Too many files to check: it cannot be shown that nothing is there.
                     None => return Some(first),
                 };
                 let path = dir.join(&name);
-                let file = FileRef::look(&path, paths);
+                let file = FileRef::lookup(&path, paths);
                 let hit = candidates.iter().find(|rule| match &rule.matcher {
                     Matcher::File { pattern, .. } => pattern.touches(&file),
                     _ => false,

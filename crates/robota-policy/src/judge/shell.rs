@@ -12,15 +12,14 @@ use crate::policy::Policy;
 use crate::program::removal::{self, Critical};
 use crate::program::wrap::{self, Seen};
 use crate::shell::expand::{self, Scope};
-use crate::shell::parse::MAX_PARTS;
 use crate::shell::vars::{self, Vars};
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, VerdictSource};
 
-/// Scripts inside scripts deeper than this are not looked into.
+/// Scripts inside scripts deeper than this are not analysed.
 const MAX_NESTING: usize = 4;
 
-/// More readings of a script's variables than this are not looked at.
+/// More readings of a script's variables than this are not analysed.
 const MAX_READINGS: usize = 512;
 
 /// Everything known about one call while it is judged.
@@ -30,7 +29,7 @@ pub(super) struct Shell<'a, 's> {
     pub(super) script: &'s Script,
     /// What is seen of each part.
     seen: Vec<Seen>,
-    /// Its variables have more values than were looked at.
+    /// Its variables have more values than were analysed.
     flooded: bool,
 }
 
@@ -70,6 +69,7 @@ impl<'a, 's> Shell<'a, 's> {
             home: &self.policy.workspace.home,
             vars: &self.script.vars,
             paths: self.disk.paths,
+            budget: &self.disk.budget,
         }
     }
 }
@@ -101,8 +101,12 @@ impl Policy {
         shell.doubts(text, unknown, found);
 
         let (mut base, proof) = shell.base(call, found);
-        if !self.roots.holds(&disk.look(&self.shell_cwd(&given))) {
-            base = base.and(Base::LookOutside);
+        if !self.roots.holds(&disk.lookup(&self.shell_cwd(&given))) {
+            base = base.and(Base::ReadOutside);
+        }
+        if disk.budget.is_spent() {
+            let why = "it would take too many steps to analyse";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         (base, proof)
     }
@@ -125,7 +129,7 @@ impl Policy {
     fn scan(&self, text: &str, found: &mut Findings) {
         let critical = Critical { dirs: &self.precious };
         if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &critical) {
-            let why = "its text looks like a removal of something that must not be removed";
+            let why = "its text may be a removal of something that must not be removed";
             found.add(Verdict::Ask, VerdictSource::Critical, why, None);
         }
     }
@@ -182,20 +186,21 @@ impl Shell<'_, '_> {
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
         let critical = Critical { dirs: &self.policy.precious };
         if self.flooded {
-            let why = "its variables have more values than can be looked at";
+            let why = "its variables have more values than are analysed";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         if self.script.is_crowded() {
-            let why = "it has more commands than can be judged";
+            let why = "it has more commands or words than are analysed";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
             *unknown = true;
         }
-        for (part, seen) in self.parts().skip(MAX_PARTS) {
+        let analysed = self.script.analysed();
+        for (part, seen) in self.parts().skip(analysed) {
             for view in &seen.views {
                 self.forbid_by_rule(part, &view.words, found);
             }
         }
-        for (part, seen) in self.parts().take(MAX_PARTS) {
+        for (part, seen) in self.parts().take(analysed) {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
             self.forbid_redirects(part, found);
@@ -209,7 +214,7 @@ impl Shell<'_, '_> {
                 if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
                     found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
                 }
-                if !self.is_proven_look(part, &view.words) {
+                if !self.is_proven_read(part, &view.words) {
                     self.forbid_mentions(part, &view.words, found);
                     self.forbid_runs(part, &view.words, found);
                 }
@@ -247,8 +252,8 @@ impl Shell<'_, '_> {
             return;
         }
         for cwd in dirs.iter().take(4) {
-            if !self.disk.may_look_into_script() {
-                let why = "it holds more scripts than can be looked into";
+            if !self.disk.may_open_script() {
+                let why = "it contains more scripts than are analysed";
                 found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
                 *unknown = true;
                 return;

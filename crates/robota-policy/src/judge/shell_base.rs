@@ -12,7 +12,7 @@ use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
 use crate::program::args::known;
 use crate::program::wrap::{self, Inner, Seen, View};
-use crate::program::{files, look, reach};
+use crate::program::{files, reach, read_only};
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::Piece;
 use crate::shell::{Part, RedirectKind, Script, Word, assign, builtins, expand, vars};
@@ -28,12 +28,12 @@ impl Shell<'_, '_> {
             return (Base::ByMode(Class::Execute), false);
         }
         if self.script.parts.is_empty() && proven {
-            return (Base::Look, whole.is_none());
+            return (Base::ReadOnly, whole.is_none());
         }
-        if whole.is_none() && self.looks_straight() {
-            return (Base::Look, !self.all_ruled());
+        if whole.is_none() && self.reads_only_straight() {
+            return (Base::ReadOnly, !self.all_ruled());
         }
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         if !proven {
             // Only a rule for all commands covers what cannot be taken apart.
             for doubt in self.script.doubts.iter().filter(|doubt| !doubt.hard) {
@@ -49,26 +49,26 @@ impl Shell<'_, '_> {
         if let Some(rule) = whole {
             found.rule(Verdict::Allow, rule, None);
         }
-        let mut looks = true;
+        let mut read_only = true;
         for (part, seen) in self.parts().filter(|(part, _)| !part.hidden) {
             let this = self.part_base(part, seen, whole, found);
-            // No rule covers what stands in a substitution, so that only a look is free there.
+            // No rule covers the commands of a substitution: they are free only if they are read-only.
             if part.substituted
                 && whole.is_none()
                 && !self.policy.lax()
-                && !matches!(this, Base::Look | Base::LookOutside)
+                && !matches!(this, Base::ReadOnly | Base::ReadOutside)
             {
                 let why = "it contains a command substitution that is not read-only";
                 found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
             }
-            looks &= this == Base::Look;
+            read_only &= this == Base::ReadOnly;
             base = base.and(this);
         }
-        // Looking for ever is not looking.
-        if looks && self.script.endless && whole.is_none() {
+        // A script that never ends is not free, although it only reads.
+        if read_only && self.script.endless && whole.is_none() {
             base = base.and(Base::ByMode(Class::Execute));
         }
-        let proof = whole.is_none() && matches!(base, Base::Look | Base::LookAllowed);
+        let proof = whole.is_none() && matches!(base, Base::ReadOnly | Base::ReadAllowed);
         (base, proof && !self.all_ruled())
     }
 
@@ -101,29 +101,29 @@ impl Shell<'_, '_> {
 
     fn redirect_base(&self, part: &Part, kind: RedirectKind, target: &Word) -> Base {
         match kind {
-            RedirectKind::Copy => Base::Look,
+            RedirectKind::Copy => Base::ReadOnly,
             RedirectKind::Read => self.reads_base(part, std::slice::from_ref(target)),
             RedirectKind::Write => {
                 let expansion = expand::files(target, &self.scope(part));
                 // A glob target may be any file that matches.
                 let doubtful = expansion.unknown || expansion.paths.len() > part.cwd.dirs.len();
-                self.writes_base(&self.look_all(&expansion.paths), doubtful)
+                self.writes_base(&self.lookup_all(&expansion.paths), doubtful)
             }
         }
     }
 
-    fn look_all(&self, paths: &[std::path::PathBuf]) -> Vec<Rc<FileRef>> {
-        paths.iter().map(|path| self.disk.look(path)).collect()
+    fn lookup_all(&self, paths: &[std::path::PathBuf]) -> Vec<Rc<FileRef>> {
+        paths.iter().map(|path| self.disk.lookup(path)).collect()
     }
 
     pub(super) fn reads_base(&self, part: &Part, words: &[Word]) -> Base {
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             if expansion.unknown {
-                base = base.and(Base::LookOutside);
+                base = base.and(Base::ReadOutside);
             }
-            for file in self.look_all(&expansion.paths) {
+            for file in self.lookup_all(&expansion.paths) {
                 if !is_sink(&file.name) {
                     base = base.and(self.policy.read_base(&file, "Read"));
                 }
@@ -133,7 +133,7 @@ impl Shell<'_, '_> {
     }
 
     fn writes_base(&self, files: &[Rc<FileRef>], unknown: bool) -> Base {
-        let mut base = if unknown { Base::OutsideWrite } else { Base::Look };
+        let mut base = if unknown { Base::OutsideWrite } else { Base::ReadOnly };
         for file in files {
             if !is_sink(&file.name) {
                 base = base.and(self.policy.edit_base(file));
@@ -142,11 +142,11 @@ impl Shell<'_, '_> {
         base
     }
 
-    /// Whether the words are proven to look and nothing else, wherever that is.
-    pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
+    /// Whether the words are proven to only read, inside the workspace or not.
+    pub(super) fn is_proven_read(&self, part: &Part, words: &[Word]) -> bool {
         let feeds =
             |word: &Word| matches!(known(word).as_deref(), Some("xargs" | "find" | "gfind"));
-        look::looks(words, part).is_some()
+        read_only::reads(words, part).is_some()
             || (words.first().is_some_and(feeds) && self.fed_base(part).is_some())
     }
 
@@ -160,49 +160,65 @@ impl Shell<'_, '_> {
         if part.declares {
             return self.declaration_base(part, whole);
         }
+        let reads_secret = part.reads_secret && !tests_presence(part);
         let Some(core) = core(seen) else {
             // Assignments or redirections alone.
-            return Base::Look;
+            return if reads_secret && whole.is_none() {
+                Base::ByMode(Class::Execute)
+            } else {
+                Base::ReadOnly
+            };
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
         let inert = |name: &str| {
             assign::is_inert(name)
                 || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
         };
-        let look = || {
-            self.look_base(part, core)
+        let proven = || {
+            self.read_only_base(part, core)
                 .or_else(|| self.fed_base(part))
-                .or_else(|| self.look_base(part, &with_pipes(core)?))
+                .or_else(|| self.read_only_base(part, &with_pipes(core)?))
                 .or_else(|| self.output_base(part, core))
                 .or_else(|| self.script_base(part, core))
         };
-        if part.assigns.iter().all(|a| inert(&a.name))
-            && let Some(base) = look()
+        if !reads_secret
+            && part.assigns.iter().all(|a| inert(&a.name))
+            && let Some(base) = proven()
         {
-            if base == Base::Look {
+            if base == Base::ReadOnly {
                 return base;
             }
             // Outside the workspace an allow rule may still cover the command.
             return match self.ruled(part, seen, whole, harmless, found) {
-                true => Base::LookAllowed,
+                true => Base::ReadAllowed,
                 false => base,
             };
         }
         let uses = files::uses(core, part);
-        let mut writes = self.look_words(part, &uses.writes);
+        let mut writes = self.lookup_words(part, &uses.writes);
         let (into, unknown_into) = self.created_files(part, &uses);
         writes.0.extend(into);
         writes.1 |= unknown_into;
         let ruled = self.ruled(part, seen, whole, harmless, found);
         if ruled {
-            let leave =
-                if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
+            let leave = if uses.needs_leave {
+                self.writes_base(&writes.0, writes.1)
+            } else {
+                Base::ReadOnly
+            };
             // What an option says it writes needs leave where the workspace ends.
-            let outputs = self.look_words(part, &reach::mentions(core, part).outputs).0;
+            let outputs = self.lookup_words(part, &reach::mentions(core, part).outputs).0;
             let away: Vec<_> =
                 outputs.into_iter().filter(|file| !self.policy.roots.holds(file)).collect();
             let leave = leave.and(self.writes_base(&away, false));
             return Base::Allowed(Class::Execute).and(leave);
+        }
+        if reads_secret {
+            if !self.policy.lax() {
+                let why = "it reads a variable with the name of a secret";
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            }
+            return Base::ByMode(Class::Execute);
         }
         // A plain file command is free where its reads and writes are.
         if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(core) {
@@ -212,13 +228,13 @@ impl Shell<'_, '_> {
         Base::ByMode(Class::Execute)
     }
 
-    fn look_words(&self, part: &Part, words: &[Word]) -> (Vec<Rc<FileRef>>, bool) {
+    fn lookup_words(&self, part: &Part, words: &[Word]) -> (Vec<Rc<FileRef>>, bool) {
         let mut files = Vec::new();
         let mut unknown = false;
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             unknown |= expansion.unknown;
-            files.extend(self.look_all(&expansion.paths));
+            files.extend(self.lookup_all(&expansion.paths));
         }
         (files, unknown)
     }
@@ -248,11 +264,11 @@ impl Shell<'_, '_> {
         let inmost = core(seen).and_then(|words| words.first()).and_then(Word::value);
         for view in seen.views.iter().filter(|view| view.covered) {
             if view.words.first().is_none_or(Word::is_dynamic)
-                || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
+                || view.words.iter().any(|word| word.has_unknown() && !word.is_unknown())
             {
                 continue;
             }
-            let shown: Vec<&Word> = view.words.iter().filter(|word| word.raw != "…").collect();
+            let shown: Vec<&Word> = view.words.iter().filter(|word| !word.is_unknown()).collect();
             let raw = shown.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             let plain = shown.iter().map(|w| w.rendered()).collect::<Vec<_>>().join(" ");
             let appended = shown.len() < view.words.len();
@@ -302,24 +318,24 @@ impl Shell<'_, '_> {
                     let inner = Script::parse(text, cwd, &self.policy.workspace.home);
                     inner.doubts.is_empty()
                         && !inner.parts.is_empty()
-                        && self.disk.may_look_into_script()
+                        && self.disk.may_open_script()
                         && inner.parts.iter().all(|part| self.is_allowed(part))
                 }),
                 Inner::Unknown => false,
             })
     }
 
-    /// Whether a command that another one runs would be allowed if it stood alone.
+    /// Whether a command that another one runs would be allowed by itself.
     fn is_allowed(&self, part: &Part) -> bool {
         let seen = wrap::see(part);
         let base = self.part_base(part, &seen, None, &mut Findings::default());
         base.verdict(Mode::Default) == Verdict::Allow
     }
 
-    /// What a command proven to look would see; `None` when it is not proven.
-    pub(super) fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+    /// What a command reads that is proven to only read; `None` when it is not proven.
+    pub(super) fn read_only_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         // What runs must be written down.
-        let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
+        let written = |word: &Word| !word.is_dynamic() || word.is_bracket();
         if !words.first().is_some_and(written) {
             return None;
         }
@@ -333,13 +349,13 @@ impl Shell<'_, '_> {
             words.iter().flat_map(|word| word.pieces.iter().filter_map(set)).collect();
         // What is set only sometimes may be anything, and so may what has too many values.
         if used.is_empty() || used.iter().any(|(name, _)| !part.bound.contains(name)) {
-            return self.look_once(part, words);
+            return self.read_only_once(part, words);
         }
         let scope = self.scope(part);
         for (name, quoted) in used {
             let (values, open) = expand::variable(&name, true, &scope, 0);
             if open {
-                return self.look_once(part, words);
+                return self.read_only_once(part, words);
             }
             // Names with blanks that a loop found are split where they are not quoted.
             let split = |value: &Vec<expand::Live>| {
@@ -356,44 +372,44 @@ impl Shell<'_, '_> {
         }
         let readings = vars::readings(words, &scope);
         if readings.is_empty() {
-            return self.look_once(part, words);
+            return self.read_only_once(part, words);
         }
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         for words in &readings {
-            base = base.and(self.look_once(part, words)?);
+            base = base.and(self.read_only_once(part, words)?);
         }
         Some(base)
     }
 
-    fn look_once(&self, part: &Part, words: &[Word]) -> Option<Base> {
-        let looks = look::looks(words, part)?;
-        if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
+    fn read_only_once(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let reads = read_only::reads(words, part)?;
+        if part.cwd.lost || (reads.fixed_cwd && self.other_repository(part, words).is_some()) {
             return None;
         }
-        if (looks.fixed_cwd && self.repository_runs_programs())
-            || (looks.version && self.chooses_toolchain(part, words))
+        if (reads.fixed_cwd && self.repository_runs_programs())
+            || (reads.version && self.chooses_toolchain(part, words))
         {
             return None;
         }
         let unsettled = |piece: &Piece| matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name));
-        if looks.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
+        if reads.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
             return None;
         }
         let here = [Word::plain(".")];
-        let starts = if looks.paths.is_empty() { &here[..] } else { &looks.paths };
+        let starts = if reads.paths.is_empty() { &here[..] } else { &reads.paths };
         let inside = |word: &Word| {
             let found = expand::files(word, &self.scope(part));
             !found.unknown && found.paths.iter().all(|path| self.stays_inside(path))
         };
-        if looks.follows && !starts.iter().all(inside) {
+        if reads.follows && !starts.iter().all(inside) {
             return None;
         }
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         for dir in &part.cwd.dirs {
-            base = base.and(self.policy.read_base(&self.disk.look(dir), "Read"));
+            base = base.and(self.policy.read_base(&self.disk.lookup(dir), "Read"));
         }
-        for word in &looks.paths {
-            if looks.revisions && !leads_away(word) {
+        for word in &reads.paths {
+            if reads.revisions && !leads_away(word) {
                 continue;
             }
             let expansion = expand::files(word, &self.scope(part));
@@ -428,7 +444,7 @@ impl Shell<'_, '_> {
         });
         let fine = fine && (unset || !builtins::dumps(&part.words) || !part.assigns.is_empty());
         if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
-            Base::Look
+            Base::ReadOnly
         } else if whole.is_some() {
             Base::Allowed(Class::Execute)
         } else {
@@ -445,7 +461,7 @@ impl Shell<'_, '_> {
     }
 }
 
-/// The command under the wrappers that every kind of rule looks through.
+/// The command under the wrappers that every kind of rule ignores.
 fn core(seen: &Seen) -> Option<&[Word]> {
     // Of two that are as long, the inner one: `xargs` adds a word.
     let covered = seen.views.iter().rev().filter(|view| view.covered && !view.words.is_empty());
@@ -457,6 +473,13 @@ impl Part {
     fn piped_into_unknown(&self) -> bool {
         self.is_test
     }
+}
+
+/// `[ -n "$X" ]` shows whether a variable is set, and nothing of its value.
+fn tests_presence(part: &Part) -> bool {
+    let mut words: Vec<Option<String>> = part.words.iter().map(Word::value).collect();
+    words.retain(|word| !matches!(word.as_deref(), Some("[" | "]" | "[[" | "]]" | "test")));
+    part.is_test && matches!(words.as_slice(), [Some(test), _] if test == "-n" || test == "-z")
 }
 
 /// Whether a word of a git command can only be a file elsewhere.

@@ -1,4 +1,4 @@
-//! `find . -type f | xargs grep x`: a look at files that another look has listed.
+//! `find . -type f | xargs grep x`: a read-only command over files that another one lists.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use robota_core::paths::PathKind;
 use super::Base;
 use super::shell::Shell;
 use crate::program::args::{Args, known};
-use crate::program::look;
+use crate::program::read_only;
 use crate::program::wrap::{self, Fed};
 use crate::program::{Effect, Shape};
 use crate::shell::{Part, Word, expand};
 
-/// More entries than this are not looked at: it cannot be shown that none is odd.
+/// More entries than this are not checked: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Stands for a name that is not known yet.
+/// The placeholder for a name that is not known yet.
 pub(super) const NAME: &str = "./…";
 
 /// What a list of files may contain.
@@ -23,15 +23,15 @@ struct Listed {
     starts: Vec<Word>,
     /// Links may be among them.
     links: bool,
-    /// Names may stand at the beginning of a line, as they are.
+    /// Names may be at the beginning of a line, as they are.
     bare: bool,
-    /// So may the names of what lies in folders.
+    /// So may the names of entries of folders.
     inner: bool,
 }
 
 impl Shell<'_, '_> {
     /// What a command would see that is given the files another one lists; `None` when that is
-    /// not proven to be a look.
+    /// not proven to only read.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
         if matches!(known(part.words.first()?)?.as_str(), "find" | "gfind") {
             return self.find_base(part);
@@ -41,8 +41,8 @@ impl Shell<'_, '_> {
         if takes_anything(&fed.words) {
             return self.inner_base(part, &fed.words);
         }
-        // Whatever the names are, it must stay a look: with one of them and with two.
-        let mut base = Base::Look;
+        // It must be read-only with any names: with one of them and with two.
+        let mut base = Base::ReadOnly;
         for extra in 1..=2 {
             base = base.and(self.inner_base(part, &filled(&fed, extra)?)?);
         }
@@ -56,7 +56,7 @@ impl Shell<'_, '_> {
         pipeline: &[Vec<Word>],
         fed: &Fed,
     ) -> Option<Base> {
-        let mut base = Base::Look;
+        let mut base = Base::ReadOnly;
         let (first, filters) = pipeline.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
@@ -74,18 +74,18 @@ impl Shell<'_, '_> {
         Some(base)
     }
 
-    /// What the command looks at besides the names it is given.
+    /// What the command reads besides the names it is given.
     pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
-        let looks = look::looks(words, part)?;
-        if looks.fixed_cwd || looks.follows || looks.version || words.iter().any(Word::is_dynamic) {
+        let reads = read_only::reads(words, part)?;
+        if reads.fixed_cwd || reads.follows || reads.version || words.iter().any(Word::is_dynamic) {
             return None;
         }
         let is_name = |word: &Word| known(word).as_deref() == Some(NAME);
-        let own: Vec<Word> = looks.paths.into_iter().filter(|word| !is_name(word)).collect();
+        let own: Vec<Word> = reads.paths.into_iter().filter(|word| !is_name(word)).collect();
         Some(self.reads_base(part, &own))
     }
 
-    /// `find … -exec wc -l {} +`: a look at each file that is found.
+    /// `find … -exec wc -l {} +`: a read-only command over each file that is found.
     fn find_base(&self, part: &Part) -> Option<Base> {
         let at = part.words.iter().position(|word| known(word).as_deref() == Some("-exec"))?;
         let (before, exec) = part.words.split_at(at);
@@ -150,7 +150,7 @@ impl Shell<'_, '_> {
                 match paths.kind(&path) {
                     PathKind::Dir if name != ".git" => todo.push((path, false)),
                     PathKind::Link
-                        if listed.links && !self.policy.roots.holds(&self.disk.look(&path)) =>
+                        if listed.links && !self.policy.roots.holds(&self.disk.lookup(&path)) =>
                     {
                         return false;
                     }
@@ -190,7 +190,7 @@ fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
     fed.words.iter().map(fill).collect()
 }
 
-/// Whether a command prints its words, whatever they are.
+/// Whether a command prints its words and does nothing else with them.
 fn takes_anything(words: &[Word]) -> bool {
     Args::parse(words).is_some_and(|args| {
         let plain = args.spec.options.iter().all(|option| option.effect == Effect::Inert);
@@ -200,7 +200,7 @@ fn takes_anything(words: &[Word]) -> bool {
 
 /// Whether a command passes lines on as they are, or not at all.
 fn passes(words: &[Word], part: &Part) -> bool {
-    let Some(looks) = look::looks(words, part) else { return false };
+    let Some(reads) = read_only::reads(words, part) else { return false };
     let Some(args) = Args::parse(words) else { return false };
     const WHOLE: &[&str] = &[
         "-v",
@@ -234,12 +234,12 @@ fn passes(words: &[Word], part: &Part) -> bool {
     });
     matches!(args.name.as_str(), "grep" | "egrep" | "fgrep" | "sort" | "head" | "tail")
         && whole
-        && looks.paths.is_empty()
+        && reads.paths.is_empty()
 }
 
 /// What a command lists, when it is known to list files and nothing else.
 fn listed(words: &[Word], part: &Part) -> Option<Listed> {
-    let looks = look::looks(words, part)?;
+    let reads = read_only::reads(words, part)?;
     let args = Args::parse(words)?;
     let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
     let here = || vec![Word::plain(".")];
@@ -262,9 +262,9 @@ fn listed(words: &[Word], part: &Part) -> Option<Listed> {
                 inner: false,
             })
         }
-        "rg" if has(&["-l", "--files", "--files-with-matches"]) => found(or_here(looks.paths)),
+        "rg" if has(&["-l", "--files", "--files-with-matches"]) => found(or_here(reads.paths)),
         "grep" if has(&["-l", "--files-with-matches"]) && has(&["-r", "--recursive"]) => {
-            found(or_here(looks.paths))
+            found(or_here(reads.paths))
         }
         "ls" => {
             let plain = |given: &crate::program::args::Given| {
@@ -296,7 +296,7 @@ fn listed(words: &[Word], part: &Part) -> Option<Listed> {
                 Some("diff") => has(&["--name-only"]),
                 _ => false,
             };
-            // What lies elsewhere is not listed.
+            // Files elsewhere are not listed.
             let path =
                 |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
             let named = args.sub == ["ls-files"] && args.operands.iter().all(path);

@@ -18,7 +18,7 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
-    /// Files that a command may touch although nobody has listed how.
+    /// Files that a command may touch in a way that is not in the model.
     pub(super) fn forbid_mentions(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let policy = self.policy;
         let reads = policy.has_read_rules();
@@ -29,8 +29,9 @@ impl Shell<'_, '_> {
         let Mentions { any, reads: read, outputs, inside, suspects } = reach::mentions(words, part);
         // What another machine calls that is no file of this one.
         let local = |word: &&Word| {
-            let shown = word.value().filter(|text| text.contains("://"));
-            let text = shown.unwrap_or_else(|| word.raw.clone());
+            let text = word.value().filter(|text| text.contains("://"));
+            // A part of a word keeps the address that it comes from as its written form.
+            let text = text.unwrap_or_else(|| word.raw.clone());
             !text.contains("://") || text.contains("file:")
         };
         if reads {
@@ -47,6 +48,13 @@ impl Shell<'_, '_> {
         }
         for file in outputs.iter().flat_map(|word| self.mentioned(part, word)) {
             policy.forbid_edit(&file, found);
+            // It may be a folder in which files are created.
+            let below = self.disk.lookup(&Path::new(file.shown()).join("…"));
+            for (rules, _) in self.lists() {
+                if let Some(rule) = policy.edit_pattern(rules, &below) {
+                    found.rule(Verdict::Ask, rule, Some(file.shown()));
+                }
+            }
         }
         for file in inside.iter().flat_map(|token| self.named(part, token)) {
             if reads {
@@ -69,7 +77,7 @@ impl Shell<'_, '_> {
             return Vec::new();
         }
         let found = expand::files(word, &self.scope(part));
-        let files = found.paths.iter().map(|path| self.disk.look(path));
+        let files = found.paths.iter().map(|path| self.disk.lookup(path));
         files.filter(|file| !is_sink(&file.name)).collect()
     }
 
@@ -86,7 +94,7 @@ impl Shell<'_, '_> {
             None => token,
         };
         let dirs = part.cwd.dirs.iter().take(4);
-        dirs.map(|dir| self.disk.look(&dir.join(&token))).filter(|f| !is_sink(&f.name)).collect()
+        dirs.map(|dir| self.disk.lookup(&dir.join(&token))).filter(|f| !is_sink(&f.name)).collect()
     }
 
     fn forbid_read_of(&self, file: &FileRef, found: &mut Findings) {
@@ -102,13 +110,13 @@ impl Shell<'_, '_> {
     /// A folder in which nothing may be read, whatever it is called.
     pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
         let policy = self.policy;
-        let any = self.disk.look(&Path::new(folder.shown()).join("…"));
+        let any = self.disk.lookup(&Path::new(folder.shown()).join("…"));
         if let Some(rule) = policy.read_pattern(&policy.deny, &any, "Read") {
             found.rule(Verdict::Deny, rule, Some(folder.shown()));
         }
     }
 
-    /// It may change this file, or only read it: nobody knows.
+    /// It may change this file, or only read it, which is not known.
     fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         for rules in [&policy.deny, &policy.ask] {
@@ -139,7 +147,7 @@ impl Shell<'_, '_> {
                 }
             }
         }
-        // Nobody knows what the program does with its words: any of them may begin a command.
+        // The program is not in the model: any of its words may begin a command.
         if reach::is_stranger(words) {
             for tail in wrap::tails(&words[1..]) {
                 match tail {
@@ -152,13 +160,13 @@ impl Shell<'_, '_> {
         let workspace = &self.policy.workspace;
         for word in reach::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
-                let why = "a text in it looks like a removal of something that must not be removed";
+                let why = "a text in it may be a removal of something that must not be removed";
                 found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
             }
         }
     }
 
-    /// Values of variables that the shell or a program may run: those of names that say so, and
+    /// Values of variables that the shell or a program may run: those with such names, and
     /// those with a substitution in quotes, which an arithmetic or a prompt expansion runs.
     pub(super) fn forbid_variables(&self, part: &Part, found: &mut Findings) {
         let assigned =
@@ -185,7 +193,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Words that may be a command of a program that nobody knows.
+    /// Words that may be a command, of a program that is not in the model.
     fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let mut hits = Findings::default();
         self.forbid_text(part, words, &mut hits);

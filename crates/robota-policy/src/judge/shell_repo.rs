@@ -1,4 +1,4 @@
-//! What a checkout itself decides about the programs that look at it: which repository git obeys,
+//! What a checkout itself decides about the programs that read it: which repository git uses,
 //! which programs its settings name, and which toolchain a version query would run.
 
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use robota_core::paths::PathKind;
 
 use super::shell::Shell;
 use crate::program::args::base;
-use crate::program::look;
+use crate::program::read_only;
 use crate::shell::{Part, Word, expand};
 use crate::workspace::{text, within};
 
 /// Files that choose the toolchain for programs of a family, by the names of the programs; `*`
-/// are all, because version managers stand before every program.
+/// are all, because version managers replace every program.
 const TOOLCHAINS: &[(&[&str], &[&str])] = &[
     (
         &["cargo", "rustc", "rustdoc", "rustfmt", "rustup"],
@@ -23,12 +23,12 @@ const TOOLCHAINS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Shell<'_, '_> {
-    /// Why git would obey another repository than the workspace's, if so: one below it, or one
+    /// Why git would use another repository than the workspace's, if so: one below it, or one
     /// elsewhere; or why the workspace's own would run programs of its own.
     pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
-        let folders = look::git_folders(words)?;
+        let folders = read_only::git_folders(words)?;
         let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
-        let unknown = || Some("which repository git looks at cannot be known".to_owned());
+        let unknown = || Some("which repository git uses cannot be known".to_owned());
         if part.cwd.lost && (part.cwd.moved || !folders.is_empty()) {
             return unknown();
         }
@@ -47,15 +47,15 @@ impl Shell<'_, '_> {
     }
 
     fn foreign(&self, dir: &Path) -> Option<String> {
-        let file = self.disk.look(dir);
+        let file = self.disk.lookup(dir);
         let roots = &self.policy.roots;
         let Some(target) = file.target.as_deref().filter(|_| roots.holds(&file)) else {
-            return Some(format!("git would look at `{}`, outside the workspace", file.shown()));
+            return Some(format!("git would use `{}`, outside the workspace", file.shown()));
         };
         let paths = self.disk.paths;
         let mut at = PathBuf::from(target);
         while !roots.inside.iter().any(|root| within(root, &text(&at), file.fold)) {
-            // A folder that looks like a repository is one, and its settings run programs.
+            // Git uses a folder with the files of a repository as one, and its settings run programs.
             let marked =
                 [".git", "HEAD"].iter().any(|name| paths.kind(&at.join(name)) != PathKind::Missing);
             if marked {
@@ -84,18 +84,18 @@ impl Shell<'_, '_> {
         let git = dir.join(".git");
         match paths.kind(&git) {
             PathKind::Dir => Some(self.settings_run_programs(&git)),
-            // It leads to another folder, which must lie in the workspace.
+            // It leads to another folder, which must be in the workspace.
             PathKind::File => {
                 let text = paths.text(&git).unwrap_or_default();
                 let leads = text.trim().strip_prefix("gitdir:").map(str::trim);
                 Some(leads.is_none_or(|to| {
                     let to = dir.join(to);
-                    !self.policy.roots.holds(&self.disk.look(&to))
+                    !self.policy.roots.holds(&self.disk.lookup(&to))
                         || self.settings_run_programs(&to)
                 }))
             }
             PathKind::Link | PathKind::Other => Some(true),
-            // A folder that looks like a repository without a work tree is obeyed as one.
+            // Git uses a folder with the files of a bare repository as one.
             PathKind::Missing => {
                 let bare = paths.kind(&dir.join("HEAD")) == PathKind::File
                     && paths.kind(&dir.join("objects")) == PathKind::Dir;
@@ -108,16 +108,16 @@ impl Shell<'_, '_> {
     /// shares the settings of another one.
     fn settings_run_programs(&self, git: &Path) -> bool {
         let paths = self.disk.paths;
-        // What exists and cannot be read may say anything.
-        let says = |name: &str, test: fn(&str) -> bool| {
+        // A file that exists and cannot be read may contain anything.
+        let has = |name: &str, test: fn(&str) -> bool| {
             let file = git.join(name);
             paths.kind(&file) != PathKind::Missing
                 && paths.text(&file).is_none_or(|text| test(&text))
         };
-        says("config", names_programs)
-            || says("config.worktree", names_programs)
-            || says("info/attributes", |text| !text.trim().is_empty())
-            || says("commondir", |_| true)
+        has("config", names_programs)
+            || has("config.worktree", names_programs)
+            || has("info/attributes", |text| !text.trim().is_empty())
+            || has("commondir", |_| true)
     }
 
     /// Whether files of the workspace may choose which program shows its version.
@@ -130,11 +130,11 @@ impl Shell<'_, '_> {
         let roots = &self.policy.roots;
         let names: Vec<&str> = files.flat_map(|(_, files)| *files).copied().collect();
         part.cwd.dirs.iter().any(|dir| {
-            let inside = |folder: &&Path| roots.holds(&self.disk.look(folder));
+            let inside = |folder: &&Path| roots.holds(&self.disk.lookup(folder));
             dir.ancestors().take_while(inside).any(|folder| {
                 names.iter().any(|name| {
                     let file = folder.join(name);
-                    // What it says may be harmless, where that can be read.
+                    // Its content may be harmless, where it can be read.
                     paths.kind(&file) != PathKind::Missing
                         && !paths.text(&file).is_some_and(|text| is_plain_choice(name, &text))
                 })

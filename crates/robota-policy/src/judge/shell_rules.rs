@@ -38,7 +38,7 @@ impl Policy {
 }
 
 impl<'a> Shell<'a, '_> {
-    fn lists(&self) -> [(&'a Rules, Verdict); 2] {
+    pub(super) fn lists(&self) -> [(&'a Rules, Verdict); 2] {
         [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
     }
 
@@ -47,7 +47,7 @@ impl<'a> Shell<'a, '_> {
         let Some(first) = words.first() else { return false };
         self.forbid_by_rule(part, words, found);
         if !self.policy.lax() {
-            let danger = if self.is_proven_look(part, words) {
+            let danger = if self.is_proven_read(part, words) {
                 None
             } else {
                 danger::of_command(&self.settled(part, words), part.piped)
@@ -177,7 +177,7 @@ impl<'a> Shell<'a, '_> {
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
-                let file = self.disk.look(path);
+                let file = self.disk.lookup(path);
                 if !is_sink(&file.name) {
                     self.forbid_read(&file, found);
                 }
@@ -211,7 +211,7 @@ impl<'a> Shell<'a, '_> {
         }
         for word in words {
             for path in &expand::files(word, &self.scope(part)).paths {
-                let folder = self.disk.look(path);
+                let folder = self.disk.lookup(path);
                 self.forbid_folder(&folder, found);
                 let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
                 for (list, rules) in lists {
@@ -233,8 +233,8 @@ impl<'a> Shell<'a, '_> {
             if self.disk.paths.kind(&path) == PathKind::File {
                 continue;
             }
-            let folder = self.disk.look(&path);
-            let inside = self.disk.look(&path.join("…"));
+            let folder = self.disk.lookup(&path);
+            let inside = self.disk.lookup(&path.join("…"));
             for (rules, verdict) in self.lists() {
                 if let Some(rule) = self.policy.edit_pattern(rules, &inside) {
                     found.rule(verdict, rule, Some(folder.shown()));
@@ -255,7 +255,7 @@ impl<'a> Shell<'a, '_> {
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
-                let file = self.disk.look(path);
+                let file = self.disk.lookup(path);
                 if !is_sink(&file.name) {
                     self.policy.forbid_edit(&file, found);
                 }
@@ -288,7 +288,7 @@ impl<'a> Shell<'a, '_> {
             let into_folder =
                 self.is_dir(path) || target.value().is_some_and(|text| text.ends_with('/'));
             if !into_folder {
-                out.push(self.disk.look(path));
+                out.push(self.disk.lookup(path));
                 continue;
             }
             for source in sources {
@@ -299,7 +299,7 @@ impl<'a> Shell<'a, '_> {
                     .iter()
                     .filter_map(|p| p.file_name().map(|n| path.join(n)))
                     .collect();
-                out.extend(names.iter().map(|path| self.disk.look(path)));
+                out.extend(names.iter().map(|path| self.disk.lookup(path)));
             }
         }
         (out, unknown)

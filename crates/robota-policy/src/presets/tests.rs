@@ -33,7 +33,7 @@ fn every_rule_is_read_and_none_is_too_broad() {
     let mut seen = std::collections::BTreeSet::new();
     for preset in presets() {
         for rule in preset.rules {
-            assert!(seen.insert(rule), "{rule} stands twice");
+            assert!(seen.insert(rule), "{rule} is listed twice");
             // Options that make a program harmless are no subcommand.
             assert!(rule.contains(" -") || !too_broad(rule), "{rule}");
         }
@@ -73,7 +73,7 @@ fn dangers(words: &[&str]) -> Vec<String> {
     args.spec.options.iter().chain(&args.program.options).filter(effects).map(spelled).collect()
 }
 
-/// An option that runs or writes something is asked about, whatever rule covers the command.
+/// An option that runs or writes something is asked about, even if a rule covers the command.
 #[test]
 fn no_rule_covers_an_option_that_runs_or_writes() {
     let (mut tried, mut allowed) = (0, Vec::new());

@@ -3,12 +3,12 @@
 
 use super::{Arity, Opt, Program, Shape};
 use crate::shell::expand;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::{self, Piece, Word};
 
 /// An option that was given.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
-    /// What is known of it; `None` for an option nobody listed.
+    /// What is known of it; `None` for an option that is not listed.
     pub(crate) opt: Option<&'static Opt>,
     /// In full, with its dashes and without its value.
     pub(crate) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     pub(crate) globals: Vec<Given>,
     pub(crate) options: Vec<Given>,
     pub(crate) operands: Vec<Word>,
-    /// How many operands stand before `--`, where there is one.
+    /// How many operands precede `--`, where there is one.
     pub(crate) ended: Option<usize>,
     /// A word may be an option that cannot be known.
     pub(crate) open: bool,
@@ -71,7 +71,7 @@ pub(super) fn prefix(word: &Word) -> (String, bool) {
     (out, true)
 }
 
-/// Whether a word is one word to the shell, whatever its value is.
+/// Whether a word is one word to the shell, with any value.
 pub(crate) fn is_one(word: &Word) -> bool {
     word.pieces.iter().all(|piece| match piece {
         Piece::Var { name, quoted } => *quoted && name != "@",
@@ -113,15 +113,14 @@ fn cut(word: &Word, at: usize) -> Word {
             other => pieces.push(other.clone()),
         }
     }
-    let raw = pieces.iter().map(shown).collect::<String>();
-    Word::of(raw, pieces)
+    Word::of(word::text(&pieces), pieces)
 }
 
-fn shown(piece: &Piece) -> String {
-    match piece {
-        Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
-        Piece::Var { name, .. } => format!("${name}"),
-        Piece::Number | Piece::Unknown => "…".into(),
+/// Splits `name=value`. `text` is the known beginning of the word.
+fn name_and_value<'t>(word: &Word, text: &'t str) -> (&'t str, Option<Word>) {
+    match text.split_once('=') {
+        Some((name, _)) => (name, Some(cut(word, name.len() + 1))),
+        None => (text, None),
     }
 }
 
@@ -196,7 +195,7 @@ impl Args {
         };
         let find = |names: &[&str]| self.program.subs.iter().find(|sub| sub.names == names);
         let one = find(&[&first]);
-        // Options may stand between the two words of a name.
+        // Options may come between the two words of a name.
         let open = self.open;
         self.spec = one.unwrap_or(self.program);
         let next = self.read(words, at + 1, true);
@@ -268,10 +267,7 @@ impl Args {
         words: &[Word],
         i: usize,
     ) -> usize {
-        let (name, value) = match text.split_once('=') {
-            Some((name, _)) => (name, Some(cut(word, name.len() + 1))),
-            None => (text, None),
-        };
+        let (name, value) = name_and_value(word, text);
         // A value that the shell splits may go on with another option.
         self.open |= match &value {
             Some(value) => splits(value),
@@ -333,10 +329,7 @@ impl Args {
         words: &[Word],
         i: usize,
     ) -> usize {
-        let (head, value) = match text.split_once('=') {
-            Some((head, _)) => (head, Some(cut(word, head.len() + 1))),
-            None => (text, None),
-        };
+        let (head, value) = name_and_value(word, text);
         let spec = self.spec;
         let program = self.program;
         let find = |name: &str| spec.option(name).or_else(|| program.option(name));
@@ -416,7 +409,7 @@ impl Args {
 fn may_not_be_option(word: &Word) -> bool {
     match word.pieces.first() {
         Some(Piece::Var { name, .. }) => matches!(name.as_str(), "PWD" | "HOME"),
-        // Names that match are looked at one by one.
+        // Names that match are checked one by one.
         Some(Piece::Text { .. }) => true,
         Some(Piece::Ansi(_) | Piece::Number | Piece::Unknown) | None => false,
     }

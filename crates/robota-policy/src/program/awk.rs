@@ -1,5 +1,5 @@
 //! The part of awk that prints: patterns, fields, sums, arrays, loops that are counted. Programs
-//! are parsed; what is not understood is not tame. Redirections, pipes, other files, the
+//! are parsed; what is not understood is not proven harmless. Redirections, pipes, other files, the
 //! environment, loops without a count and texts that grow out of themselves are not understood.
 
 mod lexer;
@@ -8,12 +8,12 @@ use crate::shell::bomb;
 use lexer::{Lexer, Token};
 
 /// Whether a program of this name takes programs in awk.
-pub(super) fn speaks(name: &str) -> bool {
+pub(super) fn is_awk(name: &str) -> bool {
     matches!(name, "awk" | "gawk" | "mawk" | "nawk")
 }
 
 /// Whether the program prints what it reads and does nothing else.
-pub(super) fn is_tame(program: &str) -> bool {
+pub(super) fn is_harmless(program: &str) -> bool {
     let mut parser = Parser { lexer: Lexer::new(program), loops: Vec::new(), depth: 0 };
     parser.program().is_some()
 }
@@ -266,7 +266,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A list of expressions; a `>` that stands in no bracket would be a redirection.
+    /// A list of expressions; a `>` outside brackets would be a redirection.
     fn printed(&mut self) -> Parsed {
         if matches!(self.lexer.peek(true)?, Token::End | Token::Done | Token::Sign("}")) {
             return Some(());
@@ -280,7 +280,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A text that says how to print: known, and no wider than a line.
+    /// A format for printing: known, and no wider than a line.
     fn format(&mut self) -> Parsed {
         let Token::Text(text) = self.lexer.take(true)? else { return None };
         (bomb::narrow(text) && !text.contains('*')).then_some(())?;

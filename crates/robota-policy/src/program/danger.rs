@@ -2,12 +2,12 @@
 //! program, builtins that change what later words mean, and programs that break machines.
 
 use super::args::{Args, Given, base, is_one, known};
-use super::{Effect, Program, Shape, awk, look};
+use super::{Effect, Program, Shape, awk, read_only};
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 
-/// Words of an option's name that say that its value is run or loaded, for options that nobody
-/// listed.
+/// Words of an option's name that mean that its value is run or loaded, for options that are
+/// not listed.
 const RUNS: &[&str] = &[
     "exec",
     "execute",
@@ -55,7 +55,7 @@ const RUNS_WHOLE: &[&str] = &[
     "node-options",
 ];
 
-/// Names that only look like it.
+/// Names with one of these words that run nothing.
 const HARMLESS: &[&str] = &[
     "list-commands",
     "show-commands",
@@ -78,7 +78,7 @@ pub(crate) fn of_command(words: &[Word], piped: bool) -> Option<String> {
     }
     let found = |flag: &str| Some(format!("`{name} {flag}` can run another program"));
     let Some(args) = Args::parse(words) else {
-        return words[1..].iter().find_map(says_it_runs).and_then(|flag| found(&flag));
+        return words[1..].iter().find_map(running_option).and_then(|flag| found(&flag));
     };
     if args.program.shape == Shape::Shell && piped && args.operands.is_empty() {
         return Some(format!("`{name}` runs whatever the command before it prints"));
@@ -98,7 +98,7 @@ pub(crate) fn of_command(words: &[Word], piped: bool) -> Option<String> {
 pub(crate) fn redefines(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(Word::value) else { return false };
     Program::find(base(&name)).is_some_and(|program| program.redefines)
-        && look::looks(words, &Part::default()).is_none()
+        && read_only::reads(words, &Part::default()).is_none()
 }
 
 /// Whether a word may be one of the options that run something.
@@ -127,7 +127,7 @@ fn by_option(args: &Args, given: &Given) -> Option<String> {
         Effect::Run if matches!(name.as_str(), "ssh" | "scp" | "sftp") && opt.name == "-o" => {
             value().is_none_or(|text| names_command(&text)).then(found).flatten()
         }
-        // What the linker is told is mostly about the program that it makes.
+        // Most options of the linker are about the program that it makes.
         Effect::Load if opt.name == "-ldflags" => {
             let plain = |text: String| !text.contains("ext") && !text.contains("linkmode");
             (!value().is_some_and(plain)).then(found).flatten()
@@ -141,7 +141,7 @@ fn by_option(args: &Args, given: &Given) -> Option<String> {
             (!value().is_some_and(plain)).then(found).flatten()
         }
         Effect::Run | Effect::Shell | Effect::Load | Effect::Danger => found(),
-        Effect::Script if matches!(name.as_str(), "sed" | "gsed") || awk::speaks(name) => None,
+        Effect::Script if matches!(name.as_str(), "sed" | "gsed") || awk::is_awk(name) => None,
         Effect::Script if is_database(name) => None,
         Effect::Script => found(),
         Effect::ScriptFile if args.spec.shape == Shape::Code || name == "at" => found(),
@@ -185,7 +185,7 @@ fn by_program(args: &Args, words: &[Word]) -> Option<String> {
     let texts = || words[1..].iter().filter_map(Word::value);
     match name {
         "git" => of_git(args),
-        "sed" | "gsed" if super::files::wild_sed(args) => {
+        "sed" | "gsed" if super::files::sed_may_run_or_write(args) => {
             Some("its sed script can run or write something".into())
         }
         "xargs" if !args.options.is_empty() || args.open => found("with options"),
@@ -223,18 +223,16 @@ fn by_program(args: &Args, words: &[Word]) -> Option<String> {
             (old && first.contains(['I', 'F'])).then(|| found("I")).flatten()
         }
         _ if is_database(name) => {
-            let leaves = words[1..]
-                .iter()
-                .any(|word| escapes(&word.value().unwrap_or_else(|| word.raw.clone())));
+            let leaves = words[1..].iter().any(|word| escapes(&word.text()));
             leaves.then(|| found("with a shell command")).flatten()
         }
-        _ if awk::speaks(name) => awk_program(args, words),
+        _ if awk::is_awk(name) => awk_program(args, words),
         _ => None,
     }
 }
 
-/// An option of any program whose name says that its value is run or loaded.
-fn says_it_runs(word: &Word) -> Option<String> {
+/// An option of any program whose name means that its value is run or loaded.
+fn running_option(word: &Word) -> Option<String> {
     let text = match word.value() {
         Some(text) => text,
         // `--pager="$X"`
@@ -379,8 +377,8 @@ fn awk_program(args: &Args, words: &[Word]) -> Option<String> {
     if ["system", "getline", "|", "@"].iter().any(|way| text.contains(way)) {
         return found("can run another program");
     }
-    // `print > "file"` writes; a comparison cannot be told from it cheaply.
+    // `print > "file"` writes; a comparison is not distinguished from it here.
     let script = args.operands.first().and_then(known).unwrap_or_default();
-    (text.contains('>') && !awk::is_tame(&script))
+    (text.contains('>') && !awk::is_harmless(&script))
         .then(|| format!("the {name} program can write a file"))
 }

@@ -1,7 +1,7 @@
 //! Which files a command reads, writes and removes, for the programs that are known.
 
 use super::args::{Args, Given, base, known};
-use super::{Effect, Shape, look};
+use super::{Effect, Shape, read_only};
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 
@@ -10,11 +10,11 @@ use crate::shell::word::{Piece, Word};
 pub(crate) struct Uses {
     /// Shown, in whole or in part.
     pub(crate) reads: Vec<Word>,
-    /// Shown with all that lies below.
+    /// Shown with everything below.
     pub(crate) trees: Vec<Word>,
     /// Created or changed.
     pub(crate) writes: Vec<Word>,
-    /// Changed, moved or removed with all that lies below.
+    /// Changed, moved or removed with everything below.
     pub(crate) below: Vec<Word>,
     /// Written into, when it is a folder: `cp a b folder`.
     pub(crate) into: Option<(Vec<Word>, Word)>,
@@ -59,7 +59,9 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
             uses.removes = operands;
         }
         Shape::Modes => {
-            let files: Vec<Word> = operands.into_iter().skip(1).collect();
+            // `--reference=file`, and the options of setfacl, replace the mode.
+            let given = has(&args, Effect::Read) || has(&args, Effect::Pattern);
+            let files: Vec<Word> = operands.into_iter().skip(usize::from(!given)).collect();
             if has(&args, Effect::Deep) {
                 uses.below.clone_from(&files);
             }
@@ -106,7 +108,7 @@ fn options(args: &Args, uses: &mut Uses) {
             Some(Effect::Write)
                 if known(value).as_deref() != Some("-") && !is_target(args, given) =>
             {
-                // An archive that is read stands where one that is written does.
+                // The archive is in the same place whether it is read or written.
                 let reads = args.spec.may_write && args.spec.shape == Shape::Trees;
                 if reads {
                     uses.maybe_reads.push(value.clone());
@@ -116,7 +118,7 @@ fn options(args: &Args, uses: &mut Uses) {
                     uses.needs_leave = true;
                 }
             }
-            // An option that nobody listed may be given a file.
+            // An option that is not listed may take a file.
             None => uses.maybe_reads.push(value.clone()),
             _ => {}
         }
@@ -175,7 +177,7 @@ fn copy(args: &Args, uses: &mut Uses) {
     uses.reads.extend(operands.iter().cloned());
     // A folder goes with all that is in it, and so does a link to one.
     uses.trees.extend(operands.iter().cloned());
-    // `cp -r x/. .` and `cp -rT x .` merge what is in `x`, whatever that is.
+    // `cp -r x/. .` and `cp -rT x .` merge all entries of `x`.
     let merges = |word: &Word| {
         word.value().is_some_and(|t| matches!(t.rsplit('/').next(), Some("." | "..")))
     };
@@ -280,7 +282,7 @@ fn git(args: &Args, uses: &mut Uses) {
             uses.reads.push(Word::plain(file));
         }
     }
-    // It searches all that lies below, and prints what it finds.
+    // It searches everything below, and prints what it finds.
     if sub == "grep" {
         let given = args.options.iter().any(|given| matches!(given.name.as_str(), "-e" | "-f"));
         let rest: Vec<Word> = args.operands.iter().skip(usize::from(!given)).cloned().collect();
@@ -297,7 +299,7 @@ fn git(args: &Args, uses: &mut Uses) {
 }
 
 /// Whether a sed command line may run or write something by one of its scripts.
-pub(super) fn wild_sed(args: &Args) -> bool {
+pub(super) fn sed_may_run_or_write(args: &Args) -> bool {
     if has(args, Effect::ScriptFile) || args.open {
         return true;
     }
@@ -309,11 +311,12 @@ pub(super) fn wild_sed(args: &Args) -> bool {
     if scripts.is_empty() {
         scripts.push(args.operands.first());
     }
-    let tame = |word: &Word| word.value().is_some_and(|text| look::is_tame_script("sed", &text));
-    !scripts.into_iter().all(|script| script.is_some_and(tame))
+    let harmless =
+        |word: &Word| word.value().is_some_and(|text| read_only::is_harmless_script("sed", &text));
+    !scripts.into_iter().all(|script| script.is_some_and(harmless))
 }
 
-/// Whether a program's name is this one, in whatever folder it lies.
+/// Whether a program has one of these names, in any folder.
 pub(super) fn is_program(words: &[Word], names: &[&str]) -> bool {
     words.first().and_then(Word::value).is_some_and(|path| names.contains(&base(&path)))
 }

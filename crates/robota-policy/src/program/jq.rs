@@ -40,7 +40,7 @@ struct Seen {
 }
 
 /// Whether the filter only computes from its input, and ends.
-pub(super) fn is_tame(filter: &str) -> bool {
+pub(super) fn is_harmless(filter: &str) -> bool {
     let mut seen = Seen::default();
     let chars: Vec<char> = filter.chars().collect();
     let read = tokens(&chars, &mut 0, &mut seen, false, 0).is_some();
@@ -168,7 +168,7 @@ fn definition(name: &str, chars: &[char], at: &mut usize, seen: &mut Seen) -> Op
         (plain && !is_pure(bare)).then_some(())?;
         seen.own.push(bare.to_owned());
     }
-    // The body ends at the `;` that stands in no bracket and in no text.
+    // The body ends at the first `;` outside brackets and texts.
     let mut depth = 0usize;
     let mut quoted = false;
     let mut i = colon + 1;

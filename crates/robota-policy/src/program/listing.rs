@@ -1,6 +1,6 @@
 //! Lists the commands of the model that only read, for tests that run them.
 
-use super::{Arity, Effect, INDEX, Program};
+use super::{Arity, INDEX, Program};
 
 /// A program, or a subcommand of one, that only reads as long as its options do.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct FreeOption {
     pub name: &'static str,
     /// It takes a value.
     pub value: bool,
-    /// The value stands in the same word, if there is one.
+    /// The value is in the same word, if there is one.
     pub attached: bool,
     /// The command still only reads with it.
     pub free: bool,
@@ -48,17 +48,6 @@ fn option(opt: &super::Opt) -> FreeOption {
         name: opt.name,
         value: opt.arity != Arity::None,
         attached: opt.arity == Arity::Attached,
-        free: !matches!(
-            opt.effect,
-            Effect::Write
-                | Effect::Folder
-                | Effect::Run
-                | Effect::Shell
-                | Effect::Load
-                | Effect::Remove
-                | Effect::InPlace
-                | Effect::Danger
-                | Effect::Other
-        ),
+        free: opt.effect.only_reads(),
     }
 }

@@ -4,18 +4,18 @@
 
 use super::args::{Args, Given, base};
 use super::files;
-use super::{Effect, Program, Shape, danger};
+use super::{Effect, Opt, Program, Shape, danger};
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 
 /// What a command may have to do with which files.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
-    /// Read or written, nobody knows.
+    /// Read or written, which is not known.
     pub(crate) any: Vec<Word>,
     /// Read at most.
     pub(crate) reads: Vec<Word>,
-    /// Written: the value of an option that says so.
+    /// Written: the value of an option with such a name.
     pub(crate) outputs: Vec<Word>,
     /// Names inside a text that the program interprets: read or written.
     pub(crate) inside: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Mentions {
     pub(crate) suspects: Vec<String>,
 }
 
-/// Options that take a message, of programs whose options nobody listed.
+/// Options that take a message, of programs whose options are not listed.
 const MESSAGES: &[&str] = &[
     "-m",
     "--message",
@@ -61,9 +61,9 @@ impl Words {
         let name = base(&program).to_owned();
         let args = Args::parse(words);
         let spec = args.as_ref().map(|args| args.spec);
-        let tame = matches!(name.as_str(), "sed" | "gsed")
-            && args.as_ref().is_some_and(|args| !files::wild_sed(args));
-        let script = !tame
+        let harmless = matches!(name.as_str(), "sed" | "gsed")
+            && args.as_ref().is_some_and(|args| !files::sed_may_run_or_write(args));
+        let script = !harmless
             && args
                 .as_ref()
                 .is_some_and(|args| args.program.interprets || args.spec.shape == Shape::Code);
@@ -101,13 +101,15 @@ impl Words {
         args.and_then(|args| args.sub.first()).map(String::as_str).unwrap_or_default()
     }
 
+    /// The option of this name, if the program is known to have it.
+    fn option(&self, head: &str) -> Option<&'static Opt> {
+        let args = self.args.as_ref()?;
+        args.spec.option(head).or_else(|| args.program.option(head))
+    }
+
     /// Whether an option takes a message.
     fn is_message(&self, head: &str) -> bool {
-        let listed = self
-            .args
-            .as_ref()
-            .and_then(|args| args.spec.option(head).or_else(|| args.program.option(head)));
-        match listed {
+        match self.option(head) {
             Some(opt) => opt.effect == Effect::Message,
             None => {
                 MESSAGES.contains(&head)
@@ -118,11 +120,7 @@ impl Words {
 
     /// Whether an option is given a file or a folder to write.
     fn is_output(&self, head: &str) -> bool {
-        let listed = self
-            .args
-            .as_ref()
-            .and_then(|args| args.spec.option(head).or_else(|| args.program.option(head)));
-        match listed {
+        match self.option(head) {
             Some(opt) => opt.effect == Effect::Write,
             None => is_output(head, &self.name),
         }
@@ -181,8 +179,13 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
         list.push(word.clone());
         list.extend(parts(word));
     }
-    if let Some(args) = how.args.as_ref().filter(|args| args.name == "git") {
-        out.outputs.extend(git_outputs(args));
+    if let Some(args) = &how.args {
+        // Clusters and abbreviations too.
+        let writes = |given: &&Given| given.opt.is_some_and(|opt| opt.effect == Effect::Write);
+        out.outputs.extend(args.all().filter(writes).filter_map(|given| given.value.clone()));
+        if args.name == "git" {
+            out.outputs.extend(git_outputs(args));
+        }
     }
     // Programs that are given names or a program on their input.
     if how.script || how.args.as_ref().is_some_and(|args| args.program.names_input) {
@@ -205,7 +208,8 @@ pub(crate) fn texts(words: &[Word], part: &Part) -> Vec<String> {
     let mut message = false;
     for word in &words[1..] {
         let head = flag_head(word);
-        let text = word.value().unwrap_or_else(|| word.raw.clone());
+        // The pieces do not keep the text of a substitution.
+        let text = if word.has_unknown() { word.raw.clone() } else { word.text() };
         let is_message = how.is_message(&head);
         if !message && !is_message && text.contains([' ', '\n', '\t', '(']) {
             out.push(text);
@@ -225,7 +229,7 @@ fn has_value(word: &Word) -> bool {
     )
 }
 
-/// Files and folders that a git command creates where it is told to.
+/// Files and folders that a git command creates at a given path.
 fn git_outputs(args: &Args) -> Vec<Word> {
     let operands = args.operands.iter().cloned();
     let names: Vec<&str> = args.sub.iter().map(String::as_str).collect();
@@ -269,7 +273,7 @@ fn flag_head(word: &Word) -> String {
     }
 }
 
-/// Whether an option of this name, of a program nobody listed it for, is given a file or folder
+/// Whether an option of this name, of a program for which it is not listed, takes a file or folder
 /// to write.
 fn is_output(flag: &str, program: &str) -> bool {
     let Some(name) = flag.strip_prefix('-').filter(|name| !name.is_empty()) else { return false };
@@ -295,7 +299,7 @@ fn is_output(flag: &str, program: &str) -> bool {
         "basedir",
     ];
     if let Some(long) = name.strip_prefix('-') {
-        return long.split('-').any(|part| part.starts_with("out") || WORDS.contains(&part));
+        return long.split(['-', '_']).any(|part| part.starts_with("out") || WORDS.contains(&part));
     }
     match program {
         "tar" | "bsdtar" => {
@@ -310,7 +314,7 @@ fn is_output(flag: &str, program: &str) -> bool {
     }
 }
 
-/// The value that stands in the same word as its option: `-o/etc/x`, `--out=x`.
+/// The value in the same word as its option: `-o/etc/x`, `--out=x`.
 fn glued(word: &Word) -> Option<Word> {
     let first = flag_head(word);
     if first.starts_with("--") {
@@ -349,7 +353,7 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
 
 /// Where a part of a word comes from: whether it names something elsewhere is seen there.
 fn origin(word: &Word) -> String {
-    let text = word.value().unwrap_or_else(|| word.raw.clone());
+    let text = word.text();
     if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
 }
 
@@ -414,7 +418,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
     list.into_iter()
 }
 
-/// More pieces than this are not looked at.
+/// More pieces than this are not analysed.
 const MAX_PIECES: usize = 64;
 
 /// What the words may give to another program to run, as words.
@@ -432,7 +436,7 @@ pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
                 pieces(&text, true, &mut out);
             }
         }
-        // Nobody knows the program: an option may be given a command.
+        // The program is not in the model: an option may take a command.
         None => {
             let mut before = false;
             for text in words[1..].iter().filter_map(Word::value) {
@@ -482,7 +486,7 @@ pub(crate) fn pieces(text: &str, single: bool, out: &mut Vec<Vec<Word>>) {
             .split(|c: char| c.is_whitespace() || c == ',')
             .filter(|t| !t.is_empty())
             .collect();
-        // `1e rm x`, `shell rm x`, `.system rm x`: what stands first may not be the program.
+        // `1e rm x`, `shell rm x`, `.system rm x`: the first word may not be the program.
         for from in 0..tokens.len().min(3) {
             let Some(first) = tokens.get(from) else { continue };
             let first = first.rsplit(':').next().unwrap_or(first);

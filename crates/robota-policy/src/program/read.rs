@@ -8,7 +8,7 @@
 //!     %common                  the tokens of `%common = …`
 //! ```
 //!
-//! A short option is one letter, several may share a dash. Behind the names stands what follows
+//! A short option is one letter, several may share a dash. After the names comes what follows
 //! them: nothing, `:` or `=` for a value, `?` for a value in the same word, `;` for a command,
 //! `=2` for a name and a value; then the effect. An option without a value has its effect behind a `!`.
 
@@ -82,7 +82,7 @@ pub(super) fn program(entry: &'static str) -> Program {
         let at = whole.subs.last_mut().map_or(&mut whole.options, |sub| &mut sub.options);
         tokens(line, single, at);
     }
-    // Of `remote` and `remote get-url` the longer one is meant where both could be.
+    // Of `remote` and `remote get-url` the longer one is used where both match.
     whole.subs.sort_by_key(|sub| std::cmp::Reverse(sub.names.len()));
     whole
 }

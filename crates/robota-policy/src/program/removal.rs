@@ -1,5 +1,5 @@
-//! Removals nobody means: the root, what lies directly in it, the home, the workspace and
-//! what it lies in, in any spelling and by any program that is known to take files away.
+//! Critical removals: the root, its direct entries, the home, the workspace and
+//! the folders that contain it, in any spelling and by any program that is known to take files away.
 
 mod target;
 
@@ -43,7 +43,7 @@ pub(crate) fn critical(
 ) -> Option<String> {
     let rest = words.get(1..)?;
     let Some(program) = words.first()?.value() else {
-        // A program that nobody knows, with the options of a removal.
+        // A program that is not in the model, with the options of a removal.
         return recursive(rest)
             .then(|| rm("rm", true, &operands(rest), part, scope, dirs))
             .flatten();
@@ -344,11 +344,15 @@ fn fd_from(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String
 fn risky(piece: &Piece, scope: &Scope<'_>) -> bool {
     let Piece::Var { name, .. } = piece else { return false };
     let computed = scope.vars.get(name).is_some_and(|values| {
-        // A folder that was just made is nobody's home.
+        // A folder that was just made is not critical.
         !values.iter().all(|value| match value {
             crate::shell::vars::Value::Set(word) => {
+                // The pieces do not keep the command.
                 let raw = word.raw.trim_matches('"');
-                raw.starts_with("$(mktemp") && !raw.contains([';', '|', '&'])
+                let command = raw.strip_prefix("$(mktemp").and_then(|raw| raw.strip_suffix(')'));
+                let plain = |c: char| c.is_ascii_alphanumeric() || " -_.=".contains(c);
+                word.pieces.as_slice() == [Piece::Unknown]
+                    && command.is_some_and(|rest| rest.chars().all(plain))
             }
             _ => false,
         })

@@ -1,12 +1,12 @@
 //! The part of sed that prints, deletes and replaces. Scripts are parsed; what is not understood
-//! is not tame.
+//! is not proven harmless.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 /// Whether the script does nothing but change what is printed: it reads, writes and runs nothing,
 /// and it ends.
-pub(super) fn is_tame(script: &str) -> bool {
+pub(super) fn is_harmless(script: &str) -> bool {
     let mut parser = Parser { chars: script.chars().peekable(), depth: 0, loops: Vec::new() };
     parser.script().is_some() && parser.depth == 0
 }
@@ -14,7 +14,7 @@ pub(super) fn is_tame(script: &str) -> bool {
 struct Parser<'s> {
     chars: Peekable<Chars<'s>>,
     depth: usize,
-    /// Labels, and whether a line is read on the way from each to here, whatever happens.
+    /// Labels, and whether a line is read on the way from each to here, on every path.
     loops: Vec<(String, bool)>,
 }
 

@@ -1,16 +1,18 @@
 //! Programs whose words have a grammar of their own, where options and operands are not enough.
 
+use robota_core::redact::is_secret_variable;
+
 use super::args::{Args, known};
-use super::look::{Looks, glob_folder, indexes};
+use super::read_only::{Reads, glob_folder, indexes};
 use super::{Effect, Shape};
 use crate::shell::word::Word;
 use crate::shell::{Part, RedirectKind, bomb, builtins};
 
 /// What such a command reads: `Some(None)` when it is not proven to only read, `None` when the
 /// command is none of these.
-pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<Looks>> {
+pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<Reads>> {
     let operands = args.operands.as_slice();
-    let free = |fine: bool| Some(fine.then(Looks::default));
+    let free = |fine: bool| Some(fine.then(Reads::default));
     match args.name.as_str() {
         "cd" | "pushd" | "popd" => Some(folder(args)),
         "find" | "gfind" => Some(find(args)),
@@ -18,8 +20,11 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
         "echo" | "true" | "false" | ":" => Some(Some(shown(words))),
         "printf" => Some(printf(words).then(|| shown(words))),
         "seq" => free(args.is_clear() && bomb::short_count(operands)),
-        // All variables at once are more than a look.
-        "printenv" if operands.is_empty() => free(false),
+        // A dump of all variables asks, and so do those with the names of secrets.
+        "printenv" => {
+            let plain = |word: &Word| known(word).is_some_and(|name| !is_secret_variable(&name));
+            if !operands.is_empty() && operands.iter().all(plain) { None } else { free(false) }
+        }
         "date" | "gdate" => {
             let format = |word: &Word| {
                 known(word).is_some_and(|text| text.starts_with('+') && bomb::narrow(&text))
@@ -61,7 +66,7 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
             _ => false,
         }),
         "tar" | "bsdtar" | "gtar" | "unzip" => Some(archive(&args.name, words)),
-        // What it decompresses is printed only when it is told to.
+        // It prints what it decompresses only with such an option.
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
         | "unzstd" => {
             let prints = |name: &str| {
@@ -92,11 +97,11 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
 }
 
 /// Words that are printed: those with a glob show the names in a folder.
-fn shown(words: &[Word]) -> Looks {
-    Looks { paths: words.iter().filter_map(glob_folder).collect(), ..Looks::default() }
+fn shown(words: &[Word]) -> Reads {
+    Reads { paths: words.iter().filter_map(glob_folder).collect(), ..Reads::default() }
 }
 
-fn folder(args: &Args) -> Option<Looks> {
+fn folder(args: &Args) -> Option<Reads> {
     if args.name != "cd" || !args.is_clear() {
         return None;
     }
@@ -105,14 +110,14 @@ fn folder(args: &Args) -> Option<Looks> {
         [one] if known(one).as_deref() != Some("-") => vec![one.clone()],
         _ => return None,
     };
-    Some(Looks { paths, ..Looks::default() })
+    Some(Reads { paths, ..Reads::default() })
 }
 
-fn find(args: &Args) -> Option<Looks> {
+fn find(args: &Args) -> Option<Reads> {
     if !args.is_clear() {
         return None;
     }
-    let mut looks = Looks { paths: args.operands.clone(), ..Looks::default() };
+    let mut reads = Reads { paths: args.operands.clone(), ..Reads::default() };
     for given in &args.options {
         match given.opt?.effect {
             Effect::Inert => {}
@@ -120,13 +125,13 @@ fn find(args: &Args) -> Option<Looks> {
                 let value = given.value.as_ref().and_then(known)?;
                 bomb::narrow(&value).then_some(())?;
             }
-            Effect::Read => looks.paths.extend(given.value.clone()),
-            Effect::Links => looks.follows = true,
+            Effect::Read => reads.paths.extend(given.value.clone()),
+            Effect::Links => reads.follows = true,
             _ => return None,
         }
     }
     debug_assert!(args.spec.shape == Shape::Find);
-    Some(looks)
+    Some(reads)
 }
 
 /// `%n` assigns a variable, and an array element can run a command; `-v` assigns one too.
@@ -155,8 +160,8 @@ fn harmless_set(word: &Word) -> bool {
     }
 }
 
-/// The listing of an archive. A colon in its name would make tar look on another machine.
-fn archive(program: &str, words: &[Word]) -> Option<Looks> {
+/// The listing of an archive. A colon in its name would make tar connect to another machine.
+fn archive(program: &str, words: &[Word]) -> Option<Reads> {
     let (flags, rest) = words.split_first()?;
     let flags = known(flags)?;
     let letters = flags.trim_start_matches('-');
@@ -180,5 +185,5 @@ fn archive(program: &str, words: &[Word]) -> Option<Looks> {
         |word: &Word| known(word).is_some_and(|text| !text.starts_with('-') && !text.contains(':'));
     let file = rest.first()?;
     (lists && rest.iter().all(plain))
-        .then(|| Looks { paths: vec![file.clone()], ..Looks::default() })
+        .then(|| Reads { paths: vec![file.clone()], ..Reads::default() })
 }

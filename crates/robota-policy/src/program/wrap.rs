@@ -7,7 +7,7 @@ use crate::glob::Ch;
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 
-/// What stands inside a wrapper.
+/// What a wrapper runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Inner {
     /// A command, given as words.
@@ -22,7 +22,7 @@ pub(crate) enum Inner {
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) words: Vec<Word>,
-    /// Allow rules may look at it too.
+    /// Allow rules apply to it too.
     pub(crate) covered: bool,
     /// The folder it runs in, where a wrapper chooses one.
     pub(crate) folder: Option<Word>,
@@ -39,10 +39,10 @@ pub(crate) struct Seen {
     pub(crate) unknown: bool,
 }
 
-/// More layers than this are not looked into.
+/// More layers than this are not analysed.
 const MAX_VIEWS: usize = 64;
 
-/// More words than this, of all layers together, are not looked at.
+/// More words than this, of all layers together, are not analysed.
 const MAX_WORDS: usize = 2_000;
 
 /// More words than this are not tried as the beginning of a command.
@@ -66,7 +66,7 @@ fn is_wrapper(words: &[Word]) -> bool {
     })
 }
 
-/// Looks through all wrappers of a command.
+/// Finds what all wrappers of a command run.
 pub(crate) fn see(part: &Part) -> Seen {
     let mut seen = Seen::default();
     let mut todo = vec![(part.words.clone(), !part.hidden, None)];
@@ -128,7 +128,7 @@ pub(crate) fn see(part: &Part) -> Seen {
     seen
 }
 
-/// What a command runs, and whether every kind of rule may look at it.
+/// What a command runs, and whether every kind of rule applies to it.
 fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     let Some(args) = Args::parse(words) else { return (Vec::new(), false) };
     let mut inner: Vec<Inner> =
@@ -183,7 +183,7 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     (inner, clear && same)
 }
 
-/// `command -v ls` looks a name up.
+/// `command -v ls` looks up a name.
 fn asks(args: &Args) -> bool {
     args.options.iter().any(|given| given.opt.is_some_and(|opt| opt.effect == Effect::Query))
 }
@@ -212,7 +212,7 @@ fn option_script(program: &str, given: &Given) -> Option<Inner> {
         {
             None
         }
-        // `-o ProxyCommand=x`, `--checkpoint-action=exec=x`: what runs may stand behind a name.
+        // `-o ProxyCommand=x`, `--checkpoint-action=exec=x`: what runs may follow a name.
         Effect::Run => value.value().map(|text| {
             let from = text.find("exec=").map_or(0, |at| at + 5);
             let text = match text[from..].split_once('=') {
@@ -354,7 +354,7 @@ pub(crate) struct Fed {
     pub(crate) nul: bool,
     /// Names end at the end of a line.
     pub(crate) lines: bool,
-    /// What stands for a name, where they are not appended.
+    /// The placeholder for a name, where names are not appended.
     pub(crate) place: Option<String>,
 }
 

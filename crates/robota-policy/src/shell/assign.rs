@@ -157,24 +157,57 @@ const DANGEROUS_PREFIXES: &[&str] = &[
 const DANGEROUS_SUFFIXES: &[&str] =
     &["_PROXY", "_proxy", "PAGER", "_WRAPPER", "_EDITOR", "_COMMAND", "ASKPASS", "_PRELOAD"];
 
-/// Endings of names that configure programs: where they look, and what they do.
+/// Endings of names that configure programs: where they search, and what they do.
 const STEERING: &[&str] = &[
-    "PATH", "HOME", "DIR", "RC", "OPTS", "OPTIONS", "FLAGS", "CONFIG", "FILE", "CMD", "SHELL",
-    "FORMAT", "VERSION", "OPENER",
+    "PATH",
+    "HOME",
+    "DIR",
+    "RC",
+    "OPT",
+    "OPTS",
+    "OPTIONS",
+    "FLAGS",
+    "CONFIG",
+    "FILE",
+    "CMD",
+    "SHELL",
+    "FORMAT",
+    "VERSION",
+    "OPENER",
+    "DEFAULTS",
+    "OUTPUT",
+    "TRACE",
+    "DEBUG",
+    "ROOT",
+    "ENV",
+    "TOOLCHAIN",
+    "TUNABLES",
+    "MODULES",
+    "ENGINES",
+    "MAGIC",
+    "GZIP",
+    "BZIP",
+    "BZIP2",
+    "ZIPINFO",
+    "UNZIP",
 ];
 
+/// Beginnings of names that configure interpreters and libraries.
+const STEERING_PREFIXES: &[&str] =
+    &["PYTHON", "PERL", "RUBY", "NODE_", "JAVA", "OPENSSL", "NPM_CONFIG_", "BASH"];
+
 /// Whether a command that is proven read-only stays so with it: neither the shell nor a program
-/// that only reads takes orders from a name like this.
+/// that only reads is configured by a name like this.
 pub(crate) fn is_inert(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     is_harmless(name)
         || (!is_dangerous(name)
-            && !name.starts_with("BASH")
             && !name.contains('[')
+            && !STEERING_PREFIXES.iter().any(|start| upper.starts_with(start))
             && !STEERING.iter().any(|end| upper.ends_with(end)))
 }
 
-/// Whether an allow rule may look past it.
+/// Whether an allow rule ignores it.
 pub(crate) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }

@@ -1,10 +1,10 @@
-//! Commands that look harmless and fill the memory or never end.
+//! Commands that only read, but fill the memory or never end.
 
 use super::word::{Piece, Word};
 
-/// A word that stands for more than this many is not looked at any further.
+/// A word that expands to more words than this is not analysed any further.
 pub(crate) const MAX_WORDS: u64 = 10_000;
-/// A loop's body that runs more often than this is not a look.
+/// A loop's body that runs more often than this is not read-only.
 pub(crate) const MAX_ROUNDS: u64 = 10_000;
 /// Waiting longer than this is asked about, in seconds.
 const MAX_WAIT: f64 = 120.0;

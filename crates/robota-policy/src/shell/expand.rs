@@ -7,6 +7,7 @@ use robota_core::paths::Paths;
 use super::parse::Cwd;
 use super::vars::{Value, Vars};
 use super::word::{Piece, Word};
+use crate::disk::Budget;
 use crate::glob::name_matches;
 
 /// What is known where a word stands.
@@ -15,6 +16,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) home: &'a Path,
     pub(crate) vars: &'a Vars,
     pub(crate) paths: &'a dyn Paths,
+    pub(crate) budget: &'a Budget,
 }
 
 /// The files a word may stand for.
@@ -38,6 +40,9 @@ pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool)
     variants_at(word, scope, 0)
 }
 
+/// So many characters count as one step.
+const STEP: usize = 100;
+
 /// Variables that are set from each other deeper than this are not followed.
 const MAX_CHAIN: usize = 4;
 
@@ -59,6 +64,9 @@ fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>,
             Piece::Var { name, quoted } => {
                 let (values, open) = variable(name, *quoted, scope, depth);
                 unknown |= open;
+                if !scope.budget.spend(texts.len() * values.len()) {
+                    return (Vec::new(), true);
+                }
                 texts = texts
                     .iter()
                     .flat_map(|out| {
@@ -80,6 +88,9 @@ fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>,
         for field in text.split(|(c, live)| *live && c.is_whitespace()) {
             unknown |= !braces(field, 0, &mut out);
         }
+    }
+    if !scope.budget.spend(out.iter().map(Vec::len).sum::<usize>() / STEP) {
+        return (Vec::new(), true);
     }
     (out, unknown)
 }
@@ -105,6 +116,7 @@ pub(crate) fn variable(
     for value in values {
         match value {
             Value::Unknown => open = true,
+            _ if !scope.budget.spend(1) => open = true,
             Value::Set(_) | Value::Each(_) if depth >= MAX_CHAIN || known.len() >= MAX => {
                 open = true;
             }
@@ -191,7 +203,7 @@ pub(crate) fn is_glob(text: &[Live]) -> bool {
     text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
 }
 
-/// The text with the tilde replaced; `None` for somebody else's home.
+/// The text with the tilde replaced; `None` for another user's home.
 pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     match text {
         [('~', true)] | [('~', true), ('/', _), ..] => {

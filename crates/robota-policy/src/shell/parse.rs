@@ -15,7 +15,10 @@ use super::vars::Vars;
 use super::word::Word;
 
 /// Commands of one script behind so many are only compared with rules, and the whole asks.
-pub(crate) const MAX_PARTS: usize = 150;
+const MAX_PARTS: usize = 150;
+
+/// More words than this are not analysed: no person reads so many.
+const MAX_WORDS: usize = 1_000;
 
 /// A script taken apart.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +31,8 @@ pub(crate) struct Script {
     pub(crate) substitutions: Vec<String>,
     /// Values that the script itself gives to variables.
     pub(crate) vars: Vars,
+    /// How many words its commands have.
+    pub(crate) words: usize,
     /// It has a loop that may never end.
     pub(crate) endless: bool,
     /// It evaluates values as numbers or names, which can run commands in them.
@@ -50,10 +55,10 @@ pub(crate) struct Part {
     pub(crate) redirects: Vec<Redirect>,
     /// Where it may run.
     pub(crate) cwd: Cwd,
-    /// It stands inside something that is not proven (a function): deny and ask rules see it,
+    /// It is inside something that is not proven (a function): deny and ask rules see it,
     /// allow rules do not.
     pub(crate) hidden: bool,
-    /// It stands inside a substitution: it is free if it is proven read-only, and no allow rule
+    /// It is inside a substitution: it is free if it is proven read-only, and no allow rule
     /// covers it.
     pub(crate) substituted: bool,
     /// Words that are the output of commands, by their index: the words of those commands.
@@ -70,6 +75,8 @@ pub(crate) struct Part {
     pub(crate) declares: bool,
     /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
+    /// It reads a variable with the name of a secret.
+    pub(crate) reads_secret: bool,
     /// The statements and substitutions around it, from the outside.
     pub(crate) within: Vec<&'static str>,
 }
@@ -195,9 +202,19 @@ impl Script {
         }
     }
 
-    /// Whether it has more commands than are looked at.
+    /// Whether it has more commands, or more words, than are analysed.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.parts.len() > MAX_PARTS
+        self.parts.len() > MAX_PARTS || self.words > MAX_WORDS
+    }
+
+    /// How many of its first commands are analysed in full.
+    pub(crate) fn analysed(&self) -> usize {
+        let mut words = 0;
+        let fits = |part: &&Part| {
+            words += part.words.len();
+            words <= MAX_WORDS
+        };
+        self.parts.iter().take(MAX_PARTS).take_while(fits).count()
     }
 
     pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {
@@ -209,19 +226,21 @@ impl Script {
 }
 
 impl Part {
-    /// The command as people would write it, for messages.
+    /// The command as people would write it, for messages. Long ones are cut.
     pub(crate) fn shown(&self) -> String {
-        let mut words: Vec<String> = self
-            .assigns
-            .iter()
-            .map(|a| format!("{}={}", a.name, a.value.as_ref().map_or("…", |v| v.raw.as_str())))
-            .collect();
-        words.extend(self.words.iter().map(|word| word.raw.clone()));
-        let text = words.join(" ");
-        if text.chars().count() > 120 {
-            text.chars().take(119).chain(['…']).collect()
+        const MOST: usize = 120;
+        let assigns = self.assigns.iter().flat_map(|assign| {
+            let value = assign.value.as_ref().map_or("…", |value| value.raw.as_str());
+            [assign.name.as_str(), "=", value, " "]
+        });
+        let words = self.words.iter().flat_map(|word| [word.raw.as_str(), " "]);
+        // One more for the last blank.
+        let text = assigns.chain(words).flat_map(str::chars).take(MOST + 2).collect::<String>();
+        let text = text.strip_suffix(' ').unwrap_or(&text);
+        if text.chars().count() > MOST {
+            text.chars().take(MOST - 1).chain(['…']).collect()
         } else {
-            text
+            text.to_owned()
         }
     }
 

@@ -1,4 +1,4 @@
-//! The second, looser look: at the bare text, for commands that are not proven. It knows no
+//! The second, looser scan of the bare text, for commands that are not proven. It knows no
 //! grammar, so that it cannot be fooled by one, and it can only raise an alarm.
 
 use std::path::Path;
@@ -75,7 +75,7 @@ fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
 }
 
 /// The texts of all substitutions, found without a grammar: some hide where the grammar does
-/// not look for them.
+/// not search for them.
 pub(crate) fn substitutions(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let mut out = Vec::new();
@@ -94,7 +94,7 @@ pub(crate) fn substitutions(text: &str) -> Vec<String> {
                 i = end;
             }
             '$' | '<' | '>' if chars.get(i + 1) == Some(&'(') => {
-                // What is inside is looked at again when it is parsed, so do not skip it.
+                // What is inside is scanned again when it is parsed, so do not skip it.
                 let end = closing_bracket(&chars, i + 1);
                 out.push(chars[i + 2..end].iter().collect());
                 i += 1;

@@ -8,7 +8,7 @@ mod words;
 
 pub(crate) use words::substitution_end;
 
-/// Where something stands in the text: the first byte, and the byte after the last.
+/// A range of the text: the first byte, and the byte after the last.
 pub(crate) type Span = (usize, usize);
 
 /// Statements one after the other.

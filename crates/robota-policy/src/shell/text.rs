@@ -3,7 +3,7 @@
 /// Beyond this a person cannot have read it.
 pub(crate) const MAX_COMMAND: usize = 10_000;
 
-/// Why this text is not looked at any further, if so.
+/// Why this text is not analysed any further, if so.
 pub(crate) fn unreadable(text: &str) -> Option<String> {
     if text.chars().count() > MAX_COMMAND {
         return Some(format!("the command is longer than {MAX_COMMAND} characters"));
@@ -19,7 +19,7 @@ pub(crate) fn unreadable(text: &str) -> Option<String> {
     })
 }
 
-/// Deeper than this nobody follows what runs inside of what; and looking would cost time that
+/// Deeper nesting than this is not analysed: it would cost time that
 /// doubles from level to level.
 const MAX_NESTING: usize = 8;
 
@@ -29,7 +29,7 @@ pub(crate) fn too_nested(text: &str) -> bool {
 }
 
 /// How deep substitutions and expansions are nested, counted on the text alone: quotes are not
-/// looked at, so it is never too little.
+/// considered, so it is never too little.
 fn nesting(text: &str) -> usize {
     let (mut open, mut deepest, mut before) = (0_usize, 0, ' ');
     for letter in text.chars() {
@@ -45,7 +45,7 @@ fn nesting(text: &str) -> usize {
     deepest.max(text.matches("\\`").count() / 2)
 }
 
-/// Control characters, and what looks like a space or like nothing but is a letter to the shell.
+/// Control characters, and characters that are shown as a space or not at all but are letters to the shell.
 fn misleading(c: char) -> bool {
     match c {
         '\n' | '\t' | ' ' => false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::expand::{Live, Scope, variable};
-use super::word::{Piece, Word};
+use super::word::{self, Piece, Word};
 
 /// A value that a script gives to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,19 +77,10 @@ fn replace(words: &[Word], name: &str, value: &[Live]) -> Vec<Word> {
             }
         }
         for field in fields.into_iter().filter(|field| !field.is_empty()) {
-            let raw = field.iter().map(shown).collect::<String>();
-            out.push(Word::of(raw, field));
+            out.push(Word::of(word::text(&field), field));
         }
     }
     out
-}
-
-fn shown(piece: &Piece) -> String {
-    match piece {
-        Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
-        Piece::Var { name, .. } => format!("${name}"),
-        Piece::Number | Piece::Unknown => "…".into(),
-    }
 }
 
 /// A value as pieces, one list for each word it becomes.

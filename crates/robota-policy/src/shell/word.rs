@@ -5,14 +5,15 @@ use std::rc::Rc;
 
 use crate::glob::Ch;
 
-/// A word as written, taken apart. It is looked at from many sides, so copies share it.
+/// A word as written, taken apart. Many checks read it, so copies share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word(Rc<Text>);
 
 /// What a word is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
-    /// As written.
+    /// As written, for people and for rules that name the text of a command. What a command does is
+    /// decided by the pieces.
     pub(crate) raw: String,
     pub(crate) pieces: Vec<Piece>,
 }
@@ -31,7 +32,7 @@ pub(crate) enum Piece {
     Text { text: String, quoted: bool },
     /// A plain variable.
     Var { name: String, quoted: bool },
-    /// `$'…'` or `$"…"`: known, but nobody writes a program's name that way in good faith, so
+    /// `$'…'` or `$"…"`: known, but an honest command does not spell a program's name this way, so
     /// [`Word::is_dynamic`] holds for it.
     Ansi(String),
     /// The result of a computation or a length: digits, perhaps after a `-`.
@@ -51,9 +52,9 @@ impl Word {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
 
-    /// A word nobody knows.
+    /// A word with an unknown value.
     pub(crate) fn unknown() -> Self {
-        Self::of("…", vec![Piece::Unknown])
+        Self::of(UNKNOWN, vec![Piece::Unknown])
     }
 
     /// Takes the text of one word apart. Never fails: what it does not understand is unknown.
@@ -117,12 +118,31 @@ impl Word {
         Some(value)
     }
 
-    /// `[` and `[[` are programs and match nothing.
-    fn is_bracket(&self) -> bool {
-        matches!(self.raw.as_str(), "[" | "[[")
+    /// The text of a word of which nothing is quoted or replaced by a variable: only such words
+    /// can be keywords.
+    pub(crate) fn bare(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Text { text, quoted: false }] => Some(text),
+            _ => None,
+        }
     }
 
-    /// The value with globs, braces and tilde left as they stand; `None` with variables.
+    /// `[` and `[[` are programs and match nothing.
+    pub(crate) fn is_bracket(&self) -> bool {
+        matches!(self.bare(), Some("[" | "[["))
+    }
+
+    /// Whether it is [`Word::unknown`], which a wrapper appends.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.raw == UNKNOWN && self.pieces.as_slice() == [Piece::Unknown]
+    }
+
+    /// The known characters, with placeholders for what a shell replaces.
+    pub(crate) fn text(&self) -> String {
+        text(&self.pieces)
+    }
+
+    /// The value with globs, braces and tilde left as they are; `None` with variables.
     pub(crate) fn value(&self) -> Option<String> {
         let mut value = String::new();
         for piece in &self.pieces {
@@ -197,6 +217,25 @@ impl Word {
     }
 }
 
+/// How a word is shown that is not known.
+const UNKNOWN: &str = "…";
+
+/// The known characters of these pieces, with placeholders for what a shell replaces.
+pub(crate) fn text(pieces: &[Piece]) -> String {
+    let mut out = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text { text, .. } | Piece::Ansi(text) => out.push_str(text),
+            Piece::Var { name, .. } => {
+                out.push('$');
+                out.push_str(name);
+            }
+            Piece::Number | Piece::Unknown => out.push_str(UNKNOWN),
+        }
+    }
+    out
+}
+
 /// Puts quotes around what needs them.
 pub(crate) fn quote(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-^".contains(c);
@@ -222,7 +261,7 @@ fn special(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '}'])
 }
 
-/// A text as characters, and where each stands in bytes.
+/// A text as characters, and the position of each in bytes.
 struct Chars<'a> {
     raw: &'a str,
     list: Vec<char>,

@@ -1,11 +1,16 @@
-//! An in-memory file system for tests, described by a data file.
+//! An in-memory file system for tests, described by a data file, and the cases of data files.
 #![allow(dead_code)]
+
+pub(crate) mod hostile;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use robota_core::paths::{PathKind, Paths};
+use robota_core::permission::{Mode, Verdict};
+use robota_policy::{List, Policy, PolicySpec, RuleSource, Workspace};
 use serde::Deserialize;
+use serde_json::Value;
 
 #[derive(Deserialize)]
 struct Tree {
@@ -13,6 +18,61 @@ struct Tree {
     dirs: Vec<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
     case_insensitive: Vec<PathBuf>,
+}
+
+/// A case of a data file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+    #[serde(default)]
+    pub(crate) allow: Vec<String>,
+    #[serde(default)]
+    pub(crate) ask: Vec<String>,
+    #[serde(default)]
+    pub(crate) deny: Vec<String>,
+    #[serde(default)]
+    pub(crate) mode: Mode,
+    #[serde(default = "cwd")]
+    pub(crate) cwd: String,
+    #[serde(default = "home")]
+    pub(crate) home: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) why: String,
+    /// Whether it is shown in `docs/permission-examples.md`.
+    #[serde(default)]
+    pub(crate) doc: bool,
+}
+
+fn cwd() -> String {
+    "/proj/app".into()
+}
+
+fn home() -> String {
+    "/home/ada".into()
+}
+
+impl Case {
+    /// The policy of the case's rules and mode.
+    pub(crate) fn policy(&self, paths: &dyn Paths) -> Policy {
+        let spec = PolicySpec::new(Workspace::new(&self.cwd, &self.home))
+            .mode(self.mode)
+            .rules(List::Allow, RuleSource::session(), &self.allow)
+            .rules(List::Ask, RuleSource::session(), &self.ask)
+            .rules(List::Deny, RuleSource::session(), &self.deny);
+        Policy::new(&spec, paths).0
+    }
+}
+
+/// A policy of these rules in the workspace of the data file.
+pub(crate) fn policy(mode: Mode, allow: &[&str], deny: &[&str], paths: &dyn Paths) -> Policy {
+    let spec = PolicySpec::new(Workspace::new(cwd(), home()))
+        .mode(mode)
+        .rules(List::Allow, RuleSource::session(), allow.iter().copied())
+        .rules(List::Deny, RuleSource::session(), deny.iter().copied());
+    Policy::new(&spec, paths).0
 }
 
 /// A file system that exists only in memory.
@@ -45,7 +105,7 @@ impl MemoryPaths {
         }
     }
 
-    /// The name a path is stored under: on a disk without case, whatever case it has there.
+    /// The name a path is stored under: on a disk without case, in the case it has there.
     fn stored(&self, path: &Path) -> PathBuf {
         if self.case_sensitive(path) {
             return path.to_owned();

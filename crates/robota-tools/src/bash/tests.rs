@@ -253,7 +253,7 @@ async fn output_is_streamed_while_the_command_runs() {
     assert_eq!(*shown.lock().unwrap(), "one\ntwo\n");
 }
 
-/// A call that only the proof allows cannot write, and says so to the model.
+/// A call that only the proof allows cannot write, and the model gets a hint.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_call_that_may_only_read_runs_in_the_read_only_fence() {

@@ -1,4 +1,4 @@
-//! `robota permissions explain`: says what a rule covers, with examples that were judged.
+//! `robota permissions explain`: shows what a rule covers, with examples that were judged.
 
 use robota_policy::{List, RuleExample, explain_rule};
 use serde_json::json;

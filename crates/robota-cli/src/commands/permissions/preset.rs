@@ -42,7 +42,7 @@ fn show(preset: &Preset) {
     }
 }
 
-/// Shows the rules, and writes them to the user's settings if told so.
+/// Shows the rules, and writes them to the user's settings with `add`.
 fn add(preset: &Preset, yes: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
     show(preset);
     if !yes {

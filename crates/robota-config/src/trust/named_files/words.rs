@@ -24,7 +24,7 @@ const PROJECT: &[&str] = &[
     "$PWD",
 ];
 
-/// Files with these extensions are code or configuration, whatever the words around them are.
+/// Files with these extensions are code or configuration in any command.
 const CODE: &[&str] = &[
     "sh",
     "bash",
@@ -75,7 +75,7 @@ const CODE: &[&str] = &[
     "properties",
 ];
 
-/// A script that somebody could create is recognised by one of the first extensions.
+/// A script that could be created is recognised by one of the first extensions.
 const SCRIPTS: &[&str] = CODE.split_at(22).0;
 
 /// Programs that run the file that follows them.
@@ -102,7 +102,7 @@ struct Word {
 }
 
 /// Returns the files below the project that a text runs or reads as code: those that exist, and
-/// paths of scripts that somebody could create. Data files are not returned.
+/// paths of scripts that could be created. Data files are not returned.
 pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
     let root = project.to_string_lossy();
     let text = PROJECT.iter().fold(text.to_owned(), |text, name| text.replace(name, &root));
@@ -208,7 +208,7 @@ fn is_output(before: &str) -> bool {
     before == "-o" || before == "tee" || before == "-a" || before.starts_with("--out")
 }
 
-/// Returns the path of a word, if it lies below the project. Links are not followed here.
+/// Returns the path of a word, if it is below the project. Links are not followed here.
 fn below(project: &Path, folder: &Path, word: &str) -> Option<PathBuf> {
     if word.len() > 4_096 || word.contains('\0') {
         return None;

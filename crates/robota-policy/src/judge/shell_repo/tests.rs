@@ -67,7 +67,7 @@ fn git_is_free_only_where_the_repository_names_no_programs() {
         &[("/w/app/.git", "gitdir: sub/git"), ("/w/app/sub/git/config", EVIL)],
         &[("/w/app/.git", "gitdir: sub/git"), ("/w/app/sub/git/info/attributes", "* diff=x")],
         &[("/w/app/.git", "gitdir: sub/git"), ("/w/app/sub/git/commondir", "/tmp/evil")],
-        // A workspace, or a folder above it, that looks like a repository without a work tree.
+        // A workspace, or a folder above it, with the files of a bare repository.
         &[
             ("/w/app/HEAD", "ref: refs/heads/main"),
             ("/w/app/objects/x", ""),

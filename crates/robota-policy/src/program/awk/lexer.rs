@@ -1,4 +1,4 @@
-//! Tokens of awk. What a slash is depends on where it stands, so that the parser says whether an
+//! Tokens of awk. What a slash is depends on its position, so the parser tells whether an
 //! operand may begin there.
 
 use crate::program::sed::ends_in_bracket;
@@ -41,7 +41,7 @@ impl<'p> Lexer<'p> {
         self.at = mark;
     }
 
-    /// Whether this character stands next, without a blank.
+    /// Whether this character is next, without a blank.
     pub(super) fn follows(&self, c: char) -> bool {
         self.text[self.at..].starts_with(c)
     }
@@ -144,7 +144,7 @@ impl<'p> Lexer<'p> {
     }
 }
 
-/// Where the delimiter stands that ends a text.
+/// The position of the delimiter that ends a text.
 fn closing(text: &str, delimiter: char) -> Option<usize> {
     let mut escaped = false;
     for (i, c) in text.char_indices() {

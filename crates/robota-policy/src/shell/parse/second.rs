@@ -17,8 +17,7 @@ use crate::shell::word::Word;
 pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script: &mut Script) {
     let ours = first.ok().map(Spans::of);
     let masked = tree::masked(text, ours.as_ref().map_or(&[], |ours| &ours.masked));
-    let readable = masked.filter(|masked| !is_costly(masked));
-    let Some(theirs) = readable.and_then(|masked| tree::read(&masked)) else {
+    let Some(theirs) = masked.and_then(|masked| tree::read(&masked)) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
@@ -38,15 +37,6 @@ pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script
         let cwd = Cwd { dirs: vec![cwd.to_owned()], lost: true, moved: true, straight: None };
         script.parts.push(Part { words, hidden: true, cwd, ..Part::default() });
     }
-}
-
-/// How many characters the grammar may look at for all brackets together.
-const MAX_BRACKET_WORK: usize = 1_500_000;
-
-/// Whether the grammar would take long: for each `[` it looks for the end of an index, up to the
-/// end of the text.
-fn is_costly(text: &str) -> bool {
-    text.bytes().filter(|byte| *byte == b'[').count() * text.len() > MAX_BRACKET_WORK
 }
 
 /// What the second reading finds.

@@ -41,6 +41,8 @@ pub(super) struct Walker<'t, 's> {
     aliases: Vec<(String, String)>,
     /// The statements and substitutions around.
     within: Vec<&'static str>,
+    /// The words since the last command read a variable with the name of a secret.
+    reads_secret: bool,
 }
 
 pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script: &mut Script) {
@@ -60,9 +62,13 @@ pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script:
         numbers: Vec::new(),
         aliases: Vec::new(),
         within: Vec::new(),
+        reads_secret: false,
     };
     walker.program(&parsed.body);
     walker.settle();
+    // Words of loops and tests belong to no command.
+    let outside = walker.reads_secret;
+    script.parts.iter_mut().for_each(|part| part.reads_secret |= outside);
 }
 
 impl<'t> Walker<'t, '_> {
@@ -152,7 +158,7 @@ impl<'t> Walker<'t, '_> {
                 self.for_loop(*name, values.as_deref(), *select, body);
             }
             Compound::Counted { header, body } => {
-                self.script.doubt("it contains a counted loop, which is not looked into", false);
+                self.script.doubt("it contains a counted loop, which is not analysed", false);
                 self.computed(header);
                 self.sequence(body);
             }
@@ -192,7 +198,7 @@ impl<'t> Walker<'t, '_> {
             let written = self.script.parts.iter().skip(from).map(|part| part.words.clone());
             self.upstream.extend(written.filter(|words| !words.is_empty()));
             if self.upstream.len() > MAX_UPSTREAM {
-                self.script.doubt("a pipeline is longer than anybody follows", true);
+                self.script.doubt("a pipeline has more commands than are analysed", true);
                 self.upstream.clear();
             }
         }
@@ -208,7 +214,7 @@ impl<'t> Walker<'t, '_> {
         self.after_cd = None;
     }
 
-    /// Adds a part that stands here.
+    /// Adds a part at this place.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
         // Of too many commands only the words are compared with rules.

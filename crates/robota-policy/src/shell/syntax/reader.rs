@@ -559,7 +559,7 @@ impl<'t> Reader<'t> {
         Ok(body)
     }
 
-    /// A script between backquotes, without escapes; `end` is where the closing one stands.
+    /// A script between backquotes, without escapes; `end` is the position of the closing one.
     pub(super) fn backquoted(&mut self, end: usize) -> Read<Sequence> {
         let (outer, limit) =
             (std::mem::take(&mut self.pending), std::mem::replace(&mut self.end, end));

@@ -55,7 +55,7 @@ fn what_bash_refuses_is_refused() {
     }
 }
 
-/// Bash joins a continued line before it looks for words, so one that breaks a word may hide a
+/// Bash joins a continued line before it splits words, so one that breaks a word may hide a
 /// keyword, an operator or a substitution.
 #[test]
 fn a_line_continued_inside_a_word_is_refused() {

@@ -3,11 +3,11 @@
 use super::reader::{Read, Reader};
 use super::{Arithmetic, Assigned, Assignment, Inner, Span, Stop, WordSpan};
 
-/// Longer indexes are not looked for: most words with a bracket are globs.
+/// Longer indexes are not searched for: most words with a bracket are globs.
 const MAX_INDEX: usize = 200;
 
 /// Where the substitution ends that begins at `at` with `$(`, `<(` or `>(`: the byte after its
-/// closing bracket, or the end of the text. The flag says that it is a number.
+/// closing bracket, or the end of the text. The flag is set for a number.
 pub(crate) fn substitution_end(text: &str, at: usize) -> (usize, bool) {
     let mut reader = Reader::new(text);
     reader.at = at;
@@ -36,6 +36,12 @@ impl<'t> Reader<'t> {
     pub(super) fn word(&mut self) -> Read<WordSpan> {
         let start = self.at;
         let mut inner = Vec::new();
+        self.pieces(&mut inner)?;
+        self.end_word(start, inner)
+    }
+
+    /// Everything up to a blank or an operator.
+    fn pieces(&mut self, inner: &mut Vec<Inner>) -> Read<()> {
         while self.at < self.end {
             match self.peek(0) {
                 b'<' | b'>' if self.peek(1) == b'(' => {
@@ -44,10 +50,10 @@ impl<'t> Reader<'t> {
                     inner.push(Inner::Process(body));
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
-                _ => self.piece(&mut inner)?,
+                _ => self.piece(inner)?,
             }
         }
-        self.end_word(start, inner)
+        Ok(())
     }
 
     fn end_word(&self, start: usize, inner: Vec<Inner>) -> Read<WordSpan> {
@@ -75,17 +81,17 @@ impl<'t> Reader<'t> {
             b'\'' => self.single()?,
             b'"' => {
                 self.at += 1;
-                self.double(inner)?;
+                self.quoted(b'"', Some(inner))?;
             }
             b'`' => self.backquote(inner)?,
             b'$' => match self.peek(1) {
                 b'\'' => {
                     self.at += 2;
-                    self.ansi()?;
+                    self.quoted(b'\'', None)?;
                 }
                 b'"' => {
                     self.at += 2;
-                    self.double(inner)?;
+                    self.quoted(b'"', Some(inner))?;
                 }
                 _ => self.dollar(false, inner)?,
             },
@@ -101,41 +107,30 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn ansi(&mut self) -> Read<()> {
-        loop {
-            match self.peek(0) {
-                _ if self.at >= self.end => return Err(Stop::Unparsable),
-                b'\'' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                b'\\' => {
-                    self.at += 1;
-                    self.step();
-                }
-                _ => self.step(),
+    /// After an opening quote, up to the closing one. Without `inner` nothing is expanded.
+    fn quoted(&mut self, close: u8, mut inner: Option<&mut Vec<Inner>>) -> Read<()> {
+        while self.at < self.end {
+            if self.peek(0) == close {
+                self.at += 1;
+                return Ok(());
             }
+            self.quoted_piece(inner.as_deref_mut())?;
         }
+        Err(Stop::Unparsable)
     }
 
-    /// After an opening double quote.
-    fn double(&mut self, inner: &mut Vec<Inner>) -> Read<()> {
-        loop {
-            match self.peek(0) {
-                _ if self.at >= self.end => return Err(Stop::Unparsable),
-                b'"' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                b'\\' => {
-                    self.at += 1;
-                    self.step();
-                }
-                b'`' => self.backquote(inner)?,
-                b'$' => self.dollar(true, inner)?,
-                _ => self.step(),
+    /// A character of quoted text, or an expansion in it.
+    fn quoted_piece(&mut self, inner: Option<&mut Vec<Inner>>) -> Read<()> {
+        match (self.peek(0), inner) {
+            (b'\\', _) => {
+                self.at += 1;
+                self.step();
             }
+            (b'`', Some(inner)) => self.backquote(inner)?,
+            (b'$', Some(inner)) => self.dollar(true, inner)?,
+            _ => self.step(),
         }
+        Ok(())
     }
 
     /// What is expanded in the body of a here-document.
@@ -144,15 +139,7 @@ impl<'t> Reader<'t> {
         (self.at, self.end) = body;
         let mut inner = Vec::new();
         while self.at < self.end {
-            match self.peek(0) {
-                b'\\' => {
-                    self.at += 1;
-                    self.step();
-                }
-                b'`' => self.backquote(&mut inner)?,
-                b'$' => self.dollar(true, &mut inner)?,
-                _ => self.step(),
-            }
+            self.quoted_piece(Some(&mut inner))?;
         }
         (self.at, self.end) = (at, end);
         Ok(inner)
@@ -283,7 +270,7 @@ impl<'t> Reader<'t> {
         self.end_word(start, inner)
     }
 
-    /// An assignment, if one stands here.
+    /// An assignment, if there is one at this position.
     pub(super) fn assignment(&mut self) -> Read<Option<Assignment>> {
         let start = self.at;
         let rest = self.rest();
@@ -318,17 +305,7 @@ impl<'t> Reader<'t> {
             return Ok(Some(Assignment { word, name, adds, value: Assigned::Array(values) }));
         }
         let from = self.at;
-        while self.at < self.end {
-            match self.peek(0) {
-                b'<' | b'>' if self.peek(1) == b'(' => {
-                    self.at += 2;
-                    let body = self.substitution()?;
-                    inner.push(Inner::Process(body));
-                }
-                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
-                _ => self.piece(&mut inner)?,
-            }
-        }
+        self.pieces(&mut inner)?;
         let value = Assigned::Word((from, self.at));
         let word = WordSpan { span: (start, self.at), inner };
         Ok(Some(Assignment { word, name, adds, value }))

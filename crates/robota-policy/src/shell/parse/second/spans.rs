@@ -1,4 +1,4 @@
-//! Where the words of each command stand, by our own reading.
+//! The positions of the words of each command, by our own parser.
 
 use crate::shell::syntax::{
     Arithmetic, Assigned, Compound, Inner, Parsed, Redirection, Sequence, Simple, Span, Statement,

@@ -2,11 +2,23 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Point, Tree};
 
 use super::Reading;
 use crate::shell::syntax::Span;
+
+/// The grammar gets the text in chunks of this many bytes, and reports its progress, so that its work
+/// can be bounded: it searches to the end of the text again and again in text that it does not
+/// understand.
+const CHUNK: usize = 128;
+
+/// More chunks than this are not read. A text of the greatest length needs about 200.
+const MAX_CHUNKS: usize = 2_000;
+
+/// After more reports than this the grammar is stopped. Text that it understands needs few.
+const MAX_REPORTS: usize = 30;
 
 /// Trees deeper than this are not followed.
 const MAX_DEPTH: usize = 400;
@@ -25,10 +37,23 @@ fn tree(text: &str) -> Option<Tree> {
             parser
         }
     };
-    let tree = parser.parse(text, None);
+    // The text is ASCII, so that no chunk ends inside a character.
+    let (chunks, reports) = (Cell::new(0), Cell::new(0));
+    let is_spent = || chunks.get() > MAX_CHUNKS || reports.get() > MAX_REPORTS;
+    let mut read = |at: usize, _: Point| {
+        chunks.set(chunks.get() + 1);
+        let end = if is_spent() { at } else { text.len().min(at + CHUNK) };
+        text.get(at..end).unwrap_or_default()
+    };
+    let mut progress = |_: &ParseState| {
+        reports.set(reports.get() + 1);
+        if is_spent() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let tree = parser.parse_with_options(&mut read, None, Some(options));
     parser.reset();
     PARSER.set(Some(parser));
-    tree
+    tree.filter(|_| !is_spent())
 }
 
 /// The text with these stretches replaced, and with every character beyond ASCII replaced by

@@ -84,7 +84,7 @@ fn redirected(kind: usize, of: usize, made: Made) -> Made {
         last.redirects = redirects;
         last.stdin = stdin;
     } else {
-        // The redirection of a group stands for itself; its input is what all commands read.
+        // The redirection of a group is a part of its own; its input is what all commands read.
         want.insert(0, Want { words: String::new(), redirects, stdin: None });
         want.iter_mut().for_each(|want| want.stdin = stdin.clone());
     }
@@ -142,7 +142,7 @@ fn one(kind: usize, redirection: usize, name: &str) -> Made {
     redirected(redirection, kind, statement(kind, &command(name)))
 }
 
-/// `! a` and `time { a; }` are pipelines, which cannot stand behind `|`.
+/// `! a` and `time { a; }` are pipelines, which cannot follow `|`.
 fn may_follow(connector: &str, kind: usize) -> bool {
     !(matches!(kind, 7 | 8) && matches!(connector, "|" | "|&"))
 }

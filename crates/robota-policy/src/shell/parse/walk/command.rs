@@ -1,12 +1,12 @@
 //! One simple command: its words and assignments.
 
 use super::Walker;
-use crate::program::look::indexes;
+use crate::program::read_only::indexes;
 use crate::program::wrap::is_reserved;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};
 use crate::shell::vars::Value;
-use crate::shell::word::Word;
+use crate::shell::word::{Piece, Word};
 use crate::shell::{bomb, builtins};
 
 impl<'t> Walker<'t, '_> {
@@ -14,6 +14,7 @@ impl<'t> Walker<'t, '_> {
         // Reserve the place: substitutions inside come after it.
         let index = self.push(Part::default());
         let mut part = self.script.parts[index].clone();
+        let outer = std::mem::take(&mut self.reads_secret);
         for assignment in &simple.assigns {
             self.assign(assignment, &mut part);
         }
@@ -23,13 +24,14 @@ impl<'t> Walker<'t, '_> {
         for redirect in &simple.redirects {
             self.redirect(redirect, &mut part);
         }
+        part.reads_secret = std::mem::replace(&mut self.reads_secret, outer);
         self.improper_assignment(&part);
         self.declaration(&mut part);
         self.single_bracket(&mut part);
         self.indexes(&part);
-        let at = |i: usize| part.words.get(i).map_or("", |word| word.raw.as_str());
+        let at = |i: usize| part.words.get(i).and_then(Word::bare).unwrap_or_default();
         if at(0) == "coproc" && (is_reserved(at(1)) || is_reserved(at(2))) {
-            self.script.doubt("a word of the language stands where a command should", true);
+            self.script.doubt("a keyword is used as a command", true);
         }
         let program = part.program().unwrap_or_default();
         if program == "sleep" && self.rounds > 60 {
@@ -48,21 +50,27 @@ impl<'t> Walker<'t, '_> {
         let from = self.script.parts.len();
         let parsed = self.word(word);
         if bomb::count(&parsed) > bomb::MAX_WORDS {
-            self.script.doubt("a brace list stands for too many words", false);
+            self.script.doubt("a brace list expands to too many words", false);
         }
         if let [Inner::Command(_)] = word.inner.as_slice() {
             let commands = self.script.parts[from..].iter().map(|part| part.words.clone());
             part.outputs.push((at, commands.collect()));
         }
         part.words.push(parsed);
+        self.script.words += 1;
     }
 
     /// `1X=2 rm x`: a command to the shell, and an assignment to people.
     fn improper_assignment(&mut self, part: &Part) {
         let Some((first, rest)) = part.words.split_first() else { return };
-        let improper = first.raw.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-        });
+        let improper = match first.pieces.first() {
+            Some(Piece::Text { text, quoted: false }) => {
+                text.split_once('=').is_some_and(|(name, _)| {
+                    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+                })
+            }
+            _ => false,
+        };
         if improper {
             self.script.doubt("an assignment has no proper name", true);
             self.push(Part { words: rest.to_vec(), ..Part::default() });
@@ -90,7 +98,7 @@ impl<'t> Walker<'t, '_> {
         self.inner(&assignment.word.inner);
         let value = match &assignment.value {
             Assigned::Word(span) if span.0 == span.1 => Some(Word::plain("")),
-            Assigned::Word(span) => Some(Word::parse(self.raw(*span))),
+            Assigned::Word(span) => Some(self.parsed(self.raw(*span))),
             Assigned::Array(values) => {
                 for value in values {
                     self.word(value);
@@ -99,7 +107,7 @@ impl<'t> Walker<'t, '_> {
             }
         };
         if bomb::count(&Word::parse(self.raw(assignment.word.span))) > bomb::MAX_WORDS {
-            self.script.doubt("a brace list stands for too many words", false);
+            self.script.doubt("a brace list expands to too many words", false);
         }
         let (plain, index) = name.split_once('[').unwrap_or((&name, ""));
         if !index.trim_end_matches(']').chars().all(|c| c.is_ascii_digit()) {

@@ -6,10 +6,10 @@ use super::Walker;
 use crate::shell::parse::{Cwd, Part, Straight};
 use crate::shell::word::{Piece, Word};
 
-/// After more `cd`s than this nobody knows where it is.
+/// After more `cd`s than this the folder counts as unknown.
 const MAX_ENTERED: usize = 16;
 
-/// Folders that lie deeper than this are not followed.
+/// Folders deeper than this are not followed.
 const MAX_DEPTH: usize = 40;
 
 impl Walker<'_, '_> {

@@ -1,5 +1,7 @@
 //! What the shell evaluates inside words: substitutions, expansions and computations.
 
+use robota_core::redact::is_secret_variable;
+
 use super::Walker;
 use crate::shell::parse::Part;
 use crate::shell::scan;
@@ -15,7 +17,28 @@ impl<'t> Walker<'t, '_> {
     /// The word, after what is inside it.
     pub(super) fn word(&mut self, word: &'t WordSpan) -> Word {
         self.inner(&word.inner);
-        Word::parse(self.raw(word.span))
+        self.parsed(self.raw(word.span))
+    }
+
+    /// The word of this text. Notes which variables it reads.
+    pub(super) fn parsed(&mut self, text: &str) -> Word {
+        let word = Word::parse(text);
+        for piece in &word.pieces {
+            if let Piece::Var { name, .. } = piece {
+                self.reads(name);
+            }
+        }
+        word
+    }
+
+    /// Notes a variable with the name of a secret that the script does not set itself: commands get
+    /// such variables where a setting passes them.
+    pub(super) fn reads(&mut self, name: &str) {
+        // Names in small letters are those of scripts.
+        let is_set = self.bound.contains(name)
+            || (name.contains(|c: char| c.is_ascii_lowercase())
+                && self.script.vars.contains_key(name));
+        self.reads_secret |= is_secret_variable(name) && !is_set;
     }
 
     pub(super) fn inner(&mut self, inner: &'t [Inner]) {
@@ -59,6 +82,10 @@ impl<'t> Walker<'t, '_> {
         let len = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
         let special = usize::from(len == 0 && text.starts_with(['@', '*', '#', '?', '-', '$']));
         let (name, mut rest) = text.split_at(len + special);
+        // `${x:+y}` shows `y`.
+        if !rest.trim_start_matches(':').starts_with('+') {
+            self.reads(name);
+        }
         if let Some(indexed) = rest.strip_prefix('[') {
             let Some((index, after)) = indexed.split_once(']') else { return self.computes() };
             if !matches!(index, "@" | "*") {
@@ -107,7 +134,7 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// Text that is evaluated as a number: its names are looked at when all values are known.
+    /// Text that is evaluated as a number: its names are checked when all values are known.
     fn names(&mut self, text: &str) {
         let plain = |c: char| {
             c.is_ascii_alphanumeric()

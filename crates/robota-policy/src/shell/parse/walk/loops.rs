@@ -1,7 +1,7 @@
 //! Loops, cases and comparisons.
 
 use super::Walker;
-use crate::program::look::indexes;
+use crate::program::read_only::indexes;
 use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Sequence, Span, WordSpan};
@@ -52,7 +52,7 @@ impl<'t> Walker<'t, '_> {
     }
 
     pub(super) fn case(&mut self, value: &'t WordSpan, items: &'t [(Vec<WordSpan>, Sequence)]) {
-        self.inner(&value.inner);
+        self.word(value);
         for (patterns, body) in items {
             for pattern in patterns {
                 self.inner(&pattern.inner);
@@ -64,9 +64,11 @@ impl<'t> Walker<'t, '_> {
     /// `[[ … ]]`.
     pub(super) fn compare(&mut self, words: &'t [WordSpan]) {
         let index = self.push(Part { is_test: true, ..Part::default() });
+        let outer = std::mem::take(&mut self.reads_secret);
         let words: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
         self.tested(&words, true);
         self.script.parts[index].words = words;
+        self.script.parts[index].reads_secret = std::mem::replace(&mut self.reads_secret, outer);
     }
 
     /// `[ … ]` is a simple command that tests.
@@ -98,7 +100,7 @@ impl<'t> Walker<'t, '_> {
             .enumerate()
             .any(|(at, w)| is(w, &["-v", "-R"]) && !words.get(at + 1).is_some_and(plain));
         if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
-            self.script.doubt("a brace list stands for too many words", false);
+            self.script.doubt("a brace list expands to too many words", false);
         }
         if (compares && !all_numbers) || looks_up || words.iter().any(indexes) {
             self.computes();
@@ -106,7 +108,7 @@ impl<'t> Walker<'t, '_> {
     }
 }
 
-/// How many words a command prints, as far as can be told: `seq` says it, the others list files.
+/// How many words a command prints, as far as is known: `seq` gives the number, the others list files.
 fn lines(words: &[Word]) -> u64 {
     const FILES: u64 = 1_000;
     if words.first().and_then(Word::value).as_deref() != Some("seq") {

@@ -47,6 +47,13 @@ impl<'t> Walker<'t, '_> {
         self.inner(&document.inner);
         let body = self.raw(document.body);
         let expanded = !document.literal && body.contains(['$', '`', '\\']);
+        if expanded {
+            for text in body.split('$').skip(1) {
+                let text = text.strip_prefix('{').unwrap_or(text);
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                self.reads(text.split(|c| !is_name(c)).next().unwrap_or_default());
+            }
+        }
         part.stdin = Some(if expanded { Word::unknown() } else { Word::plain(body) });
     }
 }

@@ -8,23 +8,23 @@ use crate::shell::word::{Piece, Word};
 
 /// What a command that only reads is known to read.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct Reads {
     /// Files and folders.
     pub(crate) paths: Vec<Word>,
-    /// It must run where the workspace is: it obeys files of the folder it runs in.
+    /// It must run where the workspace is: files of the folder it runs in change what it does.
     pub(crate) fixed_cwd: bool,
     /// Its operands may be revisions as well as files.
     pub(crate) revisions: bool,
-    /// It follows links that lie below the folders it is given.
+    /// It follows links below the folders it is given.
     pub(crate) follows: bool,
     /// It shows a program's version, which files of the workspace may choose.
     pub(crate) version: bool,
 }
 
 /// What the words read, when they are proven to do nothing else.
-pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
+pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
     if part.is_test {
-        return Some(Looks::default());
+        return Some(Reads::default());
     }
     // What runs is the program of this name, not a file that is called like it.
     let program = known(words.first()?)?;
@@ -33,19 +33,19 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         && let Some(option) = known(only).and_then(|text| args.program.option(&text))
         && option.effect == Effect::Version
     {
-        return Some(Looks { version: true, ..Looks::default() });
+        return Some(Reads { version: true, ..Reads::default() });
     }
-    if let Some(found) = special::looks(&args, &words[1..], part) {
+    if let Some(found) = special::reads(&args, &words[1..], part) {
         return found;
     }
     let spec = args.spec;
     if !spec.free || !args.is_clear() || args.globals.iter().any(|given| !harmless_global(given)) {
         return None;
     }
-    let mut looks = Looks { fixed_cwd: args.name == "git", ..Looks::default() };
+    let mut reads = Reads { fixed_cwd: args.name == "git", ..Reads::default() };
     let mut reading = Reading::default();
     for given in &args.options {
-        reading.option(&args, given, &mut looks)?;
+        reading.option(&args, given, &mut reads)?;
     }
     // Some programs take an option behind an operand for an option, some for an operand.
     let dashed =
@@ -53,11 +53,11 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
     if spec.posix && args.ended.is_none() && args.operands.iter().any(dashed) {
         return None;
     }
-    operands(&args, &reading, &mut looks)?;
-    Some(looks)
+    operands(&args, &reading, &mut reads)?;
+    Some(reads)
 }
 
-/// What the options say about the operands.
+/// What the options mean for the operands.
 #[derive(Default)]
 struct Reading {
     /// The pattern or script was given by an option.
@@ -67,48 +67,45 @@ struct Reading {
 }
 
 impl Reading {
-    /// What one option does; `None` when it is not a look.
-    fn option(&mut self, args: &Args, given: &Given, looks: &mut Looks) -> Option<()> {
+    /// What one option does; `None` when it does not only read.
+    fn option(&mut self, args: &Args, given: &Given, reads: &mut Reads) -> Option<()> {
         let opt = given.opt?;
         let text = || given.value.as_ref().map_or(Some(String::new()), known);
+        if !opt.effect.only_reads() {
+            let sink = || text().is_some_and(|text| crate::judge_sink(&text));
+            return (opt.effect == Effect::Write && sink()).then_some(());
+        }
         match opt.effect {
-            Effect::Inert | Effect::Message | Effect::Lines | Effect::Version => {}
             Effect::Width => bomb::narrow(&text()?).then_some(())?,
             Effect::Format => (!shows_signatures(&text()?)).then_some(())?,
-            Effect::Read => looks.paths.extend(given.value.clone()),
+            Effect::Read => reads.paths.extend(given.value.clone()),
             Effect::Deep => self.deep = true,
             Effect::Links => {
                 self.deep = true;
-                looks.follows = true;
+                reads.follows = true;
             }
             Effect::Query => self.query = true,
             Effect::Pattern => self.given = true,
             Effect::Script => {
-                is_tame(&args.name, &text()?)?;
+                is_harmless(&args.name, &text()?)?;
                 self.given = true;
             }
             Effect::ScriptFile => {
                 // A list of patterns is no script.
                 (!has_language(&args.name)).then_some(())?;
-                looks.paths.extend(given.value.clone());
+                reads.paths.extend(given.value.clone());
                 self.given = true;
             }
-            Effect::Write if text().is_some_and(|text| crate::judge_sink(&text)) => {}
-            Effect::Write
-            | Effect::Folder
-            | Effect::Run
-            | Effect::Shell
-            | Effect::Load
-            | Effect::Remove
-            | Effect::InPlace
-            | Effect::Danger
-            | Effect::Other => return None,
+            // Help of a subcommand is shown by a program that the repository may choose.
+            Effect::Version => args.sub.is_empty().then_some(())?,
+            // The others change nothing but what is printed.
+            _ => {}
         }
         Some(())
     }
 }
 
-/// Options of git before the subcommand under which it stays a look.
+/// Options of git before the subcommand with which it is still read-only.
 fn harmless_global(given: &Given) -> bool {
     match given.opt.map(|opt| opt.effect) {
         Some(Effect::Inert) => true,
@@ -117,28 +114,28 @@ fn harmless_global(given: &Given) -> bool {
     }
 }
 
-fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
+fn operands(args: &Args, reading: &Reading, reads: &mut Reads) -> Option<()> {
     let mut operands = args.operands.iter();
     match args.spec.shape {
-        // What commands in it print was proven where they stand.
-        Shape::Text => looks.paths.extend(args.operands.iter().filter_map(glob_folder)),
+        // Commands in substitutions are proven separately.
+        Shape::Text => reads.paths.extend(args.operands.iter().filter_map(glob_folder)),
         Shape::Nothing => args.operands.is_empty().then_some(())?,
         Shape::One => {
             // A glob may become two files, of which the second is written.
             (args.operands.len() <= 1 && args.operands.iter().all(|w| known(w).is_some()))
                 .then_some(())?;
-            looks.paths.extend(operands.cloned());
+            reads.paths.extend(operands.cloned());
         }
         Shape::Facts => {
             args.operands.iter().all(|word| !word.has_unknown()).then_some(())?;
-            looks.paths.extend(args.operands.iter().filter_map(glob_folder));
+            reads.paths.extend(args.operands.iter().filter_map(glob_folder));
         }
-        Shape::Reads | Shape::Names | Shape::Trees => looks.paths.extend(operands.cloned()),
+        Shape::Reads | Shape::Names | Shape::Trees => reads.paths.extend(operands.cloned()),
         Shape::Pattern | Shape::PatternTrees => {
             if !reading.given {
                 match operands.next() {
                     Some(first) if has_language(&args.name) => {
-                        is_tame(&args.name, &known(first)?)?;
+                        is_harmless(&args.name, &known(first)?)?;
                     }
                     Some(first) => super::args::is_one(first).then_some(())?,
                     None if has_language(&args.name) => return None,
@@ -148,14 +145,14 @@ fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
             let files: Vec<Word> = operands.cloned().collect();
             // `a=b` among the files of awk is an assignment.
             let assigns = |word: &Word| known(word).is_none_or(|text| text.contains('='));
-            if awk::speaks(&args.name) && files.iter().any(assigns) {
+            if awk::is_awk(&args.name) && files.iter().any(assigns) {
                 return None;
             }
-            looks.paths.extend(files);
+            reads.paths.extend(files);
         }
         Shape::Revisions => {
-            looks.revisions = true;
-            looks.paths.extend(operands.cloned());
+            reads.revisions = true;
+            reads.paths.extend(operands.cloned());
         }
         Shape::Query => {
             let names = args.spec.names.as_slice();
@@ -174,7 +171,7 @@ fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
         _ => return None,
     }
     // Folders are compared with what links in them lead to.
-    looks.follows |= matches!(args.name.as_str(), "diff" | "colordiff");
+    reads.follows |= matches!(args.name.as_str(), "diff" | "colordiff");
     Some(())
 }
 
@@ -200,26 +197,26 @@ pub(super) fn glob_folder(word: &Word) -> Option<Word> {
 
 /// Programs whose first operand is a script of a language of its own.
 fn has_language(name: &str) -> bool {
-    matches!(name, "sed" | "gsed" | "jq" | "gojq" | "yq" | "perl") || awk::speaks(name)
+    matches!(name, "sed" | "gsed" | "jq" | "gojq" | "yq" | "perl") || awk::is_awk(name)
 }
 
 /// Whether a script is proven to print what it reads and nothing else.
-fn is_tame(name: &str, script: &str) -> Option<()> {
-    let tame = match name {
-        "sed" | "gsed" => sed::is_tame(script),
-        "jq" | "gojq" => jq::is_tame(script),
+fn is_harmless(name: &str, script: &str) -> Option<()> {
+    let harmless = match name {
+        "sed" | "gsed" => sed::is_harmless(script),
+        "jq" | "gojq" => jq::is_harmless(script),
         // Only paths: its functions read files and variables.
         "yq" => script
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']' | '"')),
-        _ => awk::speaks(name) && awk::is_tame(script),
+        _ => awk::is_awk(name) && awk::is_harmless(script),
     };
-    tame.then_some(())
+    harmless.then_some(())
 }
 
 /// Whether a script of this program cannot run, read or write anything else.
-pub(super) fn is_tame_script(name: &str, script: &str) -> bool {
-    is_tame(name, script).is_some()
+pub(super) fn is_harmless_script(name: &str, script: &str) -> bool {
+    is_harmless(name, script).is_some()
 }
 
 /// A format that shows signatures, for which git runs another program.
@@ -237,7 +234,7 @@ pub(crate) fn indexes(word: &Word) -> bool {
     })
 }
 
-/// The folders that git is told to go to first (`-C`), of a git command.
+/// The folders of the option `-C` of a git command.
 pub(crate) fn git_folders(words: &[Word]) -> Option<Vec<Word>> {
     let args = Args::parse(words).filter(|args| args.name == "git")?;
     let folders = args.globals.into_iter().filter(|given| given.name == "-C");
