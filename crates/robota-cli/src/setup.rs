@@ -18,7 +18,7 @@ use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
-use crate::stored_keys::StoredKeys;
+use crate::stored_keys::{self, StoredKeys};
 use crate::{Usage, compose, output};
 
 /// How many ignored settings are reported one by one. A checkout can hold thousands, and must not
@@ -59,7 +59,8 @@ impl Setup {
         places.cwd = cwd;
         places.settings = args.settings.as_deref().map(SettingsArgument::from);
         places.sources = sources;
-        places.flags = flags(args, mode)?;
+        let keys = StoredKeys::load(places.home.as_deref());
+        places.flags = flags(args, mode, &keys)?;
         if let Some(level) = sandbox {
             let enabled = json!({"enabled": level != SandboxLevel::Off});
             places.flags.insert("sandbox".to_owned(), enabled);
@@ -84,7 +85,6 @@ impl Setup {
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        let keys = StoredKeys::load(places.home.as_deref());
         Ok(Self { places, environment, settings, policy, keys })
     }
 
@@ -172,12 +172,20 @@ fn warning(message: &str, problems: &[&Problem]) -> String {
     }
 }
 
-/// Returns the settings layer that the arguments make.
-fn flags(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Map<String, Value>> {
+/// Returns the settings layer that the arguments make. It also keeps tools from reading the stored
+/// keys, which they could do without approval where the home folder is the workspace.
+fn flags(
+    args: &SettingsArgs,
+    mode: Option<Mode>,
+    keys: &StoredKeys,
+) -> anyhow::Result<Map<String, Value>> {
     let mut permissions = Map::new();
     let lists = [("allow", &args.allowed_tools), ("deny", &args.disallowed_tools)];
     for (key, given) in lists {
-        let rules: Vec<String> = given.iter().flat_map(|text| split_rules(text)).collect();
+        let mut rules: Vec<String> = given.iter().flat_map(|text| split_rules(text)).collect();
+        if key == "deny" && keys.exist() {
+            rules.push(format!("Read({})", stored_keys::RULE_PATH));
+        }
         if !rules.is_empty() {
             permissions.insert(key.to_owned(), json!(rules));
         }

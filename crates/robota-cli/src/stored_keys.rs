@@ -40,6 +40,9 @@ pub(crate) struct StoredKeys {
     pub(crate) problem: Option<String>,
 }
 
+/// The file with the keys, as permission rules name it.
+pub(crate) const RULE_PATH: &str = "~/.robota/keys.json";
+
 /// Returns the file with the keys.
 pub(crate) fn file(home: &Path) -> PathBuf {
     home.join(".robota/keys.json")
@@ -64,6 +67,11 @@ impl StoredKeys {
                 Self { problem: Some(problem), ..Self::default() }
             }
         }
+    }
+
+    /// Returns whether there is a file with keys.
+    pub(crate) fn exist(&self) -> bool {
+        !self.keys.is_empty() || self.problem.is_some()
     }
 
     /// Returns the key for a variable.

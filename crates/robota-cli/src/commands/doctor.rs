@@ -84,6 +84,10 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
 
 fn settings(setup: &Setup) -> Check {
     let problems = &setup.settings.report.problems;
+    if let Some(problem) = &setup.keys.problem {
+        return Check::new("settings", Health::Failed, problem.as_str())
+            .hint("correct or delete the file, then run `robota setup`");
+    }
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let folder = setup.places.cwd.display();
     match problems.first() {

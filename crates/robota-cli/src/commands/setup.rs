@@ -232,12 +232,13 @@ fn write_settings(
     let mut trust = TrustStore::load(&setup.places);
     let mut writer =
         SettingsWriter { places: &setup.places, trust: &mut trust, clock: &SystemClock };
-    let mut set = |key: &str, value: &Value| {
+    let mut set = |key: &str, value: Option<&Value>| {
         let key = KeyPath::parse(key).with_context(|| format!("invalid key `{key}`"))?;
-        Ok::<_, anyhow::Error>(writer.set(Layer::UserRobota, &key, Some(value))?)
+        Ok::<_, anyhow::Error>(writer.set(Layer::UserRobota, &key, value)?)
     };
-    for (field, value) in profile {
-        set(&format!("providers.{}.{field}", Value::from(name)), value)?;
+    // Fields that an earlier set-up wrote and this one leaves out are removed.
+    for field in ["type", "model", "apiKey", "baseURL"] {
+        set(&format!("providers.{}.{field}", Value::from(name)), profile.get(field))?;
     }
-    Ok(set("currentProvider", &Value::from(name))?.file)
+    Ok(set("currentProvider", Some(&Value::from(name)))?.file)
 }

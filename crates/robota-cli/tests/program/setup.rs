@@ -45,6 +45,19 @@ async fn cli_02_setup_stores_the_key_for_later_runs() {
     let received = mock.received();
     let sent = ("x-api-key".to_owned(), KEY.to_owned());
     assert!(received.last().unwrap().headers.contains(&sent));
+
+    // No tool can read it, not even where the home folder is the workspace.
+    let command = "base64 .robota/keys.json";
+    let mut check = home.command(&["permissions", "check", command]);
+    let output = check.current_dir(home.path("home")).output().unwrap();
+    assert!(stdout(&output).contains("deny"), "{}", stdout(&output));
+
+    // Another set-up for the same provider leaves nothing of the first.
+    let args = ["setup", "--provider", "anthropic", "--no-probe", "--key-env", "K"];
+    let output = home.robota(&args, &[("K", KEY)]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let profile = &settings(&home)["providers"]["anthropic"];
+    assert_eq!((&profile["apiKey"], &profile["baseURL"]), (&json!("$ENV:K"), &Value::Null));
 }
 
 #[tokio::test]
