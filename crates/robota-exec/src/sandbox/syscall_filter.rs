@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use robota_core::sandbox::SandboxError;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
-};
+use seccompiler::{BpfProgram, sock_filter};
 
 use crate::launch::BpfInstruction;
 
@@ -62,8 +59,8 @@ const DENIED: &[libc::c_long] = &[
 ];
 
 /// Terminal requests that insert input as if the user had typed it.
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541c;
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
 /// All kinds of namespaces that `clone` can create.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -118,83 +115,181 @@ const SYS_REMOVEXATTRAT: libc::c_long = 466;
 const SYS_FILE_SETATTR: libc::c_long = 469;
 
 /// Requests that change the attributes of a file that is open for reading only.
-const CHANGING_REQUESTS: [u64; 2] = [0x4008_6602, 0x401c_5820];
+const CHANGING_REQUESTS: [u32; 2] = [0x4008_6602, 0x401c_5820];
 
 /// The types of socket pairs that cannot send to an address.
 const CONNECTED_TYPES: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
 /// The part of a socket's type that is not a flag.
-const TYPE_MASK: u64 = 0xf;
+const TYPE_MASK: u32 = 0xf;
+
+/// The processor that system calls must be for; `None` if the numbers above are not known for it.
+const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xC000_003E)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xC000_00B7)
+} else if cfg!(target_arch = "riscv64") {
+    Some(0xC000_00F3)
+} else {
+    None
+};
+
+/// Where `struct seccomp_data` has the number of the call and the processor.
+const NUMBER: u32 = 0;
+const PROCESSOR: u32 = 4;
+
+/// Where `struct seccomp_data` has the lower half of an argument.
+const fn argument(index: u32) -> u32 {
+    16 + 8 * index
+}
+
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_AT_LEAST: u16 = 0x35;
+const JUMP_IF_ANY_BIT: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+const ALLOW: sock_filter = step(RETURN, 0, 0, 0x7fff_0000);
+const KILL: sock_filter = step(RETURN, 0, 0, 0x8000_0000);
+const DENY: sock_filter = step(RETURN, 0, 0, ERRNO | libc::EPERM.unsigned_abs());
+const HIDE: sock_filter = step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs());
+const ERRNO: u32 = 0x0005_0000;
+
+const fn step(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+/// What the filter does with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Allow,
+    Deny,
+    /// Answers that the call does not exist. Libraries then use an older one.
+    Hide,
+    /// `ioctl`: denies some requests.
+    Requests,
+    /// `clone`: denies new namespaces.
+    Namespaces,
+    /// `socketpair`: allows connected pairs only.
+    Pairs,
+}
+
+impl Action {
+    fn steps(self, attributes: bool) -> BpfProgram {
+        match self {
+            Self::Allow => vec![ALLOW],
+            Self::Deny => vec![DENY],
+            Self::Hide => vec![HIDE],
+            Self::Requests => {
+                let changing = CHANGING_REQUESTS.iter().filter(|_| !attributes);
+                let mut steps = vec![step(LOAD, 0, 0, argument(1))];
+                for request in [TIOCSTI, TIOCLINUX].iter().chain(changing) {
+                    steps.extend([step(JUMP_IF_EQUAL, 0, 1, *request), DENY]);
+                }
+                steps.push(ALLOW);
+                steps
+            }
+            Self::Namespaces => {
+                let any = NAMESPACES.iter().fold(0, |any, flag| any | flag.unsigned_abs());
+                let load = step(LOAD, 0, 0, argument(0));
+                vec![load, step(JUMP_IF_ANY_BIT, 0, 1, any), DENY, ALLOW]
+            }
+            Self::Pairs => {
+                let local = step(JUMP_IF_EQUAL, 1, 0, libc::AF_UNIX.unsigned_abs());
+                let mut steps = vec![step(LOAD, 0, 0, argument(0)), local, DENY];
+                steps.extend([step(LOAD, 0, 0, argument(1)), step(AND, 0, 0, TYPE_MASK)]);
+                for kind in CONNECTED_TYPES {
+                    steps.extend([step(JUMP_IF_EQUAL, 0, 1, kind.unsigned_abs()), ALLOW]);
+                }
+                steps.push(DENY);
+                steps
+            }
+        }
+    }
+}
 
 /// Compiles the filter. `network`: whether sockets are allowed; `attributes`: whether attributes of
 /// files may be changed.
 pub(super) fn build(network: bool, attributes: bool) -> Result<Vec<BpfInstruction>, SandboxError> {
-    compile(network, attributes).map_err(|error| SandboxError::Failed {
-        action: "filter system calls for",
-        path: "/".into(),
-        message: error.to_string(),
-    })
+    let Some(architecture) = ARCHITECTURE else {
+        return Err(SandboxError::Failed {
+            action: "filter system calls for",
+            path: "/".into(),
+            message: format!("no filter exists for the processor {}", std::env::consts::ARCH),
+        });
+    };
+    let mut filter = vec![
+        step(LOAD, 0, 0, PROCESSOR),
+        step(JUMP_IF_EQUAL, 1, 0, architecture),
+        KILL,
+        step(LOAD, 0, 0, NUMBER),
+    ];
+    filter.extend(search(&ranges(network, attributes), attributes));
+    Ok(crate::enter_sandbox::filter_to_bytes(&filter))
 }
 
-fn compile(
-    network: bool,
-    attributes: bool,
-) -> Result<Vec<BpfInstruction>, Box<dyn std::error::Error>> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
-        DENIED.iter().map(|call| (*call, Vec::new())).collect();
-    let argument =
-        |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
+/// Ranges of numbers with the same action: the first number of each. Installing a filter takes time
+/// in proportion to the steps for each of all numbers, so that they are searched, not compared one
+/// by one.
+fn ranges(network: bool, attributes: bool) -> Vec<(u32, Action)> {
+    let mut calls: BTreeMap<libc::c_long, Action> =
+        DENIED.iter().map(|call| (*call, Action::Deny)).collect();
     if !attributes {
-        denied.extend(CHANGES.iter().map(|call| (*call, Vec::new())));
+        calls.extend(CHANGES.iter().map(|call| (*call, Action::Deny)));
     }
-    let requests = [TIOCSTI, TIOCLINUX].into_iter();
-    for request in requests.chain(CHANGING_REQUESTS.into_iter().filter(|_| !attributes)) {
-        let rule = SeccompRule::new(vec![argument(1, SeccompCmpOp::Eq, request)?])?;
-        denied.entry(libc::SYS_ioctl).or_default().push(rule);
-    }
-    for flag in NAMESPACES {
-        let flag = u64::from(flag.unsigned_abs());
-        let rule = SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?])?;
-        denied.entry(libc::SYS_clone).or_default().push(rule);
-    }
+    calls.insert(libc::SYS_ioctl, Action::Requests);
+    calls.insert(libc::SYS_clone, Action::Namespaces);
+    // Its flags are behind a pointer that a filter cannot follow.
+    calls.insert(libc::SYS_clone3, Action::Hide);
     if !network {
         // No sockets at all: a process outside the sandbox may listen on a Unix socket. Connected
         // pairs stay allowed, because both ends are in the sandbox. A pair of any other type can
         // send to the address of an outside socket.
-        denied.insert(libc::SYS_socket, Vec::new());
-        let pairs = denied.entry(libc::SYS_socketpair).or_default();
-        let local = u64::from(libc::AF_UNIX.unsigned_abs());
-        pairs.push(SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, local)?])?);
-        let connected = CONNECTED_TYPES.map(|kind| u64::from(kind.unsigned_abs()));
-        for kind in (0..=TYPE_MASK).filter(|kind| !connected.contains(kind)) {
-            let condition = argument(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind)?;
-            pairs.push(SeccompRule::new(vec![condition])?);
-        }
+        calls.insert(libc::SYS_socket, Action::Deny);
+        calls.insert(libc::SYS_socketpair, Action::Pairs);
     }
-    let eperm = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let denying: BpfProgram =
-        SeccompFilter::new(denied, SeccompAction::Allow, eperm, arch)?.try_into()?;
-
-    let mut filter = crate::enter_sandbox::filter_to_bytes(&hidden_calls());
-    filter.extend(crate::enter_sandbox::filter_to_bytes(&denying));
-    Ok(filter)
+    let mut ranges = vec![(0, Action::Allow)];
+    let mut begin = |start: u32, action: Action| {
+        if ranges.last().is_some_and(|(at, _)| *at == start) {
+            ranges.pop();
+        }
+        if ranges.last().is_none_or(|(_, last)| *last != action) {
+            ranges.push((start, action));
+        }
+    };
+    for (call, action) in calls {
+        let number = u32::try_from(call).unwrap_or(u32::MAX);
+        begin(number, action);
+        begin(number.saturating_add(1), Action::Allow);
+    }
+    // On x86-64 every call has a second number (x32).
+    begin(0x4000_0000, Action::Hide);
+    ranges
 }
 
-/// Returns ENOSYS for calls that the list above cannot cover: on x86-64 every call has a second
-/// number (x32), and the flags of `clone3` are behind a pointer that a filter cannot follow. Libraries
-/// then use the older calls.
-fn hidden_calls() -> BpfProgram {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    const ERRNO: u32 = 0x0005_0000;
-    let step = |code, jt, jf, k| seccompiler::sock_filter { code, jt, jf, k };
-    let clone3 = u32::try_from(libc::SYS_clone3).unwrap_or(u32::MAX);
-    vec![
-        step(LOAD_NUMBER, 0, 0, 0),
-        step(JUMP_IF_AT_LEAST, 1, 0, 0x4000_0000),
-        step(JUMP_IF_EQUAL, 0, 1, clone3),
-        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
-    ]
+/// A binary search for the range of the number that was loaded.
+fn search(ranges: &[(u32, Action)], attributes: bool) -> BpfProgram {
+    let (below, from) = ranges.split_at(ranges.len() / 2);
+    match (below, from) {
+        ([], []) => vec![DENY],
+        ([], [(_, action), ..]) => action.steps(attributes),
+        (_, [(start, _), ..]) => {
+            let below = search(below, attributes);
+            let mut steps = match u8::try_from(below.len()) {
+                Ok(len) => vec![step(JUMP_IF_AT_LEAST, len, 0, *start)],
+                Err(_) => {
+                    let len = u32::try_from(below.len()).unwrap_or(u32::MAX);
+                    vec![step(JUMP_IF_AT_LEAST, 0, 1, *start), step(JUMP, 0, 0, len)]
+                }
+            };
+            steps.extend(below);
+            steps.extend(search(from, attributes));
+            steps
+        }
+        (_, []) => vec![DENY],
+    }
 }
+
+#[cfg(test)]
+mod tests;
