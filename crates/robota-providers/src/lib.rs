@@ -49,6 +49,7 @@
 
 mod cache;
 mod connect;
+mod credentials;
 mod definition;
 pub mod environment;
 mod error;
@@ -67,6 +68,7 @@ mod wire;
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use connect::{connect, connect_from};
+pub use credentials::Credentials;
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,
@@ -77,8 +79,9 @@ pub use error::BuildError;
 pub use host::Host;
 pub use http::Transport;
 pub use profile::{
-    Auth, EffortStyle, EmptyContent, GeminiSchema, MaxTokens, OffHostOverrides, Profile, Quirks,
-    ReasoningReplay, SystemRole, TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
+    Auth, CredentialKind, EffortStyle, EmptyContent, GeminiSchema, GeminiThinking, MaxTokens,
+    OffHostOverrides, OutputStyle, Profile, Quirks, ReasoningReplay, RequiredChoice, SystemRole,
+    TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
 };
 pub use provider::{HttpProvider, Probe, build};
 pub use settings::ProviderSettings;
