@@ -93,7 +93,10 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .idle_timeout(parts.chosen.timeout)
         .max_rounds(parts.max_rounds)
         .crash_cleanup(parts.crash_cleanup)
-        .configure(|config| config.redactor = parts.redactor);
+        .configure(|config| {
+            parts.chosen.calls.apply(config);
+            config.redactor = parts.redactor;
+        });
     if let Some(name) = parts.name {
         builder = builder.name(name);
     }

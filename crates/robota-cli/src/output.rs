@@ -82,7 +82,7 @@ fn incomplete(end: TurnEnd) -> Option<&'static str> {
     match end {
         TurnEnd::Complete => None,
         TurnEnd::RoundLimit => Some("stopped at --max-turns; the answer is a summary"),
-        TurnEnd::UnknownTools => Some("the model kept calling tools that do not exist"),
+        TurnEnd::UnknownTools => Some("the model kept making calls that cannot succeed"),
         TurnEnd::ContextFull => Some("the conversation exceeds the context window of the model"),
         TurnEnd::Blocked => Some("a hook blocked the prompt"),
         TurnEnd::Stopped => Some("a hook stopped the turn"),
