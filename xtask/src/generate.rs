@@ -4,6 +4,7 @@
 pub mod checklist;
 pub mod events;
 pub mod permissions;
+pub mod vendors;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ pub const GENERATED: &[Generated] = &[
     (events::PAGE, events::page),
     (events::SCHEMA, events::schema),
     (permissions::PAGE, permissions::page),
+    (vendors::PAGE, vendors::page),
     ("docs/schema/settings.schema.json", settings_schema),
 ];
 
