@@ -43,7 +43,8 @@
 //! model, or stores a conversation.
 //!
 //! Modules: `wire` (encodes requests and decodes streams, no I/O), `http` (the client and the event
-//! stream reader), `failure` (classifies errors), `profile` (vendors), `schema` (JSON Schema per
+//! stream reader), `failure` (classifies errors), `profile` (vendors), `environment` (what variables
+//! say), `credentials` (signatures and tokens of the clouds), `schema` (JSON Schema per
 //! wire), `text_calls` (tool calls and reasoning that local models write into their text),
 //! `definition` (set-up, model lists, probe).
 
