@@ -102,6 +102,7 @@ fn key(vendor: &Profile) -> String {
     }
     match vendor.credential {
         CredentialRequirement::Required => key,
+        CredentialRequirement::Optional if key.is_empty() => "optional".to_owned(),
         CredentialRequirement::Optional => format!("{key}, if the server requires it"),
         CredentialRequirement::None => "not needed".to_owned(),
     }
