@@ -5,6 +5,7 @@ pub mod checklist;
 pub mod events;
 pub mod permissions;
 pub mod stream_json;
+pub mod vendors;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ pub const GENERATED: &[Generated] = &[
     (events::PAGE, events::page),
     (events::SCHEMA, events::schema),
     (permissions::PAGE, permissions::page),
+    (vendors::PAGE, vendors::page),
     ("docs/schema/settings.schema.json", settings_schema),
     (stream_json::SCHEMA, stream_json::schema),
 ];

@@ -17,7 +17,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-exec", &["robota-core"], &["landlock", "libc", "rustix", "seccompiler", "tempfile"]),
     ("robota-store", &["robota-core"], &["deadpool-postgres", "rusqlite", "rustix", "tokio-postgres"]),
     ("robota-session", &["robota-core", "robota-policy"], &[]),
-    ("robota-providers", &["robota-core"], &["reqwest", "rustls"]),
+    ("robota-providers", &["robota-core"], &["reqwest", "ring", "rustls"]),
     ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
     ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "similar"]),
     ("robota-mcp", &["robota-core"], &[]),
@@ -29,7 +29,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros"], &[]),
     ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config"], &["anyhow", "clap", "rustix", "tempfile", "tracing-subscriber"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
-    ("xtask", &["robota-core", "robota-config"], &["anyhow", "libc", "similar"]),
+    ("xtask", &["robota-core", "robota-config", "robota-providers"], &["anyhow", "libc", "similar"]),
 ];
 
 /// Plain data and plumbing without I/O: any crate may use them, the core included.

@@ -142,6 +142,7 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .crash_cleanup(parts.crash_cleanup)
         .callbacks(parts.callbacks)
         .configure(|config| {
+            parts.chosen.calls.apply(config);
             config.redactor = parts.redactor;
             config.turn.at_limit = AtLimit::Stop;
             if let Some(effort) = parts.effort {

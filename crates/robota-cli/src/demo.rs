@@ -89,6 +89,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         model: provider::scripted_model(),
         timeout: Duration::from_secs(120),
         secrets: Vec::new(),
+        calls: provider::CallSettings::default(),
     };
     let spec = PolicySpec::new(Workspace::new(cwd, "/nonexistent"))
         .mode(Mode::AcceptEdits)

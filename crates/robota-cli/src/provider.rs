@@ -1,9 +1,11 @@
 //! Selects the model provider from arguments, settings and environment variables.
 //!
 //! The first of these that is given wins: `--provider` (a profile from the settings, a vendor, or a
-//! script), the vendor in `--model vendor/model`, `currentProvider` in the settings, the first
-//! vendor whose key or address is in a variable, a model server that runs on this machine.
+//! script), the vendor in `--model vendor/model`, `currentProvider` in the settings, a vendor whose
+//! key or address is in a variable, a model server that runs on this machine. A model that the
+//! catalogue knows goes to its maker, or to a service that offers models of many makers.
 
+mod calls;
 mod environment;
 mod service;
 
@@ -16,6 +18,7 @@ use robota_config::ActiveProvider;
 use robota_core::env_ref::Secret;
 use robota_core::provider::{Provider, ProviderConfig};
 use robota_core::scripted::{Script, ScriptedProvider};
+use robota_providers::environment::may_have_model;
 use robota_providers::{
     CredentialRequirement, Host, HttpProvider, Profile, ProviderSettings, Vendors, build,
     find_local,
@@ -24,6 +27,7 @@ use serde_json::Value;
 
 use crate::Usage;
 use crate::setup::Setup;
+pub(crate) use calls::CallSettings;
 use environment::Variables;
 
 /// The model name of a script, unless `--model` or the settings give one.
@@ -47,6 +51,8 @@ pub(crate) struct ChosenProvider {
     pub(crate) timeout: Duration,
     /// The key and header values of the provider, for the redactor.
     pub(crate) secrets: Vec<Secret>,
+    /// The settings of its calls.
+    pub(crate) calls: CallSettings,
 }
 
 /// A model service that is reached by HTTP.
@@ -106,7 +112,8 @@ pub(crate) async fn choose(
     };
     if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
         let model = flag.or(setup.settings.values.model.as_deref());
-        return scripted(file, model);
+        let calls = CallSettings::new(&setup.settings.values);
+        return Ok(ChosenProvider { calls, ..scripted(file, model)? });
     }
     let vendors = vendors(setup)?;
     let host = host(setup)?;
@@ -127,26 +134,67 @@ pub(crate) async fn choose(
         }
         (selection, _) => (selection, flag),
     };
-    let selection = match selection {
-        Some(selection) => Some(selection),
-        None => setup.settings.provider()?.map(|active| {
-            let selected_by = format!("profile `{}` in the settings", active.name);
-            Selection::Profile(Box::new(active), selected_by)
-        }),
+    let profile = match selection {
+        Some(_) => None,
+        None => setup.settings.provider()?,
+    };
+    let (profile, unfit) = match profile {
+        Some(active) if may_have(&active, flag, &vendors, &variables) => (Some(active), None),
+        Some(active) => (None, Some(active)),
+        None => (None, None),
     };
     let selection = selection.or_else(|| {
-        let (vendor, variable) = variables.first_vendor(&vendors)?;
-        Some(Selection::Vendor(vendor, format!("variable {variable}")))
+        let active = profile?;
+        let selected_by = format!("profile `{}` in the settings", active.name);
+        Some(Selection::Profile(Box::new(active), selected_by))
     });
+    let selection = match selection {
+        Some(selection) => Some(selection),
+        None => {
+            let wanted = match request.model {
+                WantedModel::Flag(_) => model.or(setup.settings.values.model.as_deref()),
+                WantedModel::Any => None,
+            };
+            let found = match wanted {
+                Some(model) => variables.vendor_for_model(&vendors, model)?,
+                None => variables.first_vendor(&vendors),
+            };
+            found
+                .map(|(vendor, variable)| Selection::Vendor(vendor, format!("variable {variable}")))
+        }
+    };
+    if let (None, Some(active), Some(model)) = (&selection, unfit, model) {
+        anyhow::bail!(
+            "the model `{model}` is not one of {}, which the profile `{}` of the settings names; \
+             pass --provider NAME or --model NAME/{model}, or set the API key of its maker",
+            active.kind,
+            active.name
+        );
+    }
     // A service is only built for a model; a name that no vendor has will do for listing.
     let (for_service, for_local) = match request.model {
         WantedModel::Flag(_) => (model, model.or(setup.settings.values.model.as_deref())),
         WantedModel::Any => (Some("any"), None),
     };
-    match selection {
-        Some(selection) => service::prepare(selection, for_service, setup, &vendors, &host),
-        None => local_server(for_local, &vendors, &host).await,
-    }
+    let chosen = match selection {
+        Some(selection) => service::prepare(selection, for_service, setup, &vendors, &host)?,
+        None => local_server(for_local, &vendors, &host).await?,
+    };
+    Ok(ChosenProvider { calls: CallSettings::new(&setup.settings.values), ..chosen })
+}
+
+/// Returns whether the profile of the settings may have the model of `--model`. The settings name a
+/// vendor for every run; a model of another company goes to that company, or to none.
+fn may_have(
+    active: &ActiveProvider,
+    model: Option<&str>,
+    vendors: &Vendors,
+    variables: &Variables<'_>,
+) -> bool {
+    let (Some(model), Some(vendor)) = (model, vendors.find(&active.kind)) else { return true };
+    let gateway = active.profile.base_url.is_some()
+        || vendor.base_url_env.iter().any(|name| variables.get(name).is_some());
+    may_have_model(vendors, vendor, !gateway, model)
 }
 
 /// The selected service, with what selected it.
@@ -200,6 +248,7 @@ fn scripted(file: &str, model: Option<&str>) -> anyhow::Result<ChosenProvider> {
         model: model.unwrap_or(SCRIPTED_MODEL).to_owned(),
         timeout: DEFAULT_IDLE_TIMEOUT,
         secrets: Vec::new(),
+        calls: CallSettings::default(),
     })
 }
 
@@ -244,6 +293,7 @@ async fn local_server(
         model,
         timeout: DEFAULT_IDLE_TIMEOUT,
         secrets: Vec::new(),
+        calls: CallSettings::default(),
     })
 }
 

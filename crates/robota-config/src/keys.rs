@@ -258,6 +258,10 @@ keys! {
     "provider.timeout" Highest, Grants, Supported, (std::num::NonZeroU64);
     "provider.options" Deep, Grants, Supported, (Object);
     "apiKeyHelper" Highest, Grants, NoEffect, (String);
+    "retry.budget" Highest, Grants, Supported, (u64);
+    "nativeWeb.search" Highest, Grants, Supported, (bool);
+    "nativeWeb.fetch" Highest, Grants, Supported, (bool);
+    "maxRepeatedFailures" Highest, Grants, Supported, (u32);
     "model" Highest, Grants, Supported, (String);
     "fallbackModel" Highest, Grants, NoEffect, (OneOrMany);
     "effortLevel" Highest, Grants, NoEffect, (String);

@@ -56,6 +56,16 @@ pub struct SettingsFile {
     /// The provider of older versions; used if `currentProvider` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<LegacyProvider>,
+    /// How failed model calls are retried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetrySettings>,
+    /// The web tools that the model's service runs itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_web: Option<NativeWebSettings>,
+    /// After this many rounds in which the same call failed, the model has to answer without tools; 0
+    /// means no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_repeated_failures: Option<u32>,
     /// The model to use if the provider's profile does not set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -169,6 +179,27 @@ pub struct SettingsFile {
     /// Unknown keys.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// How failed model calls are retried.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RetrySettings {
+    /// How long a series of failed calls may last, in seconds; 0 never retries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+}
+
+/// The web tools that the model's service runs itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NativeWebSettings {
+    /// Use the service's own web search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<bool>,
+    /// Use the service's own web fetch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<bool>,
 }
 
 /// Permission rules and mode.

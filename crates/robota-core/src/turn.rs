@@ -193,6 +193,8 @@ enum Ending {
     ProviderFailed(ErrorData),
     /// A forced summary asked for tools although none were offered.
     Forced,
+    /// The answer was refused or filtered, and its calls do not run.
+    Withheld,
     /// A hook stopped the turn.
     Stopped,
 }

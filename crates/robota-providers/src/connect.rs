@@ -46,7 +46,7 @@ pub fn connect_from(
         return Err(BuildError::NoVendor { variables: keys.join(", ") });
     };
     let mut settings = ProviderSettings::default();
-    environment::complete(&vendor, &mut settings, lookup);
+    environment::complete(&vendor, &mut settings, lookup)?;
     finish(&vendor, settings, host)
 }
 

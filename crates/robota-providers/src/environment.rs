@@ -2,9 +2,14 @@
 //!
 //! Nothing here reads the process environment: the caller passes a lookup function.
 
+mod credentials;
+mod for_model;
+
 use std::sync::Arc;
 
 use robota_core::env_ref::{Lookup, Secret};
+
+pub use for_model::{may_have_model, vendor_for_model};
 
 use crate::error::BuildError;
 use crate::http::Transport;
@@ -26,16 +31,29 @@ fn get(lookup: Lookup<'_>, name: &str) -> Option<String> {
 /// Returns the first vendor whose key or address is set, and the variable that sets it.
 #[must_use]
 pub fn first_vendor(vendors: &Vendors, lookup: Lookup<'_>) -> Option<(Arc<Profile>, String)> {
-    vendors.iter().find_map(|vendor| {
+    configured(vendors, lookup).into_iter().next()
+}
+
+/// Returns the vendors whose key or address is set, with the variable that sets it.
+fn configured(vendors: &Vendors, lookup: Lookup<'_>) -> Vec<(Arc<Profile>, String)> {
+    let one = |vendor: &Arc<Profile>| {
         let keys = if vendor.local { &[][..] } else { &vendor.api_key_env[..] };
         let mut variables = keys.iter().chain(&vendor.base_url_env);
         let variable = variables.find(|name| get(lookup, name).is_some())?;
         Some((Arc::clone(vendor), variable.clone()))
-    })
+    };
+    vendors.iter().filter_map(one).collect()
 }
 
-/// Fills in the key, address and model that the settings leave out.
-pub fn complete(vendor: &Profile, settings: &mut ProviderSettings, lookup: Lookup<'_>) {
+/// Fills in the key, credentials, address and model that the settings leave out.
+///
+/// # Errors
+/// When credentials are set and cannot be used.
+pub fn complete(
+    vendor: &Profile,
+    settings: &mut ProviderSettings,
+    lookup: Lookup<'_>,
+) -> Result<(), BuildError> {
     let find = |names: &[String]| {
         names.iter().find_map(|name| get(lookup, name).map(|value| (name.clone(), value)))
     };
@@ -48,12 +66,19 @@ pub fn complete(vendor: &Profile, settings: &mut ProviderSettings, lookup: Looku
             settings.auth = Some(Auth::Bearer);
         }
     }
+    if settings.api_key.is_none() && settings.credentials.is_none() {
+        settings.credentials = credentials::credentials(vendor, lookup)?;
+    }
     if settings.base_url.is_none() {
-        settings.base_url = find(&vendor.base_url_env).map(|(_, value)| value);
+        let template = vendor.base_url_template.as_deref();
+        settings.base_url = find(&vendor.base_url_env)
+            .map(|(_, value)| value)
+            .or_else(|| credentials::expand(template?, lookup));
     }
     if settings.model.is_none() {
         settings.model = get(lookup, &format!("{}_MODEL", vendor.vendor.to_ascii_uppercase()));
     }
+    Ok(())
 }
 
 /// Returns the proxy and the additional certificate authorities that the variables name.

@@ -42,6 +42,26 @@ pub enum BuildError {
         /// The variables that were tried.
         variables: String,
     },
+    /// Only services of other companies are configured.
+    #[error("the model `{model}` is made by {makers}, and only {configured} is configured")]
+    ModelOfAnotherVendor {
+        /// The model that was requested.
+        model: String,
+        /// The display names of its makers.
+        makers: String,
+        /// The variables that configure them.
+        variables: String,
+        /// The display names of the vendors that are configured.
+        configured: String,
+    },
+    /// Several configured services may have the model.
+    #[error("several configured providers may have the model `{model}`")]
+    AmbiguousModel {
+        /// The model that was requested.
+        model: String,
+        /// The model with each of the vendors, for the hint.
+        choices: String,
+    },
     /// The vendor requires a key, and none is set.
     #[error("{vendor} needs an API key and none is set")]
     NoKey {
@@ -49,6 +69,14 @@ pub enum BuildError {
         vendor: String,
         /// The ways to set a key, formatted for the hint.
         hint: String,
+    },
+    /// The credentials of the vendor cannot be used.
+    #[error("the credentials of {vendor} cannot be used: {reason}")]
+    Credentials {
+        /// The display name of the vendor.
+        vendor: String,
+        /// What is wrong with them.
+        reason: String,
     },
     /// A key or a header contains characters that HTTP headers do not allow.
     #[error("{what} of {vendor} has characters that cannot be sent in a header")]
@@ -92,6 +120,17 @@ impl Diagnose for BuildError {
             Self::UnknownVendor { supported, .. } => format!("supported: {supported}"),
             Self::NoKey { hint, .. } => hint.clone(),
             Self::NoVendor { variables } => format!("set one of {variables}"),
+            Self::ModelOfAnotherVendor { variables, .. } => {
+                let key = match variables.as_str() {
+                    "" => String::new(),
+                    variables => format!("set {variables}, or "),
+                };
+                format!(
+                    "{key}name the service that has the model: `--provider NAME` or \
+                     `--model NAME/MODEL`"
+                )
+            }
+            Self::AmbiguousModel { choices, .. } => format!("name one of them: {choices}"),
             Self::NoModel { .. } => {
                 "name one with `--model`, or as `model` in the provider's settings".to_owned()
             }
@@ -100,6 +139,9 @@ impl Diagnose for BuildError {
             }
             Self::Profile { .. } | Self::Option { .. } => {
                 "correct it in the settings; docs/providers.md lists the fields".to_owned()
+            }
+            Self::Credentials { .. } => {
+                "docs/providers.md lists the variables of each cloud".to_owned()
             }
             Self::Header { .. } => {
                 "check it for line breaks and other characters that are not allowed".to_owned()

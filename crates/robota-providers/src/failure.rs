@@ -5,11 +5,14 @@
 
 mod classify;
 mod html;
+mod numbers;
 
 use std::time::Duration;
 
 use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::Value;
+
+pub(crate) use numbers::duration;
 
 use crate::http::Scrubber;
 
@@ -29,6 +32,8 @@ pub(crate) struct Failure {
     pub(crate) request_id: Option<String>,
     /// How long the service asks the client to wait before a retry.
     pub(crate) retry_after: Option<Duration>,
+    /// The context window in tokens that the service names.
+    pub(crate) context_window: Option<u64>,
     /// Whether the service explicitly allows or forbids a retry.
     pub(crate) should_retry: Option<bool>,
     /// The reason, where the decoder knows it; otherwise `classify` derives it from codes and text.
@@ -102,7 +107,12 @@ impl Failure {
             failure.codes.push(code.to_owned());
         }
         read_details(inner, &mut failure);
-        failure.retry_after = failure.retry_after.or_else(|| delay_from_message(&failure.message));
+        failure.retry_after =
+            failure.retry_after.or_else(|| numbers::retry_delay(&failure.message));
+        failure.context_window = inner
+            .get("n_ctx")
+            .and_then(Value::as_u64)
+            .or_else(|| numbers::context_window(&failure.message));
         failure.request_id = ["request_id", "requestId"]
             .iter()
             .find_map(|key| value.get(key).or_else(|| inner.get(key))?.as_str())
@@ -120,9 +130,7 @@ impl Failure {
 fn read_details(error: &Value, failure: &mut Failure) {
     for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
         if let Some(delay) = detail.get("retryDelay").and_then(Value::as_str) {
-            let seconds = delay.strip_suffix('s').and_then(|text| text.parse::<f64>().ok());
-            failure.retry_after =
-                seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            failure.retry_after = numbers::duration(delay);
         }
         if let Some(reason) = detail.get("reason").and_then(Value::as_str) {
             failure.codes.push(reason.to_owned());
@@ -132,25 +140,6 @@ fn read_details(error: &Value, failure: &mut Failure) {
             failure.codes.push(quota.to_owned());
         }
     }
-}
-
-/// Parses the delay from a message such as "Please try again in 1.5s": some services report it
-/// nowhere else.
-fn delay_from_message(message: &str) -> Option<Duration> {
-    let (_, rest) = message.split_once("try again in ")?;
-    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-    let number: f64 = rest[..end].parse().ok()?;
-    let rest = &rest[end..];
-    let seconds = if rest.starts_with("ms") {
-        number / 1_000.0
-    } else if rest.starts_with('m') {
-        number * 60.0
-    } else if rest.trim_start().starts_with('s') {
-        number
-    } else {
-        return None;
-    };
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 fn message_of(value: &Value) -> Option<String> {
@@ -186,6 +175,8 @@ pub(crate) struct ServiceInfo {
     pub(crate) help: Option<String>,
     /// Whether the service runs on the user's own machine.
     pub(crate) local: bool,
+    /// Whether a status 429 that names no delay means that the account's spending limit is reached.
+    pub(crate) bare_429_is_final: bool,
 }
 
 #[cfg(test)]

@@ -43,12 +43,14 @@
 //! model, or stores a conversation.
 //!
 //! Modules: `wire` (encodes requests and decodes streams, no I/O), `http` (the client and the event
-//! stream reader), `failure` (classifies errors), `profile` (vendors), `schema` (JSON Schema per
+//! stream reader), `failure` (classifies errors), `profile` (vendors), `environment` (what variables
+//! say), `credentials` (signatures and tokens of the clouds), `schema` (JSON Schema per
 //! wire), `text_calls` (tool calls and reasoning that local models write into their text),
 //! `definition` (set-up, model lists, probe).
 
 mod cache;
 mod connect;
+mod credentials;
 mod definition;
 pub mod environment;
 mod error;
@@ -68,6 +70,7 @@ mod wire;
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use connect::{connect, connect_from};
+pub use credentials::Credentials;
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,
@@ -78,8 +81,9 @@ pub use error::BuildError;
 pub use host::Host;
 pub use http::Transport;
 pub use profile::{
-    Auth, EffortStyle, EmptyContent, GeminiSchema, MaxTokens, OffHostOverrides, Profile, Quirks,
-    ReasoningReplay, SystemRole, TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
+    Auth, CredentialKind, EffortStyle, EmptyContent, GeminiSchema, GeminiThinking, MaxTokens,
+    OffHostOverrides, OutputStyle, Profile, Quirks, ReasoningReplay, RequiredChoice, SystemRole,
+    TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
 };
 pub use provider::{HttpProvider, Probe, build};
 pub use remote::{RemoteProvider, execute};

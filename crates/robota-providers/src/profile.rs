@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use quirks::{
-    EffortStyle, EmptyContent, GeminiSchema, MaxTokens, Quirks, ReasoningReplay, SystemRole,
-    TextCallForm, ThinkMark, ToolIds,
+    EffortStyle, EmptyContent, GeminiSchema, GeminiThinking, MaxTokens, OutputStyle, Quirks,
+    ReasoningReplay, RequiredChoice, SystemRole, TextCallForm, ThinkMark, ToolIds,
 };
 pub use vendors::Vendors;
 
@@ -82,6 +82,19 @@ pub enum Auth {
     QueryKey,
 }
 
+/// Credentials that are more than a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CredentialKind {
+    /// Access keys of AWS.
+    Aws,
+    /// A service account of Google.
+    ServiceAccount,
+    /// An application of Microsoft Entra.
+    Entra,
+}
+
 /// Overrides for an address whose host is not the vendor's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -103,6 +116,9 @@ pub struct Profile {
     pub vendor: String,
     /// The name to show to people.
     pub name: String,
+    /// Its place in lists: vendors are shown in the order of their ranks.
+    #[serde(default = "last_rank", skip_serializing_if = "is_last_rank")]
+    pub rank: u32,
     /// Other names that [`Vendors::find`] accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
@@ -112,12 +128,23 @@ pub struct Profile {
     /// The base URL of the service; absent if the user must set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
+    /// The path of the API below the address of a server. It is added to an address that has neither it
+    /// nor a version; absent if an address with a path is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_path: Option<String>,
     /// The environment variables that may hold another base URL, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub base_url_env: Vec<String>,
     /// The environment variables that may hold the key, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_key_env: Vec<String>,
+    /// The address with `{NAME}` in place of variables that the user sets, for services whose address
+    /// depends on a region or a project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url_template: Option<String>,
+    /// The credentials that can take the place of a key; absent if the service takes only keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<CredentialKind>,
     /// Whether the service needs a key.
     #[serde(default)]
     pub credential: CredentialRequirement,
@@ -143,6 +170,10 @@ pub struct Profile {
     /// The path of the models endpoint below the base URL; absent if there is no such endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models_path: Option<String>,
+    /// The path, from the root of the server, of a page that tells the context window that the server
+    /// really uses; absent if the list of models tells it, or nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits_path: Option<String>,
     /// Headers of every request. They must not contain secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -191,6 +222,15 @@ impl Profile {
             _ => (self.wire, self.quirks.clone()),
         }
     }
+}
+
+fn last_rank() -> u32 {
+    u32::MAX
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+fn is_last_rank(rank: &u32) -> bool {
+    *rank == last_rank()
 }
 
 fn host(address: &str) -> Option<String> {

@@ -1,11 +1,14 @@
 //! The provider: one vendor at one address with one key, on any of the wires.
 
 mod build;
+mod limits;
 mod models;
 mod probe;
 mod stream;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,8 +16,9 @@ use reqwest::header::HeaderMap;
 use robota_core::blob::{Blobs, NoBlobs};
 use robota_core::call::CallContext;
 use robota_core::provider::{
-    Capabilities, DeltaStream, FailureReason, ModelRequest, NativePayload, NativeWeb, PayloadKind,
-    PayloadSink, Provider, ProviderError, WebSupport, check_native_web,
+    Capabilities, DeltaStream, FailureReason, ModelLimits, ModelRequest, NativePayload, NativeWeb,
+    PayloadKind, PayloadSink, Provider, ProviderError, RateLimits, ToolChoice, WebSupport,
+    check_native_web,
 };
 use serde_json::{Map, Value};
 use url::Url;
@@ -23,6 +27,7 @@ pub use build::build;
 pub use probe::Probe;
 pub(crate) use stream::Reader;
 
+use crate::credentials::Signer;
 use crate::failure::{Failure, ServiceInfo};
 use crate::host::Host;
 use crate::http::{self, Limits, Method, Request, Response, Scrubber};
@@ -45,11 +50,15 @@ pub struct HttpProvider {
     headers: HeaderMap,
     model: Option<String>,
     models_path: Option<String>,
+    limits_path: Option<String>,
+    known_limits: Mutex<HashMap<String, Option<ModelLimits>>>,
+    rate_limits: Mutex<Option<RateLimits>>,
     options: Map<String, Value>,
     timeout: Option<Duration>,
     host: Host,
     scrub: Scrubber,
     service: ServiceInfo,
+    signer: Option<Signer>,
     cache: PieceCache,
     search: AtomicBool,
     fetch: AtomicBool,
@@ -80,12 +89,7 @@ impl HttpProvider {
         self.quirks.images
     }
 
-    /// Counts the tokens of a request without running it. Returns `None` if the wire has no such
-    /// call.
-    ///
-    /// # Errors
-    /// When the service rejects the request or cannot be reached.
-    pub async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+    async fn count(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
         let request = self.with_default_model(request.clone());
         let service = self.service_for(&request.model);
         let fail = |failure: Failure| failure.into_error(&service, &self.scrub);
@@ -120,6 +124,12 @@ impl HttpProvider {
         ServiceInfo { model: model.to_owned(), ..self.service.clone() }
     }
 
+    /// Returns the body of a request, for tests.
+    #[cfg(test)]
+    pub(crate) async fn encoded(&self, request: &ModelRequest) -> Vec<u8> {
+        self.body(wire::encoder(self.wire), request, &NoBlobs).await.bytes
+    }
+
     async fn body(
         &self,
         encoder: &dyn Encode,
@@ -134,7 +144,18 @@ impl HttpProvider {
         };
         // Options must not override the fields that this crate writes itself.
         for reserved in [
-            "model", "messages", "input", "contents", "tools", "stream", "api", "auth", "headers",
+            "model",
+            "messages",
+            "input",
+            "contents",
+            "system",
+            "instructions",
+            "systemInstruction",
+            "tools",
+            "stream",
+            "api",
+            "auth",
+            "headers",
             "quirks",
         ] {
             options.shift_remove(reserved);
@@ -155,7 +176,10 @@ impl HttpProvider {
 
     /// Sends a request and converts a response with a status other than 2xx into a failure.
     async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Response, Failure> {
-        let request = Request { method, url, headers: self.headers.clone(), body };
+        let mut request = Request { method, url, headers: self.headers.clone(), body };
+        if let Some(signer) = &self.signer {
+            signer.sign(&mut request, &self.host).await?;
+        }
         let sending = self.host.client.send(request);
         let response = match self.timeout {
             None => sending.await?,
@@ -166,6 +190,9 @@ impl HttpProvider {
                 )
             })??,
         };
+        if let Some(limits) = http::rate_limits(&response.headers, self.host.clock.now()) {
+            *self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner) = Some(limits);
+        }
         if (200..300).contains(&response.status) {
             return Ok(response);
         }
@@ -175,6 +202,7 @@ impl HttpProvider {
     async fn failure_from_response(&self, response: Response) -> Failure {
         let status = response.status;
         let retry_after = http::retry_after(&response.headers, self.host.clock.now());
+        let limits = http::rate_limits(&response.headers, self.host.clock.now());
         let should_retry = http::should_retry(&response.headers);
         let id = http::request_id(&response.headers);
         let redirect = response
@@ -198,6 +226,9 @@ impl HttpProvider {
         };
         failure.status = Some(status);
         failure.retry_after = retry_after.or(failure.retry_after);
+        if status == 429 && failure.retry_after.is_none() {
+            failure.retry_after = limits.as_ref().and_then(RateLimits::wait);
+        }
         failure.should_retry = should_retry;
         failure.request_id = failure.request_id.or(id);
         failure
@@ -280,6 +311,18 @@ impl Provider for HttpProvider {
         Ok(())
     }
 
+    async fn limits(&self, model: &str) -> Option<ModelLimits> {
+        self.find_limits(model).await
+    }
+
+    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+        self.count(request).await
+    }
+
+    fn rate_limits(&self) -> Option<RateLimits> {
+        self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     async fn stream(
         &self,
         request: ModelRequest,
@@ -292,7 +335,7 @@ impl Provider for HttpProvider {
         let body = self.body(encoder, &request, &*context.blobs).await;
         let tap = context.payloads;
         self.report_request(&tap, &body);
-        let left_out = body.left_out;
+        let (left_out, prefix) = (body.left_out, body.prefix);
         let url = encoder.call_url(&self.base, &request.model);
         let response = match self.send(Method::Post, url, body.bytes.into()).await {
             Ok(response) => response,
@@ -301,7 +344,12 @@ impl Provider for HttpProvider {
                 return Err(failure.into_error(&service, &self.scrub));
             }
         };
-        let decoder = wire::decoder(self.wire, &self.quirks, &request.model, &request.tools);
+        // Text that looks like a call is text if no call is allowed.
+        let callable = match request.tool_choice {
+            ToolChoice::None => Arc::from([]),
+            ToolChoice::Auto | ToolChoice::Required | ToolChoice::Tool(_) => request.tools.clone(),
+        };
+        let decoder = wire::decoder(self.wire, &self.quirks, &request.model, &callable);
         let call = stream::CallInfo {
             service,
             scrub: self.scrub.clone(),
@@ -309,6 +357,7 @@ impl Provider for HttpProvider {
             wire: self.wire,
             request_id: http::request_id(&response.headers),
             idle: self.timeout,
+            prefix: wire::encode::prefix_text(prefix),
         };
         let reader = Reader::new(response.into_stream(), decoder, Limits::default(), call);
         Ok(Box::pin(reader.with_left_out(left_out)))

@@ -7,6 +7,7 @@ use robota_core::env_ref::Secret;
 use robota_core::provider::ProviderConfig;
 use serde_json::{Map, Value};
 
+use crate::credentials::Credentials;
 use crate::error::BuildError;
 use crate::profile::{Auth, Wire};
 
@@ -18,6 +19,8 @@ pub struct ProviderSettings {
     pub model: Option<String>,
     /// The API key.
     pub api_key: Option<Secret>,
+    /// Credentials that take the place of a key.
+    pub credentials: Option<Credentials>,
     /// The base URL of the service.
     pub base_url: Option<String>,
     /// How long the service may send nothing. The turn's driver has its own limit.
@@ -86,6 +89,7 @@ impl ProviderSettings {
         Ok(Self {
             model: config.model.clone(),
             api_key: config.api_key.clone(),
+            credentials: None,
             base_url: config.base_url.clone(),
             timeout: config.timeout,
             wire,

@@ -57,6 +57,9 @@ pub const SERVER_TOOL_INDEX: u32 = 1 << 16;
 
 /// The key under which a block stores the model that wrote it: reasoning is sent back only to it.
 pub(crate) const MODEL_KEY: &str = "model";
+/// The key under which a block stores the [fingerprint](plan::Plan::prefix) of the conversation before
+/// it: services refuse reasoning after another conversation.
+pub(crate) const PREFIX_KEY: &str = "prefix";
 /// The key under which a block stores the wire it came from.
 pub(crate) const WIRE_KEY: &str = "wire";
 

@@ -119,8 +119,9 @@ async fn a_body_that_ends_with_its_connection_is_complete() {
 #[tokio::test]
 async fn a_connection_lost_mid_answer_is_retryable() {
     let cut = failure(Answer::stream(&CHAT[..1]).after(After::Drop)).await;
-    assert_eq!((cut.kind(), cut.reason), (ErrorKind::Network, Some(FailureReason::Connection)));
+    assert_eq!((cut.kind(), cut.reason), (ErrorKind::Network, Some(FailureReason::Truncated)));
     assert!(cut.retryable());
+    assert!(cut.hint().unwrap().contains("while the model was answering"), "{cut:?}");
     let short = failure(Answer::stream(&CHAT[..1])).await;
     assert_eq!(short.reason, Some(FailureReason::Truncated));
     assert!(short.retryable());
@@ -298,4 +299,45 @@ async fn a_configured_proxy_is_used() {
         proxy.received()[0].line,
         "POST http://service.invalid/v1/chat/completions HTTP/1.1"
     );
+}
+
+#[tokio::test]
+async fn core_04_the_limits_of_a_model_are_asked_once() {
+    let list = r#"{"data":[{"id":"m-1","max_input_tokens":5000,"max_tokens":700}]}"#;
+    let server = Server::start(vec![Answer::body(200, list)]).await;
+    let claude = provider("anthropic", settings(&server.url));
+    let limits = claude.limits("m-1").await.unwrap();
+    assert_eq!((limits.context_window, limits.max_output), (Some(5_000), Some(700)));
+    assert_eq!(claude.limits("m-1").await, Some(limits));
+    assert_eq!(server.received().len(), 1);
+
+    // What a local server really uses, not what the model was trained for.
+    let props = r#"{"default_generation_settings":{"n_ctx":4096}}"#;
+    let list = r#"{"data":[{"id":"m-1","max_model_len":131072}]}"#;
+    let server = Server::start(vec![Answer::body(200, props), Answer::body(200, list)]).await;
+    let local = provider("llamacpp", settings(&format!("{}/v1", server.url)));
+    assert_eq!(local.limits("m-1").await.unwrap().context_window, Some(4_096));
+    let lines: Vec<_> = server.received().into_iter().map(|request| request.line).collect();
+    assert_eq!(lines, ["GET /props HTTP/1.1", "GET /v1/models HTTP/1.1"]);
+
+    // A service that tells nothing is not an error.
+    let server = Server::start(vec![Answer::body(404, "no")]).await;
+    assert_eq!(provider("anthropic", settings(&server.url)).limits("m-1").await, None);
+}
+
+#[tokio::test]
+async fn core_04_rate_limits_are_shown_and_waited_for() {
+    let limited =
+        Answer::body(429, r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#)
+            .header("x-ratelimit-remaining-tokens", "0")
+            .header("x-ratelimit-reset-tokens", "1m30s")
+            .header("x-ratelimit-limit-tokens", "9000");
+    let server = Server::start(vec![limited]).await;
+    let openai = provider("openai", settings(&server.url));
+    assert_eq!(openai.rate_limits(), None);
+    let error = answer(&openai).await.unwrap_err();
+    assert!(error.retryable());
+    assert_eq!(error.retry_after, Some(Duration::from_secs(90)));
+    let limits = openai.rate_limits().unwrap();
+    assert_eq!((limits.0[0].name.as_str(), limits.0[0].limit), ("tokens", Some(9_000)));
 }

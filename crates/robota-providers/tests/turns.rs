@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::error::ErrorKind;
-use robota_core::event::{Event, TurnEnd};
+use robota_core::event::{Event, TurnEnd, TurnStatus};
 use robota_core::permission::Class;
-use robota_core::provider::Provider;
-use robota_core::provider::RetryPolicy;
-use robota_testkit::mock::{Failure, MockServer, Reply, ResponseEnd, Scenario, Stall, Step, Wire};
+use robota_core::provider::{NativeWeb, Provider, RetryPolicy, StopReason};
+use robota_providers::SERVER_TOOL_INDEX;
+use robota_testkit::mock::{
+    Failure, MockServer, Reply, ResponseEnd, Scenario, Search, Stall, Step, Wire,
+};
 use robota_testkit::provider_suite::{FrozenTime, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
 use serde_json::json;
@@ -254,5 +256,72 @@ async fn a_conversation_continues_on_any_other_wire() {
                 assert!(!left_out[0].parts.is_empty(), "{first} to {second}: {left_out:?}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn sdk_26_the_service_searches_the_web_when_the_session_asks_for_it() {
+    for wire in [Wire::Anthropic, Wire::OpenaiResponses, Wire::Gemini] {
+        let search = Search {
+            query: "ducks".to_owned(),
+            url: "https://ducks.test".to_owned(),
+            title: "Ducks".to_owned(),
+        };
+        let reply = Reply::new().step(Step::Search(search)).text("They walk.");
+        let mock = mock(reply).await;
+        let ran = run(wire, &mock)
+            .configure(|config| config.native_web = NativeWeb { search: true, fetch: false })
+            .prompt("What do ducks do?")
+            .await;
+        assert_eq!(ran.text, "They walk.", "{wire}");
+        let sent = mock.calls()[0].json["tools"].to_string().to_lowercase();
+        assert!(sent.contains("search"), "{wire}: {sent}");
+        let reported = ran.events.iter().any(|event| {
+            matches!(&event.event, Event::ToolInputChunk(data)
+                if data.index >= SERVER_TOOL_INDEX && data.name.as_deref() == Some("web_search"))
+        });
+        assert!(reported, "{wire}: {:?}", kinds(&ran.events));
+    }
+    // A service without a search of its own is not called.
+    let mock = mock("x").await;
+    let ran = run(Wire::OpenaiChat, &mock)
+        .configure(|config| config.native_web = NativeWeb { search: true, fetch: false })
+        .prompt("hello")
+        .await;
+    assert_eq!(ran.report.end, TurnEnd::ProviderFailed);
+    assert!(mock.calls().is_empty());
+}
+
+#[tokio::test]
+async fn core_09_a_forced_summary_keeps_the_tools_and_forbids_calls() {
+    for wire in Wire::ALL {
+        let mock =
+            mock(Scenario::reply(Reply::new().tool("list", json!({}))).then("So far.")).await;
+        let ran = run(wire, &mock)
+            .tool(list())
+            .configure(|config| config.turn.max_rounds = 1)
+            .prompt("hello")
+            .await;
+        assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::RoundLimit, "So far."), "{wire}");
+        let calls = mock.calls();
+        assert_eq!(
+            calls[0].json["tools"], calls[1].json["tools"],
+            "{wire}: the cached prefix stays"
+        );
+        assert!(!calls[0].forbids_calls() && calls[1].forbids_calls(), "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn core_08_cut_refused_and_filtered_answers_are_told_apart_on_every_wire() {
+    for wire in Wire::ALL {
+        let refused = Reply::new().text("No").stop(StopReason::Refusal);
+        let ran = run(wire, &mock(refused).await).prompt("hello").await;
+        assert_eq!(ran.report.status(), TurnStatus::Refused, "{wire}");
+        let cut = || Reply::new().text("on ").stop(StopReason::MaxTokens);
+        let mock = mock(Scenario::reply(cut()).then(cut()).then("and done.")).await;
+        let ran = run(wire, &mock).prompt("hello").await;
+        assert_eq!(ran.report.status(), TurnStatus::Done, "{wire}");
+        assert_eq!(ran.report.text, "on on and done.", "{wire}");
     }
 }

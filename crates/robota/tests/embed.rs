@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use robota::core::event::TurnStatus;
 use robota::core::journal::{JournalStore, MemoryStore};
-use robota::core::provider::StopReason;
+use robota::core::provider::{ModelRequest, StopReason};
 use robota::core::tool::ToolOutcome;
 use robota::core::typed::{MAX_REPAIRS, TypedError};
 use robota::core::usage::Usage;
@@ -114,6 +115,13 @@ async fn an_answer_can_have_a_type_and_is_repaired() {
     assert!(asked[0].starts_with("Which city?") && asked[0].contains("\"people\""), "{}", asked[0]);
     assert!(asked[1].contains("not JSON"), "{}", asked[1]);
     assert!(asked[2].contains("people"), "{}", asked[2]);
+    let enforced = |request: &ModelRequest| {
+        request
+            .output
+            .as_ref()
+            .is_some_and(|output| output.schema["properties"]["people"].is_object())
+    };
+    assert!(model.requests().iter().all(enforced), "services that can enforce the form get it");
 
     let mut agent = Agent::builder(ScriptedProvider::new(script()), "m").build().unwrap();
     let run = tokio::spawn(async move { agent.run_as::<City>("Which city?").await });
@@ -144,9 +152,9 @@ async fn a_report_says_what_a_run_cost_and_why_it_stopped() {
         .unwrap()
         .id
         .clone();
-    let mut agent = Agent::builder(model, known).build().unwrap();
+    let mut agent = Agent::builder(model, known).max_continues(0).build().unwrap();
     let report = agent.run("Hello").await;
-    assert_eq!(report.end, TurnEnd::Complete);
+    assert_eq!((report.end, report.status()), (TurnEnd::Complete, TurnStatus::Limit));
     assert_eq!(report.stop, Some(StopReason::MaxTokens));
     assert!(report.cost.is_some_and(|cost| cost > 0.0));
 }

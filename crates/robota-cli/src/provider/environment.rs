@@ -33,9 +33,22 @@ impl<'a> Variables<'a> {
         environment::first_vendor(vendors, &|name| self.get(name))
     }
 
+    /// Returns the vendor of a model among those that variables configure.
+    pub(super) fn vendor_for_model(
+        &self,
+        vendors: &Vendors,
+        model: &str,
+    ) -> Result<Option<(Arc<Profile>, String)>, BuildError> {
+        environment::vendor_for_model(vendors, model, &|name| self.get(name))
+    }
+
     /// Fills in the key, address and model that the settings leave out.
-    pub(super) fn fill_in(&self, vendor: &Profile, settings: &mut ProviderSettings) {
-        environment::complete(vendor, settings, &|name| self.get(name));
+    pub(super) fn fill_in(
+        &self,
+        vendor: &Profile,
+        settings: &mut ProviderSettings,
+    ) -> Result<(), BuildError> {
+        environment::complete(vendor, settings, &|name| self.get(name))
     }
 
     /// Reads proxy and certificates from the variables that other programs use, too.

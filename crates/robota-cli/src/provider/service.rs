@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_providers::{Host, ProviderSettings, Vendors, build};
 
+use super::calls::CallSettings;
 use super::environment::Variables;
 use super::{ChosenProvider, DEFAULT_IDLE_TIMEOUT, Selection, Service, profile_settings};
 use crate::setup::Setup;
@@ -30,7 +31,7 @@ pub(super) fn prepare(
             (vendor, ProviderSettings { model, ..ProviderSettings::default() }, selected_by)
         }
     };
-    Variables::new(setup).fill_in(&vendor, &mut settings);
+    Variables::new(setup).fill_in(&vendor, &mut settings)?;
     if let Some(model) = model {
         settings.model = Some(model.to_owned());
     }
@@ -49,5 +50,6 @@ pub(super) fn prepare(
         .collect();
     let http = build(&vendor, settings, host)?;
     let service = Some(Service { http: http.clone(), vendor, selected_by });
-    Ok(ChosenProvider { provider: http, service, model, timeout, secrets })
+    let calls = CallSettings::default();
+    Ok(ChosenProvider { provider: http, service, model, timeout, secrets, calls })
 }

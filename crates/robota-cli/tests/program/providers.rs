@@ -159,3 +159,66 @@ async fn models_of_a_local_server_are_listed_without_any_configuration() {
         "{lists}"
     );
 }
+
+/// Two services with keys and addresses of their own.
+async fn two_services() -> (MockServer, MockServer) {
+    let claude = MockServer::start(Scenario::reply("I am Claude.")).await.unwrap();
+    let gpt = MockServer::start(Scenario::reply("I am GPT.")).await.unwrap();
+    (claude, gpt)
+}
+
+#[tokio::test]
+async fn cli_02_a_model_goes_to_the_company_that_makes_it() {
+    let home = home_with_notes();
+    let (claude, gpt) = two_services().await;
+    let (claude_url, gpt_url) = (claude.origin(), format!("{}/v1", gpt.origin()));
+    let variables = [
+        ("ANTHROPIC_BASE_URL", &*claude_url),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("OPENAI_BASE_URL", &*gpt_url),
+        ("OPENAI_API_KEY", KEY),
+    ];
+    for (model, answer) in [("gpt-6.1-sol", "I am GPT.\n"), ("claude-opus-5-5", "I am Claude.\n")] {
+        let output = home.robota(&["-p", "who?", "--model", model], &variables).await;
+        assert_eq!(stdout(&output), answer, "{}", stderr(&output));
+    }
+    // Nobody guesses where an unknown model is.
+    let unknown = home.robota(&["-p", "who?", "--model", "house-model"], &variables).await;
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(stderr(&unknown).contains("openai/house-model"), "{}", stderr(&unknown));
+    // Only another company is configured.
+    let other = home.robota(&["-p", "who?", "--model", "gpt-6.1-sol"], &variables[1..2]).await;
+    assert_eq!(other.status.code(), Some(1));
+    assert!(stderr(&other).contains("OPENAI_API_KEY"), "{}", stderr(&other));
+    assert_eq!((claude.received().len(), gpt.received().len()), (1, 1), "nothing else was sent");
+}
+
+#[tokio::test]
+async fn cli_02_an_image_that_a_tool_reads_reaches_the_model() {
+    let home = Home::new();
+    let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"[..], &[0; 32]]
+        .concat();
+    std::fs::write(home.path("project/dot.png"), png).unwrap();
+    let scenario =
+        Scenario::reply(Reply::new().tool("Read", json!({"file_path": "dot.png"}))).then("A dot.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["-p", "what is it?"], &variables).await;
+    assert_eq!(stdout(&output), "A dot.\n", "{}", stderr(&output));
+    let sent = mock.received()[1].json["messages"].to_string();
+    assert!(sent.contains("image/png") && !sent.contains("not available"), "{sent}");
+}
+
+#[tokio::test]
+async fn cli_02_the_settings_limit_retries() {
+    let home = home_with_notes();
+    home.write("home/.robota/settings.json", json!({"retry": {"budget": 0}}));
+    let busy = Failure::status(529, "Overloaded.");
+    let mock = MockServer::start(Scenario::reply(busy).then("Late.")).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["-p", "hi"], &variables).await;
+    assert_ne!(output.status.code(), Some(0));
+    assert_eq!(mock.received().len(), 1, "{}", stderr(&output));
+}

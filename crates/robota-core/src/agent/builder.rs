@@ -146,6 +146,20 @@ impl AgentBuilder {
         self
     }
 
+    /// Limits how often an answer that reached the output limit is continued; 0 never continues one.
+    #[must_use]
+    pub fn max_continues(mut self, times: u32) -> Self {
+        self.config.turn.max_continues = times;
+        self
+    }
+
+    /// Sets after how many rounds the same failing call ends the use of tools; 0 means never.
+    #[must_use]
+    pub fn max_repeats(mut self, rounds: u32) -> Self {
+        self.config.turn.max_repeats = rounds;
+        self
+    }
+
     /// Sets the idle timeout: a model stream that sends nothing for longer has failed.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {

@@ -107,6 +107,9 @@ impl Turn {
         }
         if !self.calls.is_empty() {
             self.start_tools(out);
+            if withheld {
+                self.ending.get_or_insert(Ending::Withheld);
+            }
         } else if self.is_continued(answer) {
             self.unfinished =
                 Some(Unfinished { text: self.text.clone(), cut: answer == AnswerEnd::Cut });

@@ -439,7 +439,7 @@ impl Turn {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         });
         // A turn that closes because of an interrupt or a failure runs no more hooks.
-        let run_hook = matches!(self.ending, None | Some(Ending::Stopped));
+        let run_hook = matches!(self.ending, None | Some(Ending::Stopped | Ending::Withheld));
         if self.facts.hooks.contains(HookPoint::PostToolUse) && run_hook {
             out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
             let state = &self.calls[at];
@@ -493,6 +493,7 @@ impl Turn {
                 let end = self.summary_end();
                 self.finish(end, None, out);
             }
+            Some(Ending::Withheld) => self.finish(TurnEnd::Complete, None, out),
             Some(Ending::Stopped) => {
                 let reason = self.stopped.take().unwrap_or_default();
                 self.text = format!("Stopped by hook: {reason}");

@@ -7,10 +7,20 @@ use super::{Failure, ServiceInfo};
 use crate::http::Scrubber;
 
 /// A longer requested delay makes the failure final: no turn waits that long.
-const MAX_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(600);
+const MAX_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(300);
 
 pub(super) fn error(failure: Failure, service: &ServiceInfo, scrub: &Scrubber) -> ProviderError {
-    let reason = reason(&failure);
+    let reason = match reason(&failure) {
+        FailureReason::RateLimit
+            if service.bare_429_is_final
+                && failure.status == Some(429)
+                && failure.retry_after.is_none()
+                && failure.should_retry != Some(true) =>
+        {
+            FailureReason::Quota
+        }
+        reason => reason,
+    };
     let mut message = format!("{}: {}", service.vendor, failure.message.trim());
     let mut details = Vec::new();
     if let Some(status) = failure.status {
@@ -34,6 +44,9 @@ pub(super) fn error(failure: Failure, service: &ServiceInfo, scrub: &Scrubber) -
         .with_retryable(retryable);
     if let Some(hint) = hint(reason, &failure, service) {
         error = error.with_hint(scrub.text(&hint));
+    }
+    if reason == FailureReason::ContextTooLong {
+        error = error.with_context_window(failure.context_window);
     }
     if let Some(delay) = failure.retry_after {
         error = error.with_retry_after(delay);
@@ -96,7 +109,6 @@ const QUOTA: &[&str] = &[
     "insufficient_quota",
     "billing_error",
     "usage_not_included",
-    "billing",
     "credit balance",
     "insufficient balance",
     "insufficient credits",
@@ -106,6 +118,9 @@ const QUOTA: &[&str] = &[
     "monthly limit",
     "perday",
 ];
+/// Words that messages about a rate limit contain as well, so they decide only where nothing speaks
+/// of a rate.
+const MAYBE_QUOTA: &[&str] = &["billing"];
 const BAD_KEY: &[&str] = &[
     "authentication_error",
     "invalid_api_key",
@@ -167,7 +182,8 @@ fn reason(failure: &Failure) -> FailureReason {
     if message.contains("input token count") && message.contains("exceeds the maximum") {
         return FailureReason::ContextTooLong;
     }
-    if failure.status == Some(402) || mentioned(QUOTA) {
+    let unpaid = mentioned(MAYBE_QUOTA) && !rate_limited && failure.retry_after.is_none();
+    if failure.status == Some(402) || mentioned(QUOTA) || unpaid {
         return FailureReason::Quota;
     }
     if failure.status == Some(401) || mentioned(BAD_KEY) {
@@ -245,7 +261,7 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
              it, or start the server with a larger context"
             .to_owned(),
         FailureReason::ContextTooLong => "the conversation does not fit the model's context: \
-             compact it (`/compact`), begin a new session, or choose a model with a larger window"
+             compact it, begin a new session, or choose a model with a larger window"
             .to_owned(),
         FailureReason::TooLarge => "the request has too many bytes: leave images or documents \
              out, or make them smaller"
@@ -269,9 +285,11 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
  because they are sent unchanged"
                 .to_owned()
         }
-        FailureReason::Overloaded
-        | FailureReason::Server
-        | FailureReason::Truncated
-        | FailureReason::Unreadable => return None,
+        FailureReason::Truncated => "the connection was cut while the model was answering: by a \
+             time limit of a proxy or of the server, or because the server was restarted. Try again"
+            .to_owned(),
+        FailureReason::Overloaded | FailureReason::Server | FailureReason::Unreadable => {
+            return None;
+        }
     })
 }

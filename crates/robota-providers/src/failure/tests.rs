@@ -11,6 +11,7 @@ fn service() -> ServiceInfo {
         key_env: Some("ACME_API_KEY".into()),
         help: Some("https://acme.test/keys".into()),
         local: false,
+        bare_429_is_final: false,
     }
 }
 
@@ -120,13 +121,45 @@ fn errors_never_contain_keys() {
 }
 
 #[test]
-fn a_retry_delay_is_parsed_from_the_message() {
-    let wait = |message: &str| delay_from_message(message);
-    assert_eq!(
-        wait("Limit reached. Please try again in 11.054s."),
-        Some(Duration::from_millis(11_054))
+fn a_minute_limit_whose_message_mentions_billing_is_retried() {
+    let message = "You exceeded your current quota, please check your plan and billing details. \
+                   Please retry in 15s.";
+    let body = serde_json::json!({"error": {"code": 429, "message": message,
+        "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "x.QuotaFailure",
+        "violations": [{"quotaId": "GenerateContentInputTokensPerModelPerMinute-FreeTier"}]}]}});
+    let minute = error(Some(429), &body.to_string());
+    assert_eq!((minute.reason, minute.retryable()), (Some(FailureReason::RateLimit), true));
+    assert_eq!(minute.retry_after, Some(Duration::from_secs(15)));
+    assert!(!minute.hint().unwrap().contains("credit"), "{minute:?}");
+    // The same message with the code of an empty account, or without any hint at a rate, is final.
+    let empty = error(
+        Some(429),
+        r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
     );
-    assert_eq!(wait("Please try again in 28ms."), Some(Duration::from_millis(28)));
-    assert_eq!(wait("Please try again in 2m."), Some(Duration::from_secs(120)));
-    assert_eq!(wait("Please try again in a while"), None);
+    assert_eq!((empty.reason, empty.retryable()), (Some(FailureReason::Quota), false));
+    let unpaid = error(Some(403), r#"{"error":{"message":"enable billing for this project"}}"#);
+    assert_eq!(unpaid.reason, Some(FailureReason::Quota));
+}
+
+#[test]
+fn a_429_without_a_delay_is_final_where_it_means_the_spending_limit() {
+    let service = ServiceInfo { bare_429_is_final: true, ..service() };
+    let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"limit reached"}}"#;
+    let mut failure = Failure::from_body(body);
+    failure.status = Some(429);
+    let bare = failure.clone().into_error(&service, &Scrubber::default());
+    assert_eq!((bare.reason, bare.retryable()), (Some(FailureReason::Quota), false));
+    failure.retry_after = Some(Duration::from_secs(3));
+    let delayed = failure.into_error(&service, &Scrubber::default());
+    assert_eq!((delayed.reason, delayed.retryable()), (Some(FailureReason::RateLimit), true));
+}
+
+#[test]
+fn a_cut_stream_and_a_full_window_have_hints_of_their_own() {
+    let local = ServiceInfo { local: true, ..service() };
+    let cut = Failure::truncated().into_error(&local, &Scrubber::default());
+    assert!(cut.hint().unwrap().contains("while the model was answering"), "{cut:?}");
+    let full = error(Some(400), r#"{"error":{"message":"maximum context length is 8192 tokens"}}"#);
+    assert_eq!(full.context_window, Some(8_192));
+    assert!(!full.hint().unwrap().contains("/compact"), "there is no such command");
 }

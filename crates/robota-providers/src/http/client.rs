@@ -223,7 +223,9 @@ pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
         None => what.to_owned(),
         Some(cause) => format!("{what}: {cause}"),
     };
-    Failure::with_reason(FailureReason::Connection, message)
+    let broken = error.is_body() || error.is_decode();
+    let reason = if broken { FailureReason::Truncated } else { FailureReason::Connection };
+    Failure::with_reason(reason, message)
 }
 
 fn certificates(transport: &Transport) -> Result<Vec<reqwest::Certificate>, String> {

@@ -1,9 +1,11 @@
 //! Reads retry advice and request ids from response headers.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
+use robota_core::provider::{RateLimit, RateLimits};
 
 /// Returns how long the service asks the client to wait: `retry-retry_after-ms`, or
 /// `retry-retry_after` in seconds or as a date. A date is compared with the response's `date`
@@ -33,6 +35,48 @@ pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
         "false" => Some(false),
         _ => None,
     }
+}
+
+/// Returns the rate limits that the headers describe; none if there are none.
+pub(crate) fn rate_limits(headers: &HeaderMap, now: Timestamp) -> Option<RateLimits> {
+    let mut limits: BTreeMap<String, RateLimit> = BTreeMap::new();
+    for (header, value) in headers {
+        let Some((name, kind)) = rate_limit_header(header.as_str()) else { continue };
+        let Ok(value) = value.to_str() else { continue };
+        let limit = limits.entry(name.to_owned()).or_insert_with(|| RateLimit {
+            name: name.to_owned(),
+            limit: None,
+            remaining: None,
+            reset: None,
+        });
+        match kind {
+            "limit" => limit.limit = value.trim().parse().ok(),
+            "remaining" => limit.remaining = value.trim().parse().ok(),
+            _ => limit.reset = reset(value.trim(), now),
+        }
+    }
+    (!limits.is_empty()).then(|| RateLimits(limits.into_values().collect()))
+}
+
+/// Returns what a header limits, and which number of it it holds: `limit`, `remaining` or `reset`.
+fn rate_limit_header(header: &str) -> Option<(&str, &str)> {
+    const KINDS: [&str; 3] = ["limit", "remaining", "reset"];
+    let is_kind = |(_, kind): &(&str, &str)| KINDS.contains(kind);
+    if let Some(rest) = header.strip_prefix("anthropic-ratelimit-") {
+        return rest.rsplit_once('-').filter(is_kind);
+    }
+    let rest = header.strip_prefix("x-ratelimit-")?;
+    let (kind, name) = rest.split_once('-').unwrap_or((rest, "requests"));
+    Some((name, kind)).filter(is_kind)
+}
+
+/// Parses the time of a reset: a date, a duration such as `6m0s`, or seconds.
+fn reset(value: &str, now: Timestamp) -> Option<Duration> {
+    if let Ok(then) = value.parse::<Timestamp>() {
+        return Some(Duration::try_from(then.duration_since(now)).unwrap_or_default());
+    }
+    let seconds = || value.parse::<f64>().ok().filter(|seconds| *seconds < 1e6);
+    crate::failure::duration(value).or_else(|| Duration::try_from_secs_f64(seconds()?).ok())
 }
 
 /// Returns the service's id of the request.
@@ -75,6 +119,37 @@ mod tests {
             assert_eq!(read(&[("retry-after", nonsense)]), None, "{nonsense}");
         }
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn rate_limits_of_all_services_are_parsed() {
+        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
+        let anthropic = headers(&[
+            ("anthropic-ratelimit-input-tokens-limit", "30000"),
+            ("anthropic-ratelimit-input-tokens-remaining", "0"),
+            ("anthropic-ratelimit-input-tokens-reset", "2026-11-16T10:00:12Z"),
+            ("anthropic-ratelimit-requests-remaining", "49"),
+            ("anthropic-ratelimit-requests-reset", "2026-11-16T10:01:00Z"),
+        ]);
+        let limits = rate_limits(&anthropic, now).unwrap();
+        let names: Vec<_> = limits.0.iter().map(|limit| limit.name.as_str()).collect();
+        assert_eq!(names, ["input-tokens", "requests"]);
+        assert_eq!((limits.0[0].limit, limits.0[0].remaining), (Some(30_000), Some(0)));
+        assert_eq!(
+            limits.wait(),
+            Some(Duration::from_secs(12)),
+            "only what is used up is waited for"
+        );
+        let openai = headers(&[
+            ("x-ratelimit-limit-requests", "60"),
+            ("x-ratelimit-remaining-requests", "0"),
+            ("x-ratelimit-reset-requests", "6m0s"),
+            ("x-ratelimit-reset-tokens", "20ms"),
+        ]);
+        let limits = rate_limits(&openai, now).unwrap();
+        assert_eq!(limits.wait(), Some(Duration::from_secs(360)));
+        assert_eq!(limits.0[1].reset, Some(Duration::from_millis(20)));
+        assert_eq!(rate_limits(&headers(&[("retry-after", "1")]), now), None);
     }
 
     #[test]

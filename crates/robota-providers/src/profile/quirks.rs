@@ -34,6 +34,12 @@ pub struct Quirks {
     pub documents: bool,
     /// Whether tools are sent in strict mode where their schema allows it.
     pub strict_tools: bool,
+    /// How a required tool call is asked for on the Chat wire.
+    pub required_choice: RequiredChoice,
+    /// How the form of an answer is sent on the Chat wire.
+    pub output_schema: OutputStyle,
+    /// Whether the session's id is sent as the key of the prompt cache, on the wires of OpenAI.
+    pub prompt_cache_key: bool,
     /// The tool type of the service's own web search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web_search: Option<String>,
@@ -46,6 +52,8 @@ pub struct Quirks {
     pub part_cache_markers: bool,
     /// The form of tool schemas on the Gemini wire.
     pub gemini_schema: GeminiSchema,
+    /// How the option `effort` is sent on the Gemini wire.
+    pub gemini_thinking: GeminiThinking,
     /// Whether calls without a thought signature are marked as such on the Gemini wire.
     pub skip_signatures: bool,
     /// Whether encrypted reasoning is requested on the Responses wire.
@@ -68,11 +76,15 @@ impl Default for Quirks {
             images: true,
             documents: true,
             strict_tools: false,
+            required_choice: RequiredChoice::default(),
+            output_schema: OutputStyle::default(),
+            prompt_cache_key: false,
             web_search: None,
             web_fetch: None,
             cache_markers: true,
             part_cache_markers: false,
             gemini_schema: GeminiSchema::default(),
+            gemini_thinking: GeminiThinking::default(),
             skip_signatures: true,
             encrypted_reasoning: true,
         }
@@ -181,6 +193,35 @@ choices! {
         ToolCallsToken,
         /// A fenced block of JSON with a name and arguments.
         Fenced,
+    }
+
+    /// The word for a required tool call on the Chat wire.
+    RequiredChoice {
+        /// `required`.
+        #[default]
+        Required,
+        /// `any`.
+        Any,
+    }
+
+    /// How the form of an answer is sent on the Chat wire.
+    OutputStyle {
+        /// It is not sent: the prompt alone asks for it.
+        #[default]
+        Never,
+        /// As `response_format` with a JSON Schema.
+        JsonSchema,
+        /// As `response_format` of the type `json_object`, which only requires JSON.
+        JsonObject,
+    }
+
+    /// How the option `effort` is sent on the Gemini wire.
+    GeminiThinking {
+        /// As `thinkingLevel`.
+        #[default]
+        Level,
+        /// As `thinkingBudget`, for models that have no levels.
+        Budget,
     }
 
     /// The form of tool schemas on the Gemini wire.

@@ -8,37 +8,16 @@ use super::Profile;
 use crate::error::BuildError;
 use crate::json::merge;
 
-/// One line per file in `data/vendors`, in the order in which set-up offers them.
-const FILES: &[(&str, &str)] = &[
-    ("anthropic", include_str!("../../data/vendors/anthropic.json")),
-    ("openai", include_str!("../../data/vendors/openai.json")),
-    ("gemini", include_str!("../../data/vendors/gemini.json")),
-    ("deepseek", include_str!("../../data/vendors/deepseek.json")),
-    ("qwen", include_str!("../../data/vendors/qwen.json")),
-    ("openrouter", include_str!("../../data/vendors/openrouter.json")),
-    ("groq", include_str!("../../data/vendors/groq.json")),
-    ("mistral", include_str!("../../data/vendors/mistral.json")),
-    ("xai", include_str!("../../data/vendors/xai.json")),
-    ("together", include_str!("../../data/vendors/together.json")),
-    ("azure", include_str!("../../data/vendors/azure.json")),
-    ("ollama", include_str!("../../data/vendors/ollama.json")),
-    ("lmstudio", include_str!("../../data/vendors/lmstudio.json")),
-    ("llamacpp", include_str!("../../data/vendors/llamacpp.json")),
-    ("vllm", include_str!("../../data/vendors/vllm.json")),
-    ("gemma", include_str!("../../data/vendors/gemma.json")),
-    ("custom", include_str!("../../data/vendors/custom.json")),
-];
+/// The files of `data/vendors`, which the build script joins into a list.
+const FILES: &str = include_str!(concat!(env!("OUT_DIR"), "/vendors.json"));
 
 /// The vendor that a user's vendor extends by default.
 const CUSTOM: &str = "custom";
 
-static BUILTIN: LazyLock<Vendors> = LazyLock::new(|| Vendors {
-    // A test parses every file, so the filter drops none.
-    profiles: FILES
-        .iter()
-        .filter_map(|(_, text)| serde_json::from_str(text).ok())
-        .map(Arc::new)
-        .collect(),
+static BUILTIN: LazyLock<Vendors> = LazyLock::new(|| {
+    // A test reads every file. If one could not be read, the others would be better than a program
+    // that cannot start.
+    Vendors::read(FILES).unwrap_or_else(|_| Vendors { profiles: Vec::new() })
 });
 
 /// The known vendors: the built-in ones and those of the user.
@@ -52,6 +31,35 @@ impl Vendors {
     #[must_use]
     pub fn builtin() -> Self {
         BUILTIN.clone()
+    }
+
+    /// Reads a list of vendors. One that `extends` another may come before it.
+    fn read(list: &str) -> Result<Self, BuildError> {
+        let invalid = |reason: String| BuildError::Profile { name: "built-in".to_owned(), reason };
+        let mut waiting: Vec<Value> =
+            serde_json::from_str(list).map_err(|error| invalid(error.to_string()))?;
+        let mut vendors = Self { profiles: Vec::new() };
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            for vendor in std::mem::take(&mut waiting) {
+                match vendor.get("extends").and_then(Value::as_str) {
+                    None => {
+                        let profile = serde_json::from_value(vendor)
+                            .map_err(|error| invalid(error.to_string()))?;
+                        vendors.profiles.push(Arc::new(profile));
+                    }
+                    Some(base) if vendors.find(base).is_some() => {
+                        vendors = vendors.with_user(&vendor)?;
+                    }
+                    Some(_) => waiting.push(vendor),
+                }
+            }
+            if waiting.len() == before {
+                return Err(invalid("`extends` names no vendor".to_owned()));
+            }
+        }
+        vendors.profiles.sort_by_key(|profile| profile.rank);
+        Ok(vendors)
     }
 
     /// Adds a vendor from a settings file. The value has the fields of a [`Profile`]; only `type`
@@ -77,7 +85,7 @@ impl Vendors {
         let mut merged =
             serde_json::to_value(base.as_ref()).map_err(|error| invalid(error.to_string()))?;
         // The names of the extended vendor are not inherited.
-        merge(&mut merged, &serde_json::json!({"aliases": null, "name": name}));
+        merge(&mut merged, &serde_json::json!({"aliases": null, "rank": null, "name": name}));
         merge(&mut merged, &overrides);
         let profile: Profile =
             serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))?;
@@ -143,12 +151,4 @@ impl Vendors {
 }
 
 #[cfg(test)]
-#[test]
-fn every_file_is_valid_and_named_after_its_vendor() {
-    for (name, text) in FILES {
-        let profile: Profile =
-            serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}.json: {error}"));
-        assert_eq!(profile.vendor, *name);
-    }
-    assert_eq!(Vendors::builtin().iter().count(), FILES.len());
-}
+mod tests;

@@ -1,13 +1,14 @@
 //! Builds a provider from a vendor's profile and a user's settings.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
 use super::HttpProvider;
+use crate::credentials::{Credentials, Signer};
 use crate::definition::CredentialRequirement;
 use crate::error::BuildError;
 use crate::failure::ServiceInfo;
@@ -33,12 +34,20 @@ pub fn build(
     let vendor = profile.name.clone();
     let base = base_url(profile, &settings)?;
     let (profile_wire, profile_quirks) = profile.at(base.as_str());
-    let wire = settings.wire.unwrap_or(profile_wire);
+    let wire = settings.wire.or_else(|| wire_of_path(&base)).unwrap_or(profile_wire);
     let quirks = quirks(profile, profile_quirks, &settings)?;
     let base = with_default_path(base, profile, wire);
     host.client.prepare(&base)?;
     let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
-    if profile.credential == CredentialRequirement::Required && key.is_none() {
+    let signer = match &settings.credentials {
+        None => None,
+        Some(credentials) => {
+            let failed = |reason| BuildError::Credentials { vendor: vendor.clone(), reason };
+            Some(Signer::new(credentials).map_err(failed)?)
+        }
+    };
+    let missing = key.is_none() && signer.is_none();
+    if profile.credential == CredentialRequirement::Required && missing {
         return Err(BuildError::NoKey { vendor, hint: key_hint(profile) });
     }
     let mut headers = HeaderMap::new();
@@ -81,6 +90,7 @@ pub fn build(
         key_env: profile.api_key_env.first().cloned(),
         help: profile.help_link().map(|link| link.url.clone()),
         local: profile.local || is_local(&base),
+        bare_429_is_final: wire == Wire::AnthropicMessages,
     };
     Ok(Arc::new(HttpProvider {
         vendor: profile.vendor.clone(),
@@ -90,6 +100,9 @@ pub fn build(
         headers,
         model: settings.model.or_else(|| profile.default_model.clone()),
         models_path: profile.models_path.clone(),
+        limits_path: profile.limits_path.clone(),
+        known_limits: Mutex::default(),
+        rate_limits: Mutex::default(),
         options: match options {
             Value::Object(options) => options,
             _ => serde_json::Map::new(),
@@ -98,6 +111,7 @@ pub fn build(
         host: host.clone(),
         scrub,
         service,
+        signer,
         cache: PieceCache::default(),
         search: AtomicBool::new(false),
         fetch: AtomicBool::new(false),
@@ -121,6 +135,13 @@ fn base_url(profile: &Profile, settings: &ProviderSettings) -> Result<Url, Build
 /// Adds a path to an address that has none, because users often leave out the version: the path of
 /// the vendor's own address, or the usual path of the wire.
 fn with_default_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
+    if let Some(api_path) = &profile.api_path {
+        if !has_api_path(&url, api_path) {
+            let path = format!("{}{api_path}", url.path().trim_end_matches('/'));
+            url.set_path(&path);
+        }
+        return url;
+    }
     if url.path().trim_matches('/').is_empty() {
         let home = profile.base_url.as_deref().and_then(|home| Url::parse(home).ok());
         let path = match (home, wire) {
@@ -132,6 +153,28 @@ fn with_default_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
         url.set_path(&path);
     }
     url
+}
+
+/// Returns whether an address already has the path of the API: a version, or the beginning of the
+/// path.
+fn has_api_path(url: &Url, api_path: &str) -> bool {
+    let first = api_path.split('/').find(|segment| !segment.is_empty());
+    url.path().split('/').any(|segment| {
+        let version = segment.strip_prefix('v').unwrap_or_default();
+        version.starts_with(|letter: char| letter.is_ascii_digit()) || Some(segment) == first
+    })
+}
+
+/// Returns the wire of an address that names the call, as some gateways document it.
+fn wire_of_path(url: &Url) -> Option<Wire> {
+    let path = url.path().trim_end_matches('/');
+    if path.ends_with("/chat/completions") {
+        Some(Wire::ChatCompletions)
+    } else if path.ends_with("/responses") {
+        Some(Wire::Responses)
+    } else {
+        None
+    }
 }
 
 fn quirks(
@@ -175,6 +218,7 @@ fn insert_header(
 /// and secret query values in the address.
 fn scrubber(settings: &ProviderSettings, address: &Url) -> Scrubber {
     let mut secrets: Vec<String> = Vec::new();
+    secrets.extend(settings.credentials.iter().flat_map(Credentials::secrets));
     secrets.extend(settings.api_key.iter().map(|key| key.expose().to_owned()));
     secrets.extend(settings.headers.iter().map(|(_, value)| value.expose().to_owned()));
     secrets.extend(address.password().map(str::to_owned));

@@ -73,7 +73,7 @@ fn next_page(first: &Url, page: &Value) -> Option<Url> {
 }
 
 /// Reads the entries of one page in any service's form: `data`, `models`, or a bare list.
-fn read_page(page: &Value) -> Vec<ModelEntry> {
+pub(super) fn read_page(page: &Value) -> Vec<ModelEntry> {
     let list = page
         .as_array()
         .or_else(|| ["data", "models"].iter().find_map(|key| page.get(key)?.as_array()));
@@ -95,6 +95,8 @@ fn read_entry(value: &Value) -> Option<ModelEntry> {
         .filter(|name| *name != id)
         .map(str::to_owned);
     entry.context_window = count(&[
+        "/loaded_context_length",
+        "/meta/n_ctx",
         "/max_input_tokens",
         "/inputTokenLimit",
         "/context_length",

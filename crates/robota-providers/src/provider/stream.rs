@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
+use robota_core::message::Block;
 use robota_core::provider::{
     Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadSink, ProviderError,
 };
@@ -18,7 +19,7 @@ use super::payload;
 use crate::failure::{Failure, ServiceInfo};
 use crate::http::{Limits, Scrubber, Sse, network_failure};
 use crate::profile::Wire;
-use crate::wire::{Decode, DeltaQueue};
+use crate::wire::{Decode, DeltaQueue, MODEL_KEY, PREFIX_KEY};
 
 /// How long the end of an answer is held back while the remaining bytes are read: the connection
 /// can be reused only after its last bytes were read.
@@ -36,6 +37,8 @@ pub(crate) struct CallInfo {
     pub(crate) wire: Wire,
     pub(crate) request_id: Option<String>,
     pub(crate) idle: Option<Duration>,
+    /// The fingerprint of the conversation that is answered.
+    pub(crate) prefix: String,
 }
 
 enum State {
@@ -164,6 +167,21 @@ impl Reader {
         expired
     }
 
+    /// Adds what stands before the answer to blocks that only their own model may get back.
+    fn with_prefix(&self, mut delta: Delta) -> Delta {
+        let extra = match &mut delta {
+            Delta::Block(Block::Thinking(block)) => &mut block.extra,
+            Delta::Block(Block::Opaque(block)) => &mut block.extra,
+            Delta::Block(Block::Text(block)) => &mut block.extra,
+            Delta::Block(Block::ToolUse(block)) => &mut block.extra,
+            _ => return delta,
+        };
+        if extra.contains_key(MODEL_KEY) {
+            extra.insert(PREFIX_KEY.to_owned(), self.call.prefix.as_str().into());
+        }
+        delta
+    }
+
     /// Restarts the idle timer after bytes have arrived.
     fn rearm(&mut self) {
         if let (Some(idle), Some(limit)) = (&mut self.idle, self.call.idle) {
@@ -229,7 +247,10 @@ impl Stream for Reader {
                     this.state = State::Draining(Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
                 }
                 Some(Delta::End(_)) if matches!(this.state, State::Draining(_)) => {}
-                Some(_) => return Poll::Ready(this.queue.pop_front().map(Ok)),
+                Some(_) => {
+                    let delta = this.queue.pop_front();
+                    return Poll::Ready(delta.map(|delta| Ok(this.with_prefix(delta))));
+                }
                 None => {}
             }
             match &mut this.state {

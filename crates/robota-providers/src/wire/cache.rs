@@ -1,6 +1,7 @@
 //! Caches encoded messages between requests: each message is encoded once for as long as it is part
 //! of the conversation.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -11,7 +12,7 @@ use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::encode::{EncodeContext, LeftOutCounter, RequestFrame, blobs_of};
-use super::plan::{Plan, Step};
+use super::plan::{Origin, Plan, Step};
 use super::{Body, Encode, Piece, PieceRole};
 use crate::profile::{Quirks, Wire};
 
@@ -78,12 +79,18 @@ impl BodyWriter<'_> {
         web: NativeWeb,
     ) -> Body {
         let plan = Plan::new(request, self.encoder.ids(self.quirks));
-        let blobs = self.load(request, &plan).await;
+        // Models that take a budget for reasoning require it back with calls and do not check what was
+        // before it.
+        let checks_prefix = options.get("thinking").and_then(|thinking| thinking.get("type"))
+            != Some(&Value::from("enabled"));
+        let origin =
+            |prefix| Origin { model: &request.model, prefix: checks_prefix.then_some(prefix) };
+        let blobs = self.load(&plan, origin).await;
         let counts = LeftOutCounter::default();
         let context = EncodeContext {
             plan: &plan,
             wire: self.wire,
-            model: &request.model,
+            origin: Cell::new(Origin { model: &request.model, prefix: None }),
             quirks: self.quirks,
             blobs: &blobs,
             counts: &counts,
@@ -102,9 +109,13 @@ impl BodyWriter<'_> {
                     let pieces = self.encoder.unanswered(calls, &context).into();
                     EncodedMessage { pieces, left_out: counts.take() }
                 }
-                Step::Message { message, shared: None } => encode(message),
-                Step::Message { message, shared: Some(shared) } => {
-                    let fingerprint = plan.fingerprint(message, &request.model);
+                Step::Message { message, shared: None, prefix } => {
+                    context.origin.set(origin(*prefix));
+                    encode(message)
+                }
+                Step::Message { message, shared: Some(shared), prefix } => {
+                    context.origin.set(origin(*prefix));
+                    let fingerprint = plan.fingerprint(message, &origin(*prefix));
                     match self.cache.get(shared, fingerprint) {
                         Some(encoded) => encoded,
                         None => {
@@ -128,16 +139,25 @@ impl BodyWriter<'_> {
         let pieces: Vec<&Piece> = encoded.iter().flat_map(|pieces| pieces.iter()).collect();
         let tools = self.tools(request);
         let has_calls = request.messages.iter().any(|message| message.tool_uses().next().is_some());
+        let mut options = options.clone();
+        let cache_ttl = options.shift_remove("cache_ttl");
+        if self.quirks.prompt_cache_key
+            && let Some(key) = &request.cache_key
+            && !options.contains_key("prompt_cache_key")
+        {
+            options.insert("prompt_cache_key".to_owned(), key.as_str().into());
+        }
         let frame = RequestFrame {
             request,
             quirks: self.quirks,
-            options,
+            options: &options,
             web,
             tools: &tools,
+            cache_ttl: cache_ttl.as_ref().and_then(Value::as_str),
             has_calls,
             persistent,
         };
-        Body { bytes: self.encoder.body(&frame, &pieces), left_out }
+        Body { bytes: self.encoder.body(&frame, &pieces), prefix: plan.prefix, left_out }
     }
 
     /// Returns the encoded tools; encodes them again only if they changed.
@@ -158,19 +178,23 @@ impl BodyWriter<'_> {
     }
 
     /// Loads the attachments of messages that are not in the cache.
-    async fn load(&self, request: &ModelRequest, plan: &Plan<'_>) -> HashMap<String, Vec<u8>> {
+    async fn load<'a>(
+        &self,
+        plan: &Plan<'_>,
+        origin: impl Fn(u64) -> Origin<'a>,
+    ) -> HashMap<String, Vec<u8>> {
         let mut loaded = HashMap::new();
         let store = self.blobs;
-        let uncached = request.messages.iter().filter(|message| {
-            !blobs_of(message).is_empty()
-                && self.cache.get(message, plan.fingerprint(message, &request.model)).is_none()
+        let uncached = plan.steps.iter().filter_map(|step| match step {
+            Step::Message { message, .. } if blobs_of(message).is_empty() => None,
+            Step::Message { message, shared: Some(shared), prefix } => {
+                let fingerprint = plan.fingerprint(message, &origin(*prefix));
+                self.cache.get(shared, fingerprint).is_none().then_some(*message)
+            }
+            Step::Message { message, shared: None, .. } => Some(*message),
+            Step::Unanswered(_) => None,
         });
-        let needed: Vec<_> = uncached
-            .map(AsRef::as_ref)
-            .chain(&request.instruction)
-            .flat_map(blobs_of)
-            .cloned()
-            .collect();
+        let needed: Vec<_> = uncached.flat_map(blobs_of).cloned().collect();
         for blob in needed {
             if loaded.contains_key(&blob.sha256) {
                 continue;

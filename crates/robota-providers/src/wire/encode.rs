@@ -12,10 +12,11 @@ use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::plan::{IdRule, Plan};
-use super::{MODEL_KEY, WIRE_KEY};
+use super::plan::{IdRule, Origin, Plan};
+use super::{MODEL_KEY, PREFIX_KEY, WIRE_KEY};
 use crate::json::push_json;
 use crate::profile::{Quirks, Wire};
+use crate::schema;
 
 /// The role that a piece belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +96,8 @@ pub(crate) fn left_out_metadata(left_out: &LeftOut) -> Map<String, Value> {
 pub(crate) struct EncodeContext<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) wire: Wire,
-    pub(crate) model: &'a str,
+    /// What reasoning must come from to be sent back with the current message.
+    pub(crate) origin: Cell<Origin<'a>>,
     pub(crate) quirks: &'a Quirks,
     pub(crate) blobs: &'a HashMap<String, Vec<u8>>,
     pub(crate) counts: &'a LeftOutCounter,
@@ -110,10 +112,21 @@ pub(crate) enum Media {
 }
 
 impl EncodeContext<'_> {
-    /// Returns whether a block was written by this wire and model, and can be sent back.
+    /// Returns whether a block was written by this wire and model, after the same conversation, and
+    /// can be sent back.
     pub(crate) fn same_origin(&self, extra: &Map<String, Value>) -> bool {
         extra.get(WIRE_KEY).and_then(Value::as_str) == Some(self.wire.name())
-            && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(self.model)
+            && self.same_model(extra)
+    }
+
+    fn same_model(&self, extra: &Map<String, Value>) -> bool {
+        let origin = self.origin.get();
+        let same_prefix = match (extra.get(PREFIX_KEY).and_then(Value::as_str), origin.prefix) {
+            (Some(stored), Some(prefix)) => stored == prefix_text(prefix),
+            // Journals of earlier versions do not have it.
+            (None, _) | (_, None) => true,
+        };
+        same_prefix && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(origin.model)
     }
 
     /// Counts signatures on text and calls that only another model can read. Signatures of
@@ -134,8 +147,7 @@ impl EncodeContext<'_> {
     /// Returns the value of an opaque block if it came from this wire, and from this model unless
     /// `any_model` is set.
     pub(crate) fn own_value<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
-        let model = block.extra.get(MODEL_KEY).and_then(Value::as_str);
-        let is_own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
+        let is_own = block.wire == self.wire.name() && (any_model || self.same_model(&block.extra));
         if !is_own && !super::DISPLAY_ONLY.contains(&block.wire.as_str()) {
             LeftOutCounter::count(&self.counts.opaque);
         }
@@ -172,9 +184,16 @@ impl EncodeContext<'_> {
     }
 }
 
+/// Returns the form in which a block stores the fingerprint of the conversation before it.
+pub(crate) fn prefix_text(prefix: u64) -> String {
+    format!("{prefix:016x}")
+}
+
 /// An encoded request body.
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
+    /// The fingerprint of the conversation that it contains.
+    pub(crate) prefix: u64,
     /// What was left out of the conversation, including in messages that were encoded earlier.
     pub(crate) left_out: LeftOut,
 }
@@ -188,6 +207,9 @@ pub(crate) struct RequestFrame<'a> {
     pub(crate) web: NativeWeb,
     /// The encoded tools, without the enclosing brackets.
     pub(crate) tools: &'a [u8],
+    /// How long the service keeps what cache markers mark, as the service names it; `None` for its
+    /// default.
+    pub(crate) cache_ttl: Option<&'a str>,
     /// Whether the conversation contains tool calls.
     pub(crate) has_calls: bool,
     /// How many of the pieces are part of the conversation. The rest is for this call only and gets
@@ -295,9 +317,72 @@ impl Object {
         }
     }
 
+    /// Writes a list of elements that are already encoded; an empty list is left out.
+    pub(crate) fn list(&mut self, key: &str, elements: &[u8]) {
+        if elements.is_empty() {
+            return;
+        }
+        let out = self.key(key);
+        out.push(b'[');
+        out.extend_from_slice(elements);
+        out.push(b']');
+    }
+
     pub(crate) fn close(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
+    }
+}
+
+/// Returns the schema of a tool's arguments, and whether it is one for strict mode.
+pub(crate) fn tool_schema(tool: &ToolSpec, quirks: &Quirks) -> (Value, bool) {
+    let strict = quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+    match strict {
+        Some(strict) => (strict, true),
+        None => (schema::plain(&tool.input_schema), false),
+    }
+}
+
+/// Appends an element to encoded elements.
+pub(crate) fn push_element(elements: &mut Vec<u8>, element: &Value) {
+    if !elements.is_empty() {
+        elements.push(b',');
+    }
+    push_json(elements, element);
+}
+
+/// Writes messages: neighbours with the same role become one message, which begins with `open`. `after`
+/// is called after each piece.
+pub(crate) fn write_grouped(
+    pieces: &[&Piece],
+    out: &mut Vec<u8>,
+    open: impl Fn(PieceRole) -> &'static [u8],
+    mut after: impl FnMut(usize, &mut Vec<u8>),
+) {
+    let mut role = None;
+    for (at, piece) in pieces.iter().enumerate() {
+        if role == Some(piece.role) {
+            out.push(b',');
+        } else {
+            if role.is_some() {
+                out.extend_from_slice(b"]},");
+            }
+            out.extend_from_slice(open(piece.role));
+            role = Some(piece.role);
+        }
+        out.extend_from_slice(&piece.json);
+        after(at, out);
+    }
+    if role.is_some() {
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// Returns the value of a cache marker.
+pub(crate) fn cache_control(ttl: Option<&str>) -> Value {
+    match ttl {
+        None => json!({"type": "ephemeral"}),
+        Some(ttl) => json!({"type": "ephemeral", "ttl": ttl}),
     }
 }
 

@@ -8,3 +8,5 @@ pub(crate) use stream::{Decoder, GROUNDING};
 
 /// The key under which a block stores its thought signature.
 const SIGNATURE: &str = "thought_signature";
+/// The field with the token that continues a paused answer, in answers and requests.
+const CONTINUATION: &str = "continuationToken";

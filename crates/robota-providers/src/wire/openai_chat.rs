@@ -3,5 +3,5 @@
 mod request;
 mod stream;
 
-pub(crate) use request::{Encoder, file_name};
+pub(crate) use request::{Encoder, file_name, system_role};
 pub(crate) use stream::Decoder;

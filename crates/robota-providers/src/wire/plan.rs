@@ -16,7 +16,12 @@ pub(crate) const NO_RESULT: &str = "[No result: this call was not run to its end
 /// One element of the conversation.
 pub(crate) enum Step<'a> {
     /// A message, and the `Arc` that the conversation holds it in, if it is part of it.
-    Message { message: &'a Message, shared: Option<&'a Arc<Message>> },
+    Message {
+        message: &'a Message,
+        shared: Option<&'a Arc<Message>>,
+        /// The fingerprint of everything before it.
+        prefix: u64,
+    },
     /// Calls without a result.
     Unanswered(Vec<&'a ToolUse>),
 }
@@ -31,6 +36,10 @@ pub(crate) struct Plan<'a> {
     orphans: HashSet<&'a str>,
     /// How many steps are part of the conversation; the rest is for this request only.
     pub(crate) persistent: usize,
+    /// The fingerprint of the whole request: which messages it has, in which order. An instruction for
+    /// this request only belongs to it, so an answer to one is never followed by the same
+    /// conversation again.
+    pub(crate) prefix: u64,
 }
 
 impl<'a> Plan<'a> {
@@ -45,6 +54,7 @@ impl<'a> Plan<'a> {
             aliases: HashMap::new(),
             orphans: HashSet::new(),
             persistent: 0,
+            prefix: FNV_OFFSET,
         };
         let mut used_ids = HashSet::new();
         let mut open: Vec<&'a ToolUse> = Vec::new();
@@ -66,7 +76,8 @@ impl<'a> Plan<'a> {
                 }
                 open.push(call);
             }
-            plan.steps.push(Step::Message { message, shared });
+            plan.steps.push(Step::Message { message, shared, prefix: plan.prefix });
+            plan.prefix = extend(plan.prefix, message.id.as_str());
             if shared.is_some() {
                 plan.persistent = plan.steps.len();
             }
@@ -92,9 +103,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Hashes everything that the encoding of a message depends on apart from the message itself.
-    pub(crate) fn fingerprint(&self, message: &Message, model: &str) -> u64 {
+    pub(crate) fn fingerprint(&self, message: &Message, origin: &Origin<'_>) -> u64 {
         let mut hasher = DefaultHasher::new();
-        model.hash(&mut hasher);
+        origin.hash(&mut hasher);
         if !self.aliases.is_empty() || !self.orphans.is_empty() {
             let calls = message.tool_uses().map(|call| call.call.as_str());
             let results = message.tool_results().map(|result| result.call.as_str());
@@ -105,6 +116,25 @@ impl<'a> Plan<'a> {
         }
         hasher.finish()
     }
+}
+
+/// What reasoning must come from to be sent back.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Origin<'a> {
+    /// The model that wrote it.
+    pub(crate) model: &'a str,
+    /// The conversation before it; `None` if the model does not check that.
+    pub(crate) prefix: Option<u64>,
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Extends a fingerprint by a message (FNV-1a, which is the same in every version of the program,
+/// because journals keep it).
+fn extend(prefix: u64, id: &str) -> u64 {
+    id.bytes()
+        .chain([0])
+        .fold(prefix, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Returns whether a message is sent. Empty answers are left out, because services reject them.

@@ -1,7 +1,9 @@
 //! Tests of the requests of all wires.
 
+mod choices;
 mod quirks;
 mod stable;
+mod stale;
 mod wire_switch;
 
 use std::sync::Arc;

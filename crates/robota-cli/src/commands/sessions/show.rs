@@ -205,7 +205,7 @@ fn end_text(end: TurnEnd) -> &'static str {
     match end {
         TurnEnd::Complete => "done",
         TurnEnd::RoundLimit => "stopped at the round limit; the answer is a summary",
-        TurnEnd::UnknownTools => "the model kept calling tools that do not exist",
+        TurnEnd::UnknownTools => "the model kept making calls that cannot succeed",
         TurnEnd::ContextFull => "the conversation exceeds the context window of the model",
         TurnEnd::Blocked => "a hook blocked the prompt",
         TurnEnd::Stopped => "a hook stopped the turn",

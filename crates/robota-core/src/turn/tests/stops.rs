@@ -96,8 +96,8 @@ fn core_08_the_calls_of_a_refused_answer_do_not_run() {
     run.delta(Delta::End(StopReason::Refusal));
     assert_eq!(run.ran(), Vec::<String>::new());
     assert!(run.results()[0].1.contains("not executed"));
-    run.answer("done");
     assert_ended(&run);
+    assert_eq!(run.report().status(), TurnStatus::Refused, "the model is not asked again");
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn call() -> CallInfo {
         wire: Wire::ChatCompletions,
         request_id: Some("req_9".into()),
         idle: None,
+        prefix: "0".into(),
     }
 }
 

@@ -4,6 +4,7 @@ use robota_core::catalogue::DEFAULT_MAX_OUTPUT;
 use robota_core::message::{
     Block, Image, Message, MessageState, ResultBlock, Role, ToolResult, ToolUse,
 };
+use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Value, json};
 use url::Url;
@@ -13,12 +14,9 @@ use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole, RequestFrame,
-    arguments, join_path, tool_name,
+    arguments, cache_control, join_path, push_element, tool_name, tool_schema, write_grouped,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
-
-/// Marks the end of a prefix that the service should cache.
-const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 
 /// Encodes requests for the Anthropic Messages wire.
 pub(crate) struct Encoder;
@@ -57,14 +55,12 @@ impl Encode for Encoder {
         tools
             .iter()
             .map(|tool| {
-                let strict =
-                    quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+                let (schema, strict) = tool_schema(tool, quirks);
                 let mut encoded = json!({"name": tool.name, "description": tool.description});
-                if strict.is_some() {
+                if strict {
                     encoded["strict"] = true.into();
                 }
-                encoded["input_schema"] =
-                    strict.unwrap_or_else(|| schema::plain(&tool.input_schema));
+                encoded["input_schema"] = schema;
                 encoded
             })
             .collect()
@@ -80,6 +76,16 @@ impl Encode for Encoder {
         if let Some(temperature) = request.temperature {
             head["temperature"] = temperature.into();
         }
+        let tools = tools(frame);
+        if let Some(choice) = tool_choice(frame) {
+            head["tool_choice"] = choice;
+        }
+        // Only a schema in the strict subset is accepted; others stay in the prompt.
+        if let Some(schema) =
+            request.output.as_ref().and_then(|output| schema::strict(&output.schema))
+        {
+            head["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
+        }
         let mut options = frame.options.clone();
         if let Some(effort) = options.shift_remove("effort") {
             merge(&mut head, &json!({"output_config": {"effort": effort}}));
@@ -90,13 +96,14 @@ impl Encode for Encoder {
             body.fields(head);
         }
         let with_markers = frame.quirks.cache_markers;
-        write_tools(frame, with_markers, &mut body);
+        let ttl = frame.cache_ttl;
+        body.list("tools", &if with_markers { with_marker(tools, ttl) } else { tools });
         if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
             let out = body.key("system");
             out.push(b'[');
             push_json(out, &json!({"type": "text", "text": system}));
             if with_markers {
-                mark(out);
+                mark(out, ttl);
             }
             out.push(b']');
         }
@@ -212,14 +219,30 @@ fn tool_result(result: &ToolResult, context: &EncodeContext<'_>) -> Option<Value
     Some(encoded)
 }
 
-fn write_tools(frame: &RequestFrame<'_>, with_markers: bool, body: &mut Object) {
+/// Returns the choice of tools; none leaves it to the model.
+fn tool_choice(frame: &RequestFrame<'_>) -> Option<Value> {
+    match &frame.request.tool_choice {
+        // The conversation has calls, but there are no tools: see `tools`.
+        _ if frame.tools.is_empty() => {
+            (frame.has_calls && !has_web(frame)).then(|| json!({"type": "none"}))
+        }
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(json!({"type": "none"})),
+        ToolChoice::Required => Some(json!({"type": "any"})),
+        ToolChoice::Tool(name) => Some(json!({"type": "tool", "name": tool_name(name)})),
+    }
+}
+
+fn has_web(frame: &RequestFrame<'_>) -> bool {
+    frame.web.search && frame.quirks.web_search.is_some()
+        || frame.web.fetch && frame.quirks.web_fetch.is_some()
+}
+
+fn tools(frame: &RequestFrame<'_>) -> Vec<u8> {
     let mut tools = frame.tools.to_vec();
     let mut add = |kind: &Option<String>, name: &str| {
         if let Some(kind) = kind {
-            if !tools.is_empty() {
-                tools.push(b',');
-            }
-            push_json(&mut tools, &json!({"type": kind, "name": name}));
+            push_element(&mut tools, &json!({"type": kind, "name": name}));
         }
     };
     if frame.web.search {
@@ -238,24 +261,22 @@ fn write_tools(frame: &RequestFrame<'_>, with_markers: bool, body: &mut Object) 
                 "input_schema": {"type": "object", "properties": {}},
             }),
         );
-        body.field("tool_choice", &json!({"type": "none"}));
     }
-    if tools.is_empty() {
-        return;
-    }
-    if with_markers {
-        mark(&mut tools);
-    }
-    let out = body.key("tools");
-    out.push(b'[');
-    out.extend_from_slice(&tools);
-    out.push(b']');
+    tools
 }
 
-/// Inserts a cache marker into the object that was written last.
-fn mark(out: &mut Vec<u8>) {
+fn with_marker(mut tools: Vec<u8>, ttl: Option<&str>) -> Vec<u8> {
+    mark(&mut tools, ttl);
+    tools
+}
+
+/// Marks the end of a prefix that the service should cache: inserts a marker into the object that was
+/// written last.
+fn mark(out: &mut Vec<u8>, ttl: Option<&str>) {
     if out.pop().is_some() {
-        out.extend_from_slice(MARKER);
+        out.extend_from_slice(br#","cache_control":"#);
+        push_json(out, &cache_control(ttl));
+        out.push(b'}');
     }
 }
 
@@ -272,28 +293,17 @@ fn write_messages(
         push_json(out, &json!({"role": "user", "content": [{"type": "text", "text": OPENING}]}));
         out.push(b',');
     }
-    let mut role = None;
-    for (at, piece) in pieces.iter().enumerate() {
-        if role == Some(piece.role) {
-            out.push(b',');
-        } else {
-            if role.is_some() {
-                out.extend_from_slice(b"]},");
-            }
-            out.extend_from_slice(match piece.role {
-                PieceRole::Model => br#"{"role":"assistant","content":["#,
-                PieceRole::User | PieceRole::Tool => br#"{"role":"user","content":["#,
-            });
-            role = Some(piece.role);
+    let open = |role| -> &'static [u8] {
+        match role {
+            PieceRole::Model => br#"{"role":"assistant","content":["#,
+            PieceRole::User | PieceRole::Tool => br#"{"role":"user","content":["#,
         }
-        out.extend_from_slice(&piece.json);
+    };
+    write_grouped(pieces, out, open, |at, out| {
         if marks.contains(&at) {
-            mark(out);
+            mark(out, frame.cache_ttl);
         }
-    }
-    if role.is_some() {
-        out.extend_from_slice(b"]}");
-    }
+    });
     out.push(b']');
 }
 

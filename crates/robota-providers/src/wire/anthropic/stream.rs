@@ -287,6 +287,7 @@ fn stop_reason(name: &str) -> StopReason {
         "tool_use" => StopReason::ToolUse,
         "max_tokens" => StopReason::MaxTokens,
         "stop_sequence" => StopReason::StopSequence,
+        "model_context_window_exceeded" => StopReason::WindowFull,
         "refusal" => StopReason::Refusal,
         "pause_turn" => StopReason::Pause,
         other => StopReason::Other(other.to_owned()),

@@ -1,17 +1,18 @@
 //! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
+use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::SIGNATURE;
+use super::{CONTINUATION, SIGNATURE};
 use crate::json::{merge, push_json};
-use crate::profile::{GeminiSchema, MaxTokens, Quirks};
+use crate::profile::{GeminiSchema, GeminiThinking, MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole, RequestFrame,
-    arguments, join_path, tool_name,
+    arguments, join_path, push_element, tool_name, write_grouped,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -88,10 +89,21 @@ impl Encode for Encoder {
         if let Some(temperature) = request.temperature {
             head["generationConfig"]["temperature"] = temperature.into();
         }
+        if let Some(config) = tool_config(frame) {
+            head["toolConfig"] = config;
+        }
+        // Many models refuse a schema in a request with tools.
+        if let Some(output) = request.output.as_ref().filter(|_| frame.tools.is_empty()) {
+            head["generationConfig"]["responseMimeType"] = "application/json".into();
+            head["generationConfig"]["responseJsonSchema"] = schema::plain(&output.schema);
+        }
+        if let Some(token) = continuation(frame) {
+            head[CONTINUATION] = token.clone();
+        }
         let mut options = frame.options.clone();
         if let Some(Value::String(effort)) = options.shift_remove("effort") {
-            let level = json!({"thinkingLevel": effort.to_uppercase(), "includeThoughts": true});
-            merge(&mut head, &json!({"generationConfig": {"thinkingConfig": level}}));
+            let thinking = thinking(frame.quirks, &effort);
+            merge(&mut head, &json!({"generationConfig": {"thinkingConfig": thinking}}));
         }
         merge(&mut head, &Value::Object(options));
         let mut body = Object::new();
@@ -116,6 +128,46 @@ impl Encode for Encoder {
         count_body["model"] = format!("models/{name}").into();
         let url = join_path(base, &format!("models/{name}:countTokens"));
         Some((url, json!({"generateContentRequest": count_body})))
+    }
+}
+
+/// Returns the token with which the service continues the answer that it paused last.
+fn continuation<'a>(frame: &'a RequestFrame<'_>) -> Option<&'a Value> {
+    let last = frame.request.messages.last()?;
+    last.content.iter().rev().find_map(|block| match block {
+        Block::Opaque(opaque) => opaque.value.get(CONTINUATION),
+        _ => None,
+    })
+}
+
+/// Returns the choice of tools; none leaves it to the model.
+fn tool_config(frame: &RequestFrame<'_>) -> Option<Value> {
+    if frame.tools.is_empty() {
+        return None;
+    }
+    let calling = match &frame.request.tool_choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [tool_name(name)]}),
+    };
+    Some(json!({"functionCallingConfig": calling}))
+}
+
+/// Returns how much the model reasons. Names of other services that have no level here become the
+/// nearest one.
+fn thinking(quirks: &Quirks, effort: &str) -> Value {
+    let (level, budget) = match effort.to_ascii_lowercase().as_str() {
+        "none" | "off" | "minimal" => ("MINIMAL", 0),
+        "low" => ("LOW", 2_048),
+        "medium" => ("MEDIUM", 8_192),
+        "high" | "xhigh" | "max" => ("HIGH", 24_576),
+        // A level that is newer than this program.
+        _ => return json!({"thinkingLevel": effort.to_uppercase(), "includeThoughts": true}),
+    };
+    match quirks.gemini_thinking {
+        GeminiThinking::Level => json!({"thinkingLevel": level, "includeThoughts": true}),
+        GeminiThinking::Budget => json!({"thinkingBudget": budget, "includeThoughts": budget > 0}),
     }
 }
 
@@ -156,6 +208,8 @@ fn part(block: &Block, context: &EncodeContext<'_>, signed: &mut bool, out: &mut
             out.push(part);
         }
         Block::ToolResult(_) => {}
+        // The token is a field of the request, not a part: see `continuation`.
+        Block::Opaque(opaque) if opaque.value.get(CONTINUATION).is_some() => {}
         Block::Opaque(opaque) => out.extend(context.own_value(opaque, false).cloned()),
         Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
     }
@@ -211,17 +265,9 @@ fn write_tools(frame: &RequestFrame<'_>, body: &mut Object) {
     let web =
         [(frame.web.search, &frame.quirks.web_search), (frame.web.fetch, &frame.quirks.web_fetch)];
     for kind in web.iter().filter(|(wanted, _)| *wanted).filter_map(|(_, kind)| kind.as_ref()) {
-        if !tools.is_empty() {
-            tools.push(b',');
-        }
-        push_json(&mut tools, &json!({kind: {}}));
+        push_element(&mut tools, &json!({kind: {}}));
     }
-    if !tools.is_empty() {
-        let out = body.key("tools");
-        out.push(b'[');
-        out.extend_from_slice(&tools);
-        out.push(b']');
-    }
+    body.list("tools", &tools);
 }
 
 fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
@@ -230,24 +276,12 @@ fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
         push_json(out, &json!({"role": "user", "parts": [{"text": OPENING}]}));
         out.push(b',');
     }
-    let mut role = None;
-    for piece in pieces {
-        if role == Some(piece.role) {
-            out.push(b',');
-        } else {
-            if role.is_some() {
-                out.extend_from_slice(b"]},");
-            }
-            out.extend_from_slice(match piece.role {
-                PieceRole::Model => br#"{"role":"model","parts":["#,
-                PieceRole::User | PieceRole::Tool => br#"{"role":"user","parts":["#,
-            });
-            role = Some(piece.role);
+    let open = |role| -> &'static [u8] {
+        match role {
+            PieceRole::Model => br#"{"role":"model","parts":["#,
+            PieceRole::User | PieceRole::Tool => br#"{"role":"user","parts":["#,
         }
-        out.extend_from_slice(&piece.json);
-    }
-    if role.is_some() {
-        out.extend_from_slice(b"]}");
-    }
+    };
+    write_grouped(pieces, out, open, |_, _| {});
     out.push(b']');
 }

@@ -7,7 +7,7 @@ use robota_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::SIGNATURE;
+use super::{CONTINUATION, SIGNATURE};
 use crate::failure::Failure;
 use crate::json::{self, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
@@ -43,6 +43,9 @@ struct Candidate<'a> {
     finish_message: LenientStr<'a>,
     #[serde(default)]
     grounding_metadata: Option<Value>,
+    /// Continues a paused answer in another request.
+    #[serde(borrow, default)]
+    continuation_token: LenientStr<'a>,
 }
 
 #[derive(Deserialize)]
@@ -215,9 +218,9 @@ impl Decoder {
             "MAX_TOKENS" => StopReason::MaxTokens,
             "CONTINUATION" => StopReason::Pause,
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
-                StopReason::Refusal
+                StopReason::Filtered
             }
-            finish_reason if finish_reason.starts_with("IMAGE_") => StopReason::Refusal,
+            finish_reason if finish_reason.starts_with("IMAGE_") => StopReason::Filtered,
             // The model produced invalid syntax: the same request may succeed.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
                 let more = if message.is_empty() { String::new() } else { format!(": {message}") };
@@ -275,6 +278,10 @@ impl Decode for Decoder {
         if let Some(grounding) = candidate.grounding_metadata.filter(|metadata| !metadata.is_null())
         {
             self.grounding(grounding, out);
+        }
+        if !candidate.continuation_token.is_empty() {
+            let token = json!({CONTINUATION: &*candidate.continuation_token});
+            out.push_back(opaque(WIRE, &self.model, token));
         }
         if !candidate.finish_reason.is_empty() {
             self.end(&candidate.finish_reason, &candidate.finish_message)?;

@@ -1,19 +1,21 @@
 //! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
+use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::json::{merge, push_json};
 use crate::profile::{
-    EffortStyle, EmptyContent, MaxTokens, Quirks, ReasoningReplay, SystemRole, ToolIds,
+    EffortStyle, EmptyContent, MaxTokens, OutputStyle, Quirks, ReasoningReplay, RequiredChoice,
+    SystemRole, ToolIds,
 };
 use crate::schema;
 use crate::wire::anthropic::last_user_turns;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
-    arguments, join_path, tool_name,
+    arguments, cache_control, join_path, tool_name, tool_schema,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -36,7 +38,10 @@ impl Encode for Encoder {
         match message.role() {
             Role::Assistant => assistant(message, context),
             Role::User => piece(PieceRole::User, user("user", message, context)),
-            Role::System => piece(PieceRole::User, user("system", message, context)),
+            Role::System => {
+                let role = system_role(context.quirks);
+                piece(PieceRole::User, user(role, message, context))
+            }
             Role::Tool => results(message, context),
         }
     }
@@ -53,14 +58,12 @@ impl Encode for Encoder {
         tools
             .iter()
             .map(|tool| {
-                let strict =
-                    quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+                let (schema, strict) = tool_schema(tool, quirks);
                 let mut function = json!({"name": tool.name, "description": tool.description});
-                if strict.is_some() {
+                if strict {
                     function["strict"] = true.into();
                 }
-                function["parameters"] =
-                    strict.unwrap_or_else(|| schema::plain(&tool.input_schema));
+                function["parameters"] = schema;
                 json!({"type": "function", "function": function})
             })
             .collect()
@@ -82,6 +85,12 @@ impl Encode for Encoder {
         if let Some(temperature) = request.temperature {
             head["temperature"] = temperature.into();
         }
+        if let Some(choice) = tool_choice(frame) {
+            head["tool_choice"] = choice;
+        }
+        if let Some(format) = response_format(frame) {
+            head["response_format"] = format;
+        }
         let mut options = frame.options.clone();
         if let Some(effort) = options.shift_remove("effort") {
             merge(&mut head, &effort_fields(frame.quirks, &effort));
@@ -91,12 +100,7 @@ impl Encode for Encoder {
         if let Value::Object(head) = &head {
             body.fields(head);
         }
-        if !frame.tools.is_empty() {
-            let out = body.key("tools");
-            out.push(b'[');
-            out.extend_from_slice(frame.tools);
-            out.push(b']');
-        }
+        body.list("tools", frame.tools);
         write_messages(frame, pieces, body.key("messages"));
         body.close()
     }
@@ -114,6 +118,41 @@ impl Encode for Encoder {
     }
 }
 
+/// Returns the choice of tools; none leaves it to the model.
+fn tool_choice(frame: &RequestFrame<'_>) -> Option<Value> {
+    if frame.tools.is_empty() {
+        return None;
+    }
+    match &frame.request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some(match frame.quirks.required_choice {
+            RequiredChoice::Required => "required".into(),
+            RequiredChoice::Any => "any".into(),
+        }),
+        ToolChoice::Tool(name) => {
+            Some(json!({"type": "function", "function": {"name": tool_name(name)}}))
+        }
+    }
+}
+
+fn response_format(frame: &RequestFrame<'_>) -> Option<Value> {
+    let output = frame.request.output.as_ref()?;
+    match frame.quirks.output_schema {
+        OutputStyle::JsonSchema => {
+            let strict = schema::strict(&output.schema);
+            Some(json!({"type": "json_schema", "json_schema": {
+                "name": output.name,
+                "strict": strict.is_some(),
+                "schema": strict.unwrap_or_else(|| schema::plain(&output.schema)),
+            }}))
+        }
+        // A service in this mode refuses a request that also has tools.
+        OutputStyle::JsonObject if frame.tools.is_empty() => Some(json!({"type": "json_object"})),
+        OutputStyle::JsonObject | OutputStyle::Never => None,
+    }
+}
+
 fn effort_fields(quirks: &Quirks, effort: &Value) -> Value {
     let off = matches!(effort.as_str(), Some("none" | "off"));
     match quirks.effort {
@@ -125,6 +164,14 @@ fn effort_fields(quirks: &Quirks, effort: &Value) -> Value {
             json!({"thinking": {"type": "enabled"}, "reasoning_effort": effort})
         }
         EffortStyle::Never => json!({}),
+    }
+}
+
+/// Returns the role of instructions, at the start and inside a conversation.
+pub(crate) fn system_role(quirks: &Quirks) -> &'static str {
+    match quirks.system_role {
+        SystemRole::System => "system",
+        SystemRole::Developer => "developer",
     }
 }
 
@@ -301,12 +348,12 @@ fn write_messages(frame: &RequestFrame<'_>, pieces: &[&Piece], out: &mut Vec<u8>
     };
     if let Some(system) = frame.request.system.as_deref().filter(|text| !text.is_empty()) {
         comma(out);
-        let role = match frame.quirks.system_role {
-            SystemRole::System => "system",
-            SystemRole::Developer => "developer",
+        let role = system_role(frame.quirks);
+        let content = if frame.quirks.part_cache_markers {
+            with_markers(system, frame.cache_ttl)
+        } else {
+            system.into()
         };
-        let content =
-            if frame.quirks.part_cache_markers { with_markers(system) } else { system.into() };
         push_json(out, &json!({"role": role, "content": content}));
     }
     let mut before = None;
@@ -319,8 +366,8 @@ fn write_messages(frame: &RequestFrame<'_>, pieces: &[&Piece], out: &mut Vec<u8>
             push_json(out, &json!({"role": "assistant", "content": BRIDGE}));
         }
         comma(out);
-        match marks.contains(&at).then(|| with_marker(piece)).flatten() {
-            Some(with_markers) => push_json(out, &with_markers),
+        match marks.contains(&at).then(|| with_marker(piece, frame.cache_ttl)).flatten() {
+            Some(marked) => out.extend_from_slice(&marked),
             None => out.extend_from_slice(&piece.json),
         }
         before = Some(piece.role);
@@ -328,14 +375,20 @@ fn write_messages(frame: &RequestFrame<'_>, pieces: &[&Piece], out: &mut Vec<u8>
     out.push(b']');
 }
 
-fn with_markers(text: &str) -> Value {
-    json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
+fn with_markers(text: &str, ttl: Option<&str>) -> Value {
+    json!([{"type": "text", "text": text, "cache_control": cache_control(ttl)}])
 }
 
-/// Adds a cache marker to a user message that consists of text only.
-fn with_marker(piece: &Piece) -> Option<Value> {
-    let mut message: Value = serde_json::from_slice(&piece.json).ok()?;
-    let text = message.get("content")?.as_str()?.to_owned();
-    message["content"] = with_markers(&text);
-    Some(message)
+/// Adds a cache marker to the last message of a piece: the results of parallel calls are several
+/// messages.
+fn with_marker(piece: &Piece, ttl: Option<&str>) -> Option<Vec<u8>> {
+    let list = [b"[", piece.json.as_slice(), b"]"].concat();
+    let mut messages: Vec<Value> = serde_json::from_slice(&list).ok()?;
+    let content = messages.last_mut()?.get_mut("content")?;
+    match content {
+        Value::String(text) => *content = with_markers(&std::mem::take(text), ttl),
+        Value::Array(parts) => parts.last_mut()?["cache_control"] = cache_control(ttl),
+        _ => return None,
+    }
+    Some(Piece::new(piece.role, &messages)?.json)
 }

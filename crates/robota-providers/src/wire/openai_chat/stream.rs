@@ -262,7 +262,7 @@ impl Decoder {
             "stop" | "eos" | "end_turn" => StopReason::EndTurn,
             "tool_calls" | "function_call" => StopReason::ToolUse,
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-            "content_filter" => StopReason::Refusal,
+            "content_filter" => StopReason::Filtered,
             "error" => return Err(Failure::new("the service aborted its answer").code("error")),
             other => StopReason::Other(other.to_owned()),
         };

@@ -1,18 +1,19 @@
 //! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
+use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::json::{merge, push_json};
-use crate::profile::{MaxTokens, Quirks, SystemRole};
+use crate::json::merge;
+use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
-    arguments, join_path, tool_name,
+    arguments, join_path, push_element, tool_name, tool_schema,
 };
-use crate::wire::openai_chat::file_name;
+use crate::wire::openai_chat::{file_name, system_role};
 use crate::wire::plan::{IdRule, NO_RESULT};
 
 /// Encodes requests for the Responses wire.
@@ -27,7 +28,7 @@ impl Encode for Encoder {
         let (role, items) = match message.role() {
             Role::Assistant => (PieceRole::Model, assistant(message, context)),
             Role::User => (PieceRole::User, user("user", message, context)),
-            Role::System => (PieceRole::User, user("system", message, context)),
+            Role::System => (PieceRole::User, user(system_role(context.quirks), message, context)),
             Role::Tool => (PieceRole::Tool, results(message, context)),
         };
         Piece::new(role, &items).into_iter().collect()
@@ -45,16 +46,15 @@ impl Encode for Encoder {
         tools
             .iter()
             .map(|tool| {
-                let strict =
-                    quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+                let (schema, strict) = tool_schema(tool, quirks);
                 json!({
                     "type": "function",
                     "name": tool.name,
                     "description": tool.description,
                     // If the field is missing, the service tries strict mode and rejects schemas
                     // that do not fit.
-                    "strict": strict.is_some(),
-                    "parameters": strict.unwrap_or_else(|| schema::plain(&tool.input_schema)),
+                    "strict": strict,
+                    "parameters": schema,
                 })
             })
             .collect()
@@ -74,6 +74,18 @@ impl Encode for Encoder {
         if let Some(temperature) = request.temperature {
             head["temperature"] = temperature.into();
         }
+        if let Some(choice) = tool_choice(frame) {
+            head["tool_choice"] = choice;
+        }
+        if let Some(output) = &request.output {
+            let strict = schema::strict(&output.schema);
+            head["text"] = json!({"format": {
+                "type": "json_schema",
+                "name": output.name,
+                "strict": strict.is_some(),
+                "schema": strict.unwrap_or_else(|| schema::plain(&output.schema)),
+            }});
+        }
         let mut options = frame.options.clone();
         if let Some(effort) = options.shift_remove("effort") {
             merge(&mut head, &json!({"reasoning": {"effort": effort, "summary": "auto"}}));
@@ -85,28 +97,16 @@ impl Encode for Encoder {
         }
         let mut tools = frame.tools.to_vec();
         if let Some(kind) = frame.quirks.web_search.as_ref().filter(|_| frame.web.search) {
-            if !tools.is_empty() {
-                tools.push(b',');
-            }
-            push_json(&mut tools, &json!({"type": kind}));
+            push_element(&mut tools, &json!({"type": kind}));
         }
-        if !tools.is_empty() {
-            let out = body.key("tools");
-            out.push(b'[');
-            out.extend_from_slice(&tools);
-            out.push(b']');
-        }
+        body.list("tools", &tools);
         if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
             body.field("instructions", system);
         }
+        let items: Vec<&[u8]> = pieces.iter().map(|piece| piece.json.as_slice()).collect();
         let out = body.key("input");
         out.push(b'[');
-        for (at, piece) in pieces.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(&piece.json);
-        }
+        out.extend_from_slice(&items.join(&b','));
         out.push(b']');
         body.close()
     }
@@ -128,11 +128,20 @@ impl Encode for Encoder {
     }
 }
 
+/// Returns the choice of tools; none leaves it to the model.
+fn tool_choice(frame: &RequestFrame<'_>) -> Option<Value> {
+    if frame.tools.is_empty() {
+        return None;
+    }
+    match &frame.request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Tool(name) => Some(json!({"type": "function", "name": tool_name(name)})),
+    }
+}
+
 fn user(role: &str, message: &Message, context: &EncodeContext<'_>) -> Vec<Value> {
-    let role = match (role, context.quirks.system_role) {
-        ("system", SystemRole::Developer) => "developer",
-        (role, _) => role,
-    };
     let mut parts = Vec::new();
     for block in &message.content {
         match block {

@@ -196,7 +196,8 @@ impl Decoder {
             response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         let reason = match (response.get("status").and_then(Value::as_str), incomplete_reason) {
             (Some("incomplete"), Some("max_output_tokens")) => StopReason::MaxTokens,
-            (Some("incomplete"), Some("content_filter")) => StopReason::Refusal,
+            (Some("incomplete"), Some("content_filter")) => StopReason::Filtered,
+            (Some("incomplete"), Some("max_messages")) => StopReason::MaxTokens,
             (Some("incomplete"), Some(other)) => StopReason::Other(other.to_owned()),
             _ if self.calls.has_calls() => StopReason::ToolUse,
             _ if self.refused => StopReason::Refusal,

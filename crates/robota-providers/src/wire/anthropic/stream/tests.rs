@@ -255,6 +255,7 @@ fn every_stop_reason() {
         ("stop_sequence", StopReason::StopSequence),
         ("pause_turn", StopReason::Pause),
         ("refusal", StopReason::Refusal),
+        ("model_context_window_exceeded", StopReason::WindowFull),
         ("max_tokens", StopReason::MaxTokens),
         ("new_word", StopReason::Other("new_word".into())),
     ];

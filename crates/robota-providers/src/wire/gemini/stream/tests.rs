@@ -118,8 +118,8 @@ fn every_stop_reason() {
     for (word, reason) in [
         ("STOP", StopReason::EndTurn),
         ("MAX_TOKENS", StopReason::MaxTokens),
-        ("SAFETY", StopReason::Refusal),
-        ("IMAGE_SAFETY", StopReason::Refusal),
+        ("SAFETY", StopReason::Filtered),
+        ("IMAGE_SAFETY", StopReason::Filtered),
         ("CONTINUATION", StopReason::Pause),
         ("OTHER", StopReason::Other("OTHER".into())),
     ] {
@@ -168,4 +168,18 @@ proptest! {
         let whole = read(text.as_bytes(), text.len(), &mut Decoder::new("m"));
         prop_assert_eq!(read(text.as_bytes(), size, &mut Decoder::new("m")), whole);
     }
+}
+
+#[test]
+fn the_token_of_a_paused_answer_is_kept() {
+    let mut event = chunk(json!([{"text": "half"}]), Some("CONTINUATION"));
+    event["candidates"][0]["continuationToken"] = "more-1".into();
+    assert_eq!(
+        content(&[event]),
+        [
+            Delta::Text("half".into()),
+            opaque(WIRE, "m", json!({"continuationToken": "more-1"})),
+            Delta::End(StopReason::Pause),
+        ]
+    );
 }

@@ -202,7 +202,7 @@ fn every_stop_reason() {
     let reasons = [
         ("stop", StopReason::EndTurn),
         ("length", StopReason::MaxTokens),
-        ("content_filter", StopReason::Refusal),
+        ("content_filter", StopReason::Filtered),
         ("odd", StopReason::Other("odd".into())),
     ];
     for (word, reason) in reasons {

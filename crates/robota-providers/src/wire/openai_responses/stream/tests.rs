@@ -171,7 +171,7 @@ fn every_stop_reason() {
         vec![completed("incomplete", json!({"incomplete_details": {"reason": reason}}))]
     };
     assert_eq!(content(&incomplete("max_output_tokens")), [Delta::End(StopReason::MaxTokens)]);
-    assert_eq!(content(&incomplete("content_filter")), [Delta::End(StopReason::Refusal)]);
+    assert_eq!(content(&incomplete("content_filter")), [Delta::End(StopReason::Filtered)]);
     assert_eq!(content(&incomplete("steered")), [Delta::End(StopReason::Other("steered".into()))]);
     let refused = [delta("refusal", 0, "No."), completed("completed", json!({}))];
     assert_eq!(content(&refused), [Delta::Text("No.".into()), Delta::End(StopReason::Refusal)]);

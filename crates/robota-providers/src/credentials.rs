@@ -1,0 +1,158 @@
+//! Credentials that change with each request or expire: signatures of AWS, tokens of Google service
+//! accounts and of Microsoft Entra.
+
+#[cfg(feature = "bedrock")]
+mod aws;
+#[cfg(feature = "entra")]
+mod entra;
+#[cfg(feature = "vertex")]
+mod service_account;
+#[cfg(any(feature = "vertex", feature = "entra"))]
+mod token;
+
+use std::fmt;
+
+use robota_core::env_ref::Secret;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::http::Request;
+
+/// Credentials that a request is signed with, or that are exchanged for a token. Each kind needs a
+/// feature of this crate: `bedrock`, `vertex` or `entra`.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Credentials {
+    /// Access keys of AWS; requests are signed with Signature Version 4.
+    Aws {
+        /// The id of the access key.
+        access_key_id: String,
+        /// The secret of the access key.
+        secret_access_key: Secret,
+        /// The token of temporary keys.
+        session_token: Option<Secret>,
+        /// The region, for example `eu-central-1`.
+        region: String,
+    },
+    /// A service account of Google; its key signs an assertion, which is exchanged for a token.
+    ServiceAccount {
+        /// The JSON file of the account's key.
+        key_file: Secret,
+    },
+    /// An application of Microsoft Entra; its secret is exchanged for a token.
+    Entra {
+        /// The tenant's id or domain.
+        tenant: String,
+        /// The application's id.
+        client_id: String,
+        /// The application's secret.
+        client_secret: Secret,
+        /// The address of the login service; `None` for that of the public cloud.
+        authority: Option<String>,
+    },
+}
+
+impl fmt::Debug for Credentials {
+    /// Shows only the kind.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+impl Credentials {
+    /// Returns everything that must not be shown.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        match self {
+            Self::Aws { secret_access_key, session_token, .. } => {
+                let token = session_token.iter().map(|token| token.expose().to_owned());
+                token.chain([secret_access_key.expose().to_owned()]).collect()
+            }
+            Self::ServiceAccount { key_file } => {
+                let file: Value = serde_json::from_str(key_file.expose()).unwrap_or_default();
+                file["private_key"].as_str().map(str::to_owned).into_iter().collect()
+            }
+            Self::Entra { client_secret, .. } => vec![client_secret.expose().to_owned()],
+        }
+    }
+}
+
+/// Adds credentials to requests.
+pub(crate) enum Signer {
+    #[cfg(feature = "bedrock")]
+    Aws(aws::Aws),
+    #[cfg(any(feature = "vertex", feature = "entra"))]
+    Token(token::TokenSource),
+}
+
+impl Signer {
+    /// Prepares credentials for use. Sends nothing.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn new(credentials: &Credentials) -> Result<Self, String> {
+        match credentials {
+            #[cfg(feature = "bedrock")]
+            Credentials::Aws { access_key_id, secret_access_key, session_token, region } => {
+                Ok(Self::Aws(aws::Aws {
+                    access_key_id: access_key_id.clone(),
+                    secret_access_key: secret_access_key.clone(),
+                    session_token: session_token.clone(),
+                    region: region.clone(),
+                    service: "bedrock".to_owned(),
+                }))
+            }
+            #[cfg(feature = "vertex")]
+            Credentials::ServiceAccount { key_file } => {
+                let account = service_account::ServiceAccount::parse(key_file)?;
+                Ok(Self::Token(token::TokenSource::new(Box::new(account))))
+            }
+            #[cfg(feature = "entra")]
+            Credentials::Entra { tenant, client_id, client_secret, authority } => {
+                let application = entra::Application::new(
+                    tenant,
+                    client_id,
+                    client_secret,
+                    authority.as_deref(),
+                )?;
+                Ok(Self::Token(token::TokenSource::new(Box::new(application))))
+            }
+            #[cfg(not(all(feature = "bedrock", feature = "vertex", feature = "entra")))]
+            _ => {
+                Err("this build does not support them: a feature of robota-providers is off".into())
+            }
+        }
+    }
+
+    /// Adds the signature or the token to a request.
+    #[cfg_attr(
+        not(any(feature = "bedrock", feature = "vertex", feature = "entra")),
+        expect(unused_variables, reason = "there is nothing to sign with")
+    )]
+    pub(crate) async fn sign(&self, request: &mut Request, host: &Host) -> Result<(), Failure> {
+        match *self {
+            #[cfg(feature = "bedrock")]
+            Self::Aws(ref aws) => aws.sign(request, host.clock.now()),
+            #[cfg(any(feature = "vertex", feature = "entra"))]
+            Self::Token(ref source) => {
+                let token = source.token(host).await?;
+                set_header(request, "authorization", &format!("Bearer {}", token.expose()))
+            }
+        }
+    }
+}
+
+/// Sets a header that must not be shown.
+#[cfg(any(feature = "bedrock", feature = "vertex", feature = "entra"))]
+fn set_header(request: &mut Request, name: &'static str, value: &str) -> Result<(), Failure> {
+    use reqwest::header::HeaderValue;
+    use robota_core::provider::FailureReason;
+
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        let text = format!("the credentials cannot be sent in the header `{name}`");
+        Failure::with_reason(FailureReason::BadKey, text)
+    })?;
+    value.set_sensitive(true);
+    request.headers.insert(name, value);
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Service accounts of Google: an assertion (RFC 7523), signed with the account's key, is exchanged for
+//! a token.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use ring::rand::SystemRandom;
+use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
+use robota_core::env_ref::Secret;
+use robota_core::provider::FailureReason;
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::token::Exchange;
+use crate::failure::Failure;
+
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+const TOKEN_ADDRESS: &str = "https://oauth2.googleapis.com/token";
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// The longest lifetime that Google accepts, in seconds.
+const LIFETIME: i64 = 3_600;
+
+/// The file of a service account's key.
+#[derive(Deserialize)]
+struct KeyFile {
+    client_email: String,
+    private_key: String,
+    #[serde(default)]
+    private_key_id: Option<String>,
+    #[serde(default)]
+    token_uri: Option<String>,
+}
+
+/// A service account.
+pub(super) struct ServiceAccount {
+    email: String,
+    key_id: Option<String>,
+    key: RsaKeyPair,
+    address: Url,
+}
+
+impl ServiceAccount {
+    /// Reads a key file.
+    pub(super) fn parse(key_file: &Secret) -> Result<Self, String> {
+        let file: KeyFile = serde_json::from_str(key_file.expose())
+            .map_err(|_| "it is not the key file of a service account".to_owned())?;
+        let address = file.token_uri.as_deref().unwrap_or(TOKEN_ADDRESS);
+        Ok(Self {
+            key: key_pair(&file.private_key)?,
+            email: file.client_email,
+            key_id: file.private_key_id,
+            address: Url::parse(address).map_err(|error| format!("`token_uri`: {error}"))?,
+        })
+    }
+
+    fn assertion(&self, now: Timestamp) -> Result<String, Failure> {
+        let mut header = json!({"alg": "RS256", "typ": "JWT"});
+        if let Some(id) = &self.key_id {
+            header["kid"] = id.as_str().into();
+        }
+        let issued = now.as_second();
+        let claims = json!({
+            "iss": self.email,
+            "scope": SCOPE,
+            "aud": self.address.as_str(),
+            "iat": issued,
+            "exp": issued + LIFETIME,
+        });
+        sign(&self.key, &header.to_string(), &claims.to_string())
+    }
+}
+
+impl Exchange for ServiceAccount {
+    fn address(&self) -> &Url {
+        &self.address
+    }
+
+    fn form(&self, now: Timestamp) -> Result<Vec<(&'static str, String)>, Failure> {
+        Ok(vec![("grant_type", GRANT.to_owned()), ("assertion", self.assertion(now)?)])
+    }
+}
+
+/// Reads a private key in PEM (PKCS #8).
+fn key_pair(pem: &str) -> Result<RsaKeyPair, String> {
+    let lines = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+    let der = STANDARD
+        .decode(lines.collect::<String>())
+        .map_err(|_| "`private_key` is not a key in PEM".to_owned())?;
+    RsaKeyPair::from_pkcs8(&der).map_err(|error| format!("`private_key` cannot be used: {error}"))
+}
+
+/// Signs a header and claims (RFC 7515, compact form, RS256).
+fn sign(key: &RsaKeyPair, header: &str, claims: &str) -> Result<String, Failure> {
+    let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+    let mut signature = vec![0; key.public().modulus_len()];
+    key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message.as_bytes(), &mut signature).map_err(
+        |_| {
+            Failure::with_reason(
+                FailureReason::BadKey,
+                "the key of the service account cannot sign",
+            )
+        },
+    )?;
+    Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+#[cfg(test)]
+mod tests;
