@@ -19,12 +19,51 @@ const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits for the answ
 pub struct UserQuestion {
     /// The full question.
     pub question: String,
+    /// Heading.
+    #[serde(default)]
+    pub header: Option<String>,
     /// Answers to choose from.
     #[serde(default)]
-    pub options: Option<Vec<String>>,
+    pub options: Option<Vec<AnswerOption>>,
     /// Whether several may be chosen.
-    #[serde(default)]
+    #[serde(default, rename = "multiSelect")]
     pub multi_select: Option<bool>,
+}
+
+/// An answer that the user can choose: its text, or its text and an explanation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline, description = "")]
+pub enum AnswerOption {
+    /// The answer.
+    Label(String),
+    /// The answer, and what it means.
+    Described {
+        /// The answer.
+        label: String,
+        /// What it means.
+        #[serde(default)]
+        description: String,
+    },
+}
+
+impl AnswerOption {
+    /// Returns the answer.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Label(label) | Self::Described { label, .. } => label,
+        }
+    }
+
+    /// Returns what the answer means; empty if that is not said.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        match self {
+            Self::Label(_) => "",
+            Self::Described { description, .. } => description,
+        }
+    }
 }
 
 /// Shows questions to the user.
