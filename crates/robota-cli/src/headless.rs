@@ -131,7 +131,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let (first, from_host) = match prompt {
         Some(prompt) => (FirstInput::Prompt(prompt), None),
         None => {
-            writer.watch();
+            writer.watch(options.host_timeout);
             let mut from_host = input::read(host.clone(), gone);
             match first_message(&mut from_host, &mut requests, &cancel).await {
                 Some(Ok(_)) if requests.refused.is_some() => {

@@ -2,7 +2,7 @@
 
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,21 +19,27 @@ const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits for the answ
 pub struct UserQuestion {
     /// The full question.
     pub question: String,
-    /// Heading.
+    /// A short heading.
     #[serde(default)]
+    #[schemars(description = "")]
     pub header: Option<String>,
     /// Answers to choose from.
     #[serde(default)]
+    #[schemars(schema_with = "any_options")]
     pub options: Option<Vec<AnswerOption>>,
     /// Whether several may be chosen.
     #[serde(default, rename = "multiSelect")]
     pub multi_select: Option<bool>,
 }
 
+/// Returns a schema that says little, because every request contains it; the tool reads the rest.
+fn any_options(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["array", "null"], "items": {}})
+}
+
 /// An answer that the user can choose: its text, or its text and an explanation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[schemars(inline, description = "")]
 pub enum AnswerOption {
     /// The answer.
     Label(String),

@@ -619,6 +619,22 @@ fn sdk_08_a_host_that_reads_no_more_ends_the_run_and_the_session_can_be_resumed(
 
 #[cfg(unix)]
 #[test]
+fn sdk_08_a_host_that_reads_nothing_does_not_hang_the_program() {
+    let home = Home::new();
+    // Far more than a pipe holds.
+    let script = format!("- text: {}", "x".repeat(200_000));
+    let mut host = Host::start(&home, &script, &["--host-timeout", "1"]);
+    host.say("go");
+    // Standard output stays open and is not read before the program has ended.
+    let status = host.child.wait().unwrap();
+    assert_eq!(status.code(), Some(1));
+    drop(host);
+    let (printed, code) = lines(&home, "- Resumed.", &["-c"]);
+    assert_eq!((code, &printed.last().unwrap()["result"]), (Some(0), &json!("Resumed.")));
+}
+
+#[cfg(unix)]
+#[test]
 fn cli_03_sigterm_ends_the_turn_with_code_143() {
     for stream in [true, false] {
         let home = Home::new();
