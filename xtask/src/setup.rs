@@ -12,7 +12,13 @@ const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
 
 /// The programs without which some tests are skipped. `initdb` is in a folder per version and not
 /// on the `PATH`. Where nothing may be skipped, a missing one is an error.
-const OPTIONAL: &[(&str, &str)] = &[("initdb", "postgresql"), ("bwrap", "bubblewrap")];
+const OPTIONAL: &[(&str, &str)] = &[
+    ("initdb", "postgresql"),
+    ("bwrap", "bubblewrap"),
+    ("pip3", "python3-pip"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+];
 
 /// The parts of the toolchain that the checks use; the smallest rustup profile has neither.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];

@@ -8,6 +8,7 @@ mod answer_stream;
 mod blocks;
 mod control;
 mod drive;
+mod fallback;
 mod hooks;
 mod host;
 mod input;
@@ -37,18 +38,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs, SessionArgs};
 use crate::commands::sessions::find::FindError;
-use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::select_session::select_session;
 use crate::setup::Setup;
 use crate::telemetry::Telemetry;
 use crate::{Configuration, Exit, Usage, debug, output, signals, stdin, store};
 use drive::FirstInput;
+use fallback::Fallback;
 use host::Host;
 use input::FromHost;
 use meter::Meter;
 pub(crate) use mode::RunMode;
 use open::{Opening, open};
-use options::RunOptions;
+use options::{LineMode, RunOptions};
 use permissions::HostApprover;
 use requests::{HostSetup, Requests, has_price, no_price};
 use writer::LineWriter;
@@ -79,7 +81,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    let chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    let mut chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    let fallback = fallback(&args, &setup, &mut chosen).await?;
     if options.budget.is_some() && !has_price(&chosen.model) {
         return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));
     }
@@ -90,7 +93,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
     };
     let selected = select_session(sessions, &*store, &cwd.display().to_string()).await;
-    let selected = selected.map_err(|error| missing_session(error, sessions))?;
+    let selected = selected.map_err(|error| match options.lines {
+        LineMode::Stream => missing_session(error, sessions),
+        LineMode::Off | LineMode::Collect => error,
+    })?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
     let writer =
@@ -115,7 +121,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         api_key_source: api_key_source(vendor.as_deref(), &setup),
         vendor,
         mode: run_mode,
-        meter: Arc::new(Meter::new(options.budget)),
+        meter: Arc::new(Meter::new(options.budget, fallback.as_ref().map(|it| it.served.clone()))),
+        fallback,
         approver: approver.clone(),
         host_setup: HostSetup::default(),
         refused: None,
@@ -124,7 +131,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let (first, from_host) = match prompt {
         Some(prompt) => (FirstInput::Prompt(prompt), None),
         None => {
-            writer.watch();
+            writer.watch(options.host_timeout);
             let mut from_host = input::read(host.clone(), gone);
             match first_message(&mut from_host, &mut requests, &cancel).await {
                 Some(Ok(_)) if requests.refused.is_some() => {
@@ -194,6 +201,26 @@ async fn first_message(
             }
         }
     }
+}
+
+/// Prepares `--fallback-model`.
+async fn fallback(
+    args: &PrintArgs,
+    setup: &Setup,
+    chosen: &mut ChosenProvider,
+) -> anyhow::Result<Option<Fallback>> {
+    let Some(model) = &args.fallback_model else { return Ok(None) };
+    let provider = args.provider.as_deref();
+    let request = ProviderRequest { provider, model: WantedModel::Flag(Some(model)) };
+    let second = provider::choose(request, setup).await.map_err(Configuration::wrap)?;
+    if second.model == chosen.model {
+        return Err(Usage("--fallback-model must be another model than --model".to_owned()).into());
+    }
+    let ChosenProvider { provider, model, secrets, .. } = second;
+    let fallback = Fallback { provider, model, served: Arc::default() };
+    chosen.secrets.extend(secrets);
+    chosen.provider = fallback.wrap(chosen.provider.clone());
+    Ok(Some(fallback))
 }
 
 /// Says that there is no session to resume in the words that hosts look for.

@@ -40,7 +40,12 @@ pub(crate) async fn select_session(
 ) -> anyhow::Result<SelectedSession> {
     let new_id = args.session_id.as_deref().map(SessionId::from);
     if let Some(id) = &new_id {
-        SessionName::parse(id.as_str()).map_err(|error| Usage(format!("--session-id: {error}")))?;
+        SessionName::parse(id.as_str()).map_err(|error| {
+            Usage(format!(
+                "Invalid session ID. Must be a valid UUID, or a name such as \
+                 agent:dev/session:main ({error})"
+            ))
+        })?;
     }
     let earlier = if args.continue_latest {
         Some(most_recent(store, cwd).await?)

@@ -2,7 +2,7 @@
 
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,12 +19,57 @@ const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits for the answ
 pub struct UserQuestion {
     /// The full question.
     pub question: String,
+    /// A short heading.
+    #[serde(default)]
+    #[schemars(description = "")]
+    pub header: Option<String>,
     /// Answers to choose from.
     #[serde(default)]
-    pub options: Option<Vec<String>>,
+    #[schemars(schema_with = "any_options")]
+    pub options: Option<Vec<AnswerOption>>,
     /// Whether several may be chosen.
-    #[serde(default)]
+    #[serde(default, rename = "multiSelect")]
     pub multi_select: Option<bool>,
+}
+
+/// Returns a schema that says little, because every request contains it; the tool reads the rest.
+fn any_options(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["array", "null"], "items": {}})
+}
+
+/// An answer that the user can choose: its text, or its text and an explanation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AnswerOption {
+    /// The answer.
+    Label(String),
+    /// The answer, and what it means.
+    Described {
+        /// The answer.
+        label: String,
+        /// What it means.
+        #[serde(default)]
+        description: String,
+    },
+}
+
+impl AnswerOption {
+    /// Returns the answer.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Label(label) | Self::Described { label, .. } => label,
+        }
+    }
+
+    /// Returns what the answer means; empty if that is not said.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        match self {
+            Self::Label(_) => "",
+            Self::Described { description, .. } => description,
+        }
+    }
 }
 
 /// Shows questions to the user.

@@ -65,7 +65,7 @@ use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
 pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
-pub use ask_user::{AskUser, QuestionHandler, UserQuestion};
+pub use ask_user::{AnswerOption, AskUser, QuestionHandler, UserQuestion};
 pub use bash::Bash;
 pub use bash_input::BashInput;
 pub use bash_output::BashOutput;

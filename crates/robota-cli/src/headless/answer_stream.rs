@@ -72,7 +72,7 @@ impl AnswerStream {
     ) {
         self.start(model, ttft_ms, ids, writer);
         let index = self.enter(OpenBlock::Text, writer);
-        let delta = BlockDelta::TextDelta { text };
+        let delta = BlockDelta::Text { text };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
     }
 
@@ -86,7 +86,7 @@ impl AnswerStream {
     ) {
         self.start(model, ttft_ms, ids, writer);
         let index = self.enter(OpenBlock::Thinking, writer);
-        let delta = BlockDelta::ThinkingDelta { thinking };
+        let delta = BlockDelta::Thinking { thinking };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
     }
 
@@ -106,7 +106,7 @@ impl AnswerStream {
         let content_block = Block::ToolUse { id: call.public_id(), name: &call.name, input };
         print(writer, StreamEvent::ContentBlockStart { index, content_block }, None);
         let json = call.input.json().map(ToString::to_string).unwrap_or_default();
-        let delta = BlockDelta::InputJsonDelta { partial_json: &json };
+        let delta = BlockDelta::InputJson { partial_json: &json };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
         print(writer, StreamEvent::ContentBlockStop { index }, None);
     }

@@ -85,7 +85,7 @@ impl Drive {
         let mut progress = Progress::default();
         match first {
             FirstInput::Prompt(prompt) => {
-                self.send(vec![Block::text(prompt)], None, &mut progress).await?
+                self.send(vec![Block::text(prompt)], None, &mut progress).await?;
             }
             FirstInput::Message(message) => self.on_message(message, &mut progress).await?,
         }
@@ -280,7 +280,10 @@ impl Drive {
         let mut record = self.projection.take_record();
         record.api_ms = meter.take_turn_api_ms();
         record.budget = meter.exhausted();
-        record.structured = self.structured.as_ref().and_then(|answer| answer.value());
+        record.structured = match (&self.structured, &progress.finished) {
+            (Some(answer), Some(turn)) => answer.take(turn),
+            _ => None,
+        };
         let outcome = result::classify(&record);
         let queued = u32::try_from(progress.chats.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let numbers = (progress.results, queued);

@@ -40,6 +40,9 @@ impl std::fmt::Display for HostError {
 
 type HostAnswer = Result<Value, String>;
 
+/// The answer to a request of the host.
+pub(crate) type Reply = Result<Value, (ControlErrorCode, String)>;
+
 /// Sends control requests to the host and waits for its answers.
 pub(crate) struct Host {
     writer: Arc<LineWriter>,
@@ -91,9 +94,9 @@ impl Host {
     }
 
     /// Answers a request of the host.
-    pub(crate) fn reply(&self, request_id: &str, reply: Result<Value, (ControlErrorCode, String)>) {
+    pub(crate) fn reply(&self, request_id: &str, reply: &Reply) {
         let kind = Default::default();
-        let response = match &reply {
+        let response = match reply {
             Ok(response) => ControlResponse::Success { request_id, response },
             Err((error_code, error)) => {
                 ControlResponse::Error { request_id, error, error_code: *error_code }

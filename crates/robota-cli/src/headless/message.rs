@@ -175,20 +175,23 @@ pub(crate) enum StreamEvent<'a> {
 
 /// A piece of a block.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 pub(crate) enum BlockDelta<'a> {
     /// Text.
-    TextDelta {
+    #[serde(rename = "text_delta")]
+    Text {
         /// The piece of text.
         text: &'a str,
     },
     /// Reasoning.
-    ThinkingDelta {
+    #[serde(rename = "thinking_delta")]
+    Thinking {
         /// The piece of reasoning.
         thinking: &'a str,
     },
     /// Arguments of a call.
-    InputJsonDelta {
+    #[serde(rename = "input_json_delta")]
+    InputJson {
         /// The piece of JSON text.
         partial_json: &'a str,
     },

@@ -1,7 +1,7 @@
 //! Counts what the model calls of a run cost, and stops a turn at the budget.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use robota_core::catalogue::Catalogue;
@@ -9,6 +9,7 @@ use robota_core::event::{Envelope, Event};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::usage::Usage;
 
+use super::fallback::ServedModel;
 use super::message::TokenUsage;
 use super::result_line::{CostBasis, ModelUsage};
 
@@ -16,6 +17,8 @@ use super::result_line::{CostBasis, ModelUsage};
 /// that the cost of an answer is known before a tool call of that answer runs.
 pub(crate) struct Meter {
     budget: Option<f64>,
+    /// The model that answered, if it was the one of `--fallback-model`.
+    served: Option<Arc<ServedModel>>,
     counts: Mutex<Counts>,
 }
 
@@ -29,8 +32,13 @@ struct Counts {
 
 impl Meter {
     /// Creates a meter with a budget in dollars.
-    pub(crate) fn new(budget: Option<f64>) -> Self {
-        Self { budget, counts: Mutex::default() }
+    pub(crate) fn new(budget: Option<f64>, served: Option<Arc<ServedModel>>) -> Self {
+        Self { budget, served, counts: Mutex::default() }
+    }
+
+    /// Returns the model that answered the last call, if it is not the one of the turn.
+    pub(crate) fn served(&self) -> Option<String> {
+        self.served.as_ref()?.get()
     }
 
     /// Takes an event of the session.
@@ -41,7 +49,7 @@ impl Meter {
             Event::ModelRequested(_) => counts.requested = Some(envelope.ts),
             Event::ModelResponded(data) => {
                 counts.end_call(envelope.ts);
-                let model = counts.model.clone();
+                let model = self.served().unwrap_or_else(|| counts.model.clone());
                 counts.add(&model, data.usage);
             }
             Event::ModelFailed(_) | Event::ModelRetry(_) => counts.end_call(envelope.ts),
@@ -111,7 +119,7 @@ pub(crate) fn budget_text(budget: f64) -> String {
 }
 
 /// Stops the turn before the first tool call of the answer that used up the budget.
-pub(crate) struct BudgetHooks(pub(crate) std::sync::Arc<Meter>);
+pub(crate) struct BudgetHooks(pub(crate) Arc<Meter>);
 
 #[async_trait::async_trait]
 impl Hooks for BudgetHooks {

@@ -84,7 +84,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         tools.questions = Some(approver.clone());
     }
     let offered = tools.offered.clone();
-    let meter = requests.meter.clone();
+    let (meter, observed) = (requests.meter.clone(), structured.clone());
     let crash_cleanup = compose::crash_cleanup(&cwd);
     let name = args.session.name.clone().or(given.title);
     let system = given.system.as_deref().or(options.system.as_deref());
@@ -110,7 +110,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         system: compose::system_prompt(&cwd, system, append),
         tools,
         effort: args.effort.clone(),
-        callbacks: Callbacks::new().on_event(Arc::new(move |event| meter.observe(event))),
+        callbacks: Callbacks::new().on_event(Arc::new(move |event| {
+            meter.observe(event);
+            if let Some(answer) = &observed {
+                answer.observe(event);
+            }
+        })),
     });
     let blobs = store.blobs(selected.id());
     let (session, since) = match selected {
@@ -151,7 +156,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let drive = Drive {
         session,
         blobs,
-        projection: Projection::new(writer.clone(), shown, structured.clone()),
+        projection: Projection::new(
+            writer.clone(),
+            shown,
+            structured.clone(),
+            requests.meter.clone(),
+        ),
         approver: requests.approver.clone(),
         requests,
         options: options.clone(),

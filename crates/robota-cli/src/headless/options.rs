@@ -122,10 +122,13 @@ impl RunOptions {
             host_timeout: Duration::from_secs(args.host_timeout.max(1)),
             budget: args.max_budget_usd,
             schema,
-            system: text_or_file(&args.system_prompt, args.system_prompt_file.as_deref())?,
+            system: text_or_file(
+                args.system_prompt.as_ref(),
+                ("--system-prompt-file", args.system_prompt_file.as_deref()),
+            )?,
             append_system: text_or_file(
-                &args.append_system_prompt,
-                args.append_system_prompt_file.as_deref(),
+                args.append_system_prompt.as_ref(),
+                ("--append-system-prompt-file", args.append_system_prompt_file.as_deref()),
             )?,
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
             sources,
@@ -207,18 +210,18 @@ fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
     if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
         return usage("--mcp-config: MCP servers are not supported yet");
     }
-    if args.fallback_model.is_some() {
-        return usage("--fallback-model is not supported yet");
-    }
     Ok(())
 }
 
-fn text_or_file(text: &Option<String>, file: Option<&Path>) -> Result<Option<String>, Usage> {
+fn text_or_file(
+    text: Option<&String>,
+    (flag, file): (&str, Option<&Path>),
+) -> Result<Option<String>, Usage> {
     match file {
-        None => Ok(text.clone()),
+        None => Ok(text.cloned()),
         Some(file) => std::fs::read_to_string(file)
             .map(Some)
-            .map_err(|error| Usage(format!("cannot read {}: {error}", file.display()))),
+            .map_err(|error| Usage(format!("{flag}: cannot read {}: {error}", file.display()))),
     }
 }
 

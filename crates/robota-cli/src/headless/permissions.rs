@@ -143,11 +143,11 @@ impl QuestionHandler for HostApprover {
             .options
             .iter()
             .flatten()
-            .map(|label| json!({"label": label, "description": ""}))
+            .map(|option| json!({"label": option.label(), "description": option.description()}))
             .collect();
         let input = json!({"questions": [{
             "question": question.question,
-            "header": "",
+            "header": question.header.as_deref().unwrap_or_default(),
             "options": options,
             "multiSelect": question.multi_select.unwrap_or(false),
         }]});

@@ -21,6 +21,7 @@ use super::line::{
     SessionStateText, StatusText, UserLine,
 };
 use super::message::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
+use super::meter::Meter;
 use super::result::stop_name;
 use super::structured::{self, Answer};
 use super::turn_record::TurnRecord;
@@ -50,7 +51,10 @@ pub(crate) struct Projection {
     shown: Shown,
     structured: Option<Arc<Answer>>,
     record: TurnRecord,
+    meter: Arc<Meter>,
     model: String,
+    /// The model that answered, if it is another one.
+    served: Option<String>,
     request_id: String,
     stream: AnswerStream,
     usage: Option<Usage>,
@@ -74,13 +78,16 @@ impl Projection {
         writer: Arc<LineWriter>,
         shown: Shown,
         structured: Option<Arc<Answer>>,
+        meter: Arc<Meter>,
     ) -> Self {
         Self {
             writer,
             shown,
             structured,
             record: TurnRecord::default(),
+            meter,
             model: String::new(),
+            served: None,
             request_id: String::new(),
             stream: AnswerStream::default(),
             usage: None,
@@ -121,9 +128,6 @@ impl Projection {
                 self.model.clone_from(&data.model);
                 self.record.started = Some(ts);
                 self.record.max_rounds = data.max_rounds;
-                if let Some(answer) = &self.structured {
-                    answer.start_turn();
-                }
             }
             Event::UserMessage(data) => {
                 let input = data.input.as_ref().map(|input| input.as_str());
@@ -167,6 +171,7 @@ impl Projection {
             }
             Event::StreamReset(_) => self.stream.reset(),
             Event::ModelResponded(data) => {
+                self.served = self.meter.served();
                 self.record.stop = Some(data.stop.clone());
                 self.usage = data.usage;
             }
@@ -276,7 +281,8 @@ impl Projection {
         }
         // The program itself says that a conversation is too long.
         let by_model = message.metadata.get("context_full").is_none();
-        let model = if by_model { self.model.as_str() } else { SYNTHETIC };
+        let of_turn = self.served.as_deref().unwrap_or(&self.model);
+        let model = if by_model { of_turn } else { SYNTHETIC };
         let usage = self.usage.map(TokenUsage::from).unwrap_or_default();
         let aborted = message.state() != MessageState::Complete;
         if self.shown.partial {

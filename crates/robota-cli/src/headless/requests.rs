@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::control::ControlErrorCode;
+use super::fallback::Fallback;
 use super::hooks::{self, HostHooks};
-use super::host::Host;
+use super::host::{Host, Reply};
 use super::input::ControlInput;
 use super::meter::Meter;
 use super::mode::RunMode;
@@ -55,6 +56,8 @@ pub(crate) struct Requests {
     pub(crate) model: String,
     pub(crate) chosen: Option<ChosenProvider>,
     pub(crate) vendor: Option<String>,
+    /// The model that is used while the current one is overloaded.
+    pub(crate) fallback: Option<Fallback>,
     pub(crate) api_key_source: &'static str,
     pub(crate) mode: RunMode,
     pub(crate) meter: Arc<Meter>,
@@ -65,8 +68,6 @@ pub(crate) struct Requests {
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
 }
-
-type Reply = Result<Value, (ControlErrorCode, String)>;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
@@ -116,7 +117,7 @@ impl Requests {
         let reply = match serde_json::from_value(input.request) {
             Ok(Request::Interrupt {}) => {
                 // The receipt comes before the result of the interrupted turn.
-                self.host.reply(&input.request_id, Ok(json!({"still_queued": []})));
+                self.host.reply(&input.request_id, &Ok(json!({"still_queued": []})));
                 self.interrupt(None);
                 return;
             }
@@ -126,7 +127,7 @@ impl Requests {
                 format!("the request `{subtype}` is not valid: {error}"),
             )),
         };
-        self.host.reply(&input.request_id, reply);
+        self.host.reply(&input.request_id, &reply);
     }
 
     /// Interrupts the turn that runs, without waiting for its end.
@@ -269,6 +270,9 @@ impl Requests {
             if let Some(session) = &self.session {
                 session.config().set_model(wanted.clone(), None);
             }
+            if let Some(chosen) = &mut self.chosen {
+                chosen.model.clone_from(&wanted);
+            }
             self.model = wanted;
             return Ok(json!({}));
         }
@@ -276,7 +280,10 @@ impl Requests {
             provider: self.provider.as_deref(),
             model: WantedModel::Flag(Some(&wanted)),
         };
-        let chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
+        let mut chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
+        if let Some(fallback) = &self.fallback {
+            chosen.provider = fallback.wrap(chosen.provider);
+        }
         if self.options.budget.is_some() && !has_price(&chosen.model) {
             return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
         }

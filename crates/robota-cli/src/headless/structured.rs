@@ -1,11 +1,14 @@
 //! Structured output (`--json-schema`): the model answers by calling the tool `StructuredOutput`,
 //! whose arguments have the schema of the caller. This works with every model that can call tools.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use robota_core::event::{Envelope, Event};
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, StopDecision,
 };
+use robota_core::ids::TurnId;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::Value;
@@ -31,12 +34,25 @@ struct State {
     value: Option<Value>,
     invalid: u32,
     enforced: bool,
+    /// The answers of turns that ended and were not printed yet.
+    ended: HashMap<TurnId, Value>,
 }
 
 impl Answer {
-    /// Starts a turn: forgets the answer of the last one.
-    pub(crate) fn start_turn(&self) {
-        *self.lock() = State::default();
+    /// Takes an event of the session, in the session's own task: what is printed lags behind.
+    pub(crate) fn observe(&self, envelope: &Envelope) {
+        let mut state = self.lock();
+        match (&envelope.event, &envelope.turn) {
+            (Event::TurnStarted(_), _) => {
+                *state = State { ended: std::mem::take(&mut state.ended), ..State::default() };
+            }
+            (Event::TurnFinished(_), Some(turn)) => {
+                if let Some(value) = state.value.take() {
+                    state.ended.insert(turn.clone(), value);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Counts a call with invalid arguments. Returns whether the limit is reached.
@@ -46,9 +62,9 @@ impl Answer {
         state.invalid >= MAX_INVALID
     }
 
-    /// Returns the answer.
-    pub(crate) fn value(&self) -> Option<Value> {
-        self.lock().value.clone()
+    /// Returns the answer of a turn that ended.
+    pub(crate) fn take(&self, turn: &TurnId) -> Option<Value> {
+        self.lock().ended.remove(turn)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

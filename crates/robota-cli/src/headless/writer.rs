@@ -1,7 +1,8 @@
 //! Writes lines to standard output, and notices when nothing reads it any more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use robota_core::ids::{Ids, SessionId};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 
 use super::line::{SessionStateLine, SessionStateText};
 use super::options::LineMode;
-use crate::output;
+use crate::{Exit, output};
 
 /// Prints the lines of one run.
 pub(crate) struct LineWriter {
@@ -23,6 +24,8 @@ pub(crate) struct LineWriter {
     /// One line, kept for its memory; with [`LineMode::Collect`] all lines.
     buffer: Mutex<Vec<u8>>,
     closed: CancellationToken,
+    /// Counts the starts and ends of writes: it is odd while a write waits for the reader.
+    writes: Arc<AtomicU64>,
     states: bool,
 }
 
@@ -55,6 +58,7 @@ impl LineWriter {
             ids: AtomicU64::new(0),
             buffer: Mutex::default(),
             closed: CancellationToken::new(),
+            writes: Arc::default(),
             states,
         }
     }
@@ -79,31 +83,48 @@ impl LineWriter {
         &self.closed
     }
 
-    /// Watches standard output on a thread of its own, so that a host that went away is noticed
-    /// although there is nothing to print.
+    /// Watches standard output on a thread of its own: a host that went away is noticed although
+    /// there is nothing to print, and a host that reads nothing for `limit` ends the program. The
+    /// session can be resumed then, and the reaper ends its commands.
     #[cfg(unix)]
-    pub(crate) fn watch(&self) {
-        use rustix::event::{PollFd, PollFlags, poll};
+    pub(crate) fn watch(&self, limit: Duration) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-        let closed = self.closed.clone();
+        let (closed, writes) = (self.closed.clone(), self.writes.clone());
         std::thread::spawn(move || {
             let output = rustix::stdio::stdout();
-            // No flags: only errors are reported, and a closed pipe is one.
-            let mut polled = [PollFd::new(&output, PollFlags::empty())];
             let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-            while !polled[0].revents().intersects(gone) {
-                match poll(&mut polled, None) {
+            let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+            let (mut last, mut stuck) = (0, Duration::ZERO);
+            loop {
+                // No flags: only errors are reported, and a closed pipe is one.
+                let mut polled = [PollFd::new(&output, PollFlags::empty())];
+                match poll(&mut polled, Some(&second)) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(_) => return,
                 }
+                if polled[0].revents().intersects(gone) {
+                    return closed.cancel();
+                }
+                let now = writes.load(Ordering::Relaxed);
+                let waits = now % 2 == 1 && now == last;
+                stuck = if waits { stuck + Duration::from_secs(1) } else { Duration::ZERO };
+                last = now;
+                if stuck >= limit {
+                    output::error("the host reads no output; exiting");
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "the thread of the session waits for the host"
+                    )]
+                    std::process::exit(Exit::Failure.code().into());
+                }
             }
-            closed.cancel();
         });
     }
 
     /// Elsewhere a closed output is noticed at the next line.
     #[cfg(not(unix))]
-    pub(crate) fn watch(&self) {}
+    pub(crate) fn watch(&self, _limit: Duration) {}
 
     /// Prints one line.
     pub(crate) fn print(&self, line: &impl Serialize) {
@@ -121,9 +142,11 @@ impl LineWriter {
             return;
         }
         buffer.push(b'\n');
+        self.writes.fetch_add(1, Ordering::Relaxed);
         if output::try_bytes(&buffer).is_err() {
             self.closed.cancel();
         }
+        self.writes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Prints the collected lines as one array.

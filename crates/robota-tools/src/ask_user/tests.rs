@@ -13,7 +13,7 @@ impl QuestionHandler for FirstOption {
     async fn ask(&self, question: &UserQuestion) -> Option<String> {
         match question.question.as_str() {
             "never" => None,
-            _ => question.options.as_ref()?.first().cloned(),
+            _ => Some(question.options.as_ref()?.first()?.label().to_owned()),
         }
     }
 }
@@ -33,7 +33,9 @@ async fn without_a_user_the_tool_is_unavailable() {
 async fn the_questions_end_when_the_user_does_not_answer() {
     let tool = AskUser::new(&workspace().question_handler(Arc::new(FirstOption)));
     let question = |text: &str| json!({"question": text, "options": ["yes", "no"]});
-    let input = json!({"questions": [question("a"), question("never"), question("b")]});
+    let described = json!({"question": "a", "header": "A", "multiSelect": false,
+        "options": [{"label": "yes", "description": "go on"}, {"label": "no"}]});
+    let input = json!({"questions": [described, question("never"), question("b")]});
     tool.check(&input).unwrap();
     let outcome = tool.run(input, ToolContext::detached()).await;
     assert_eq!(outcome.text(), "a: yes\nnever: [the user did not answer]\n");
