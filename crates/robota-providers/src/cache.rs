@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 use robota_core::call::CallContext;
 use robota_core::error::ErrorKind;
 use robota_core::provider::{
-    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError,
+    Capabilities, Delta, DeltaStream, ModelLimits, ModelRequest, NativeWeb, Provider,
+    ProviderError, RateLimits,
 };
 
 /// Stores the answers of a [`CachedProvider`].
@@ -88,6 +89,18 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
 
     fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
         self.inner.configure_native_web(web)
+    }
+
+    async fn limits(&self, model: &str) -> Option<ModelLimits> {
+        self.inner.limits(model).await
+    }
+
+    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+        self.inner.count_tokens(request).await
+    }
+
+    fn rate_limits(&self) -> Option<RateLimits> {
+        self.inner.rate_limits()
     }
 
     async fn stream(

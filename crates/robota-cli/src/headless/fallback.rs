@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use robota_core::call::CallContext;
 use robota_core::provider::{
-    Capabilities, DeltaStream, FailureReason, ModelRequest, NativeWeb, Provider, ProviderError,
+    Capabilities, DeltaStream, FailureReason, ModelLimits, ModelRequest, NativeWeb, Provider,
+    ProviderError, RateLimits,
 };
 
 /// The second model.
@@ -58,6 +59,18 @@ impl Provider for FallbackProvider {
 
     fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
         self.first.configure_native_web(web)
+    }
+
+    async fn limits(&self, model: &str) -> Option<ModelLimits> {
+        self.first.limits(model).await
+    }
+
+    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
+        self.first.count_tokens(request).await
+    }
+
+    fn rate_limits(&self) -> Option<RateLimits> {
+        self.first.rate_limits()
     }
 
     async fn stream(

@@ -259,7 +259,7 @@ impl Campaign {
                 };
                 check(place, &store, loss).await
             };
-            match tokio::time::timeout(HANGS, looking).await {
+            match tokio::time::timeout(HANGS, Box::pin(looking)).await {
                 Ok(checked) => checked,
                 Err(_) => Err("the check hangs".to_owned()),
             }
