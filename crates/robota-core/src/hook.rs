@@ -213,6 +213,17 @@ pub enum AfterChange {
     },
 }
 
+impl AfterChange {
+    /// Returns the reason of the decision, if there is one.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match self {
+            Self::Judge => None,
+            Self::Allow { reason } => reason.clone(),
+            Self::Ask { reason } => Some(reason.clone()),
+        }
+    }
+}
+
 /// What hooks decide about a call that ran.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PostToolDecision {

@@ -206,7 +206,7 @@ impl Turn {
             PreToolDecision::Allow { reason } => ("allow", reason.clone()),
             PreToolDecision::Ask { reason } => ("ask", Some(reason.clone())),
             PreToolDecision::Deny { reason } => ("deny", Some(reason.clone())),
-            PreToolDecision::Change { then, .. } => ("change", reason_of(then)),
+            PreToolDecision::Change { then, .. } => ("change", then.reason()),
             PreToolDecision::Answer { .. } => ("answer", None),
         };
         let input = match &decision {
@@ -507,12 +507,4 @@ impl Turn {
 struct HookExtras {
     context: Option<String>,
     stop: Option<String>,
-}
-
-fn reason_of(then: &AfterChange) -> Option<String> {
-    match then {
-        AfterChange::Judge => None,
-        AfterChange::Allow { reason } => reason.clone(),
-        AfterChange::Ask { reason } => Some(reason.clone()),
-    }
 }
