@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::ids::{Ids as _, RandomIds};
+use robota_core::provider::check_native_web;
 use robota_core::sandbox::SandboxLevel;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -82,6 +83,12 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         model: WantedModel::Flag(args.model.as_deref()),
     };
     let mut chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    chosen.calls = chosen.calls.with_args(&args);
+    if !args.native_web.is_empty() {
+        let web = chosen.calls.native_web;
+        check_native_web(&chosen.provider.capabilities(), web)
+            .map_err(|error| Configuration::wrap(error.into()))?;
+    }
     let fallback = fallback(&args, &setup, &mut chosen).await?;
     if options.budget.is_some() && !has_price(&chosen.model) {
         return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));

@@ -65,7 +65,7 @@ impl Base {
             (Self::ReadOnly | Self::ReadAllowed, _) => Verdict::Allow,
             (Self::ReadOutside, _) => Verdict::Ask,
             (Self::Allowed(Class::Inspect), _) => Verdict::Allow,
-            (Self::Allowed(_) | Self::ByMode(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
+            (Self::Allowed(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
             (Self::Allowed(_), _) => Verdict::Allow,
             (Self::ByMode(class), mode) => mode.verdict(class),
             (Self::OutsideWrite, _) => Verdict::Ask,

@@ -28,7 +28,7 @@ fn expect(got: &PolicyVerdict, want: Verdict, text: &str) {
 }
 
 #[test]
-fn shapes_of_looks_are_free_in_every_mode() {
+fn read_only_shapes_are_free_in_every_mode() {
     for text in [
         "cd src && ls 2>&1 | head",
         "cd src && ls 2>/dev/null",
@@ -282,4 +282,19 @@ fn named_files_are_protected_in_any_case() {
         assert_eq!(verdict(file), Verdict::Ask, "{file}");
     }
     assert_eq!(verdict("tools/other.sh"), Verdict::Allow);
+}
+
+#[test]
+fn plan_mode_allows_tools_of_programs_that_only_read() {
+    let paths = MemoryPaths::load();
+    let policy = common::policy(Mode::Plan, &[], &[], &paths);
+    let input = json!({});
+    for (class, want) in [
+        (Class::Inspect, Verdict::Allow),
+        (Class::Modify, Verdict::Deny),
+        (Class::Execute, Verdict::Deny),
+    ] {
+        let call = ToolCall { tool: "Lookup", input: &input, class };
+        expect(&policy.judge(&call, &paths), want, &format!("{class:?}"));
+    }
 }

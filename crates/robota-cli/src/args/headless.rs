@@ -7,6 +7,15 @@ use clap::{Args, ValueEnum};
 use super::SettingsArgs;
 use crate::headless::RunMode;
 
+/// A web tool that a model service runs itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NativeWebArg {
+    /// Search.
+    Search,
+    /// Fetch pages.
+    Fetch,
+}
+
 /// Options of a headless run (`robota -p`).
 #[derive(Debug, Args)]
 pub(crate) struct PrintArgs {
@@ -95,6 +104,14 @@ pub(crate) struct PrintArgs {
     /// Maximum price of all model calls of this run, in US dollars.
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_budget_usd: Option<f64>,
+
+    /// How long failed model calls are retried, in seconds; 0 never retries [default: 300].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) retry_budget: Option<u64>,
+
+    /// Let the model service search the web itself, or fetch pages (repeatable).
+    #[arg(long, value_name = "TOOL", value_enum)]
+    pub(crate) native_web: Vec<NativeWebArg>,
 
     /// JSON Schema of the answer: the validated answer is in `structured_output`.
     #[arg(long, value_name = "SCHEMA")]

@@ -6,6 +6,8 @@ use robota_config::SettingsFile;
 use robota_core::driver::SessionConfig;
 use robota_core::provider::NativeWeb;
 
+use crate::args::{NativeWebArg, PrintArgs};
+
 /// The settings of model calls; those that are not set keep their defaults.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallSettings {
@@ -30,6 +32,16 @@ impl CallSettings {
             },
             max_repeats: settings.max_repeated_failures,
         }
+    }
+
+    /// Overrides them by the arguments of a run.
+    pub(crate) fn with_args(mut self, args: &PrintArgs) -> Self {
+        if let Some(seconds) = args.retry_budget {
+            self.retry_budget = Some(Duration::from_secs(seconds));
+        }
+        self.native_web.search |= args.native_web.contains(&NativeWebArg::Search);
+        self.native_web.fetch |= args.native_web.contains(&NativeWebArg::Fetch);
+        self
     }
 
     /// Applies them to a session.

@@ -209,6 +209,10 @@ fn cli_03_structured_output_is_validated_and_bounded() {
     let result = printed.last().unwrap();
     assert_eq!((code, &result["result"]), (Some(0), &json!("More words.")));
     assert_eq!(result.get("structured_output"), None);
+    let in_plan_mode = ["--json-schema", schema, "--permission-mode", "plan"];
+    let (printed, code) = lines(&Home::new(), &format!("- {good}"), &in_plan_mode);
+    let result = printed.last().unwrap();
+    assert_eq!((code, &result["structured_output"]), (Some(0), &json!({"n": 4})));
 }
 
 #[test]

@@ -222,3 +222,33 @@ async fn cli_02_the_settings_limit_retries() {
     assert_ne!(output.status.code(), Some(0));
     assert_eq!(mock.received().len(), 1, "{}", stderr(&output));
 }
+
+#[tokio::test]
+async fn cli_03_the_retry_budget_is_a_flag() {
+    let home = home_with_notes();
+    let busy = Scenario::reply(Failure::status(529, "Overloaded")).looped();
+    let mock = MockServer::start(busy).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["-p", "hi", "--retry-budget", "0"], &variables).await;
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(mock.received().len(), 1, "no retry");
+}
+
+#[tokio::test]
+async fn sdk_26_web_tools_of_the_service_are_flags() {
+    let home = home_with_notes();
+    let mock = MockServer::start(Scenario::reply(Reply::new().text("Hello."))).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["-p", "hi", "--native-web", "search"], &variables).await;
+    assert_eq!(stdout(&output), "Hello.\n", "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&mock.received()[0].body).contains("web_search"));
+    // A service that cannot do it is refused before anything is sent.
+    let variables = [("GROQ_BASE_URL", &*origin), ("GROQ_API_KEY", KEY)];
+    let args = ["-p", "hi", "--model", "groq/some-model", "--native-web", "search"];
+    let output = home.robota(&args, &variables).await;
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("web search"), "{}", stderr(&output));
+    assert_eq!(mock.received().len(), 1);
+}
