@@ -182,13 +182,13 @@ async fn cli_02_a_model_goes_to_the_company_that_makes_it() {
         let output = home.robota(&["-p", "who?", "--model", model], &variables).await;
         assert_eq!(stdout(&output), answer, "{}", stderr(&output));
     }
-    // Nobody guesses where an unknown model is.
+    // The program does not guess which service has an unknown model.
     let unknown = home.robota(&["-p", "who?", "--model", "house-model"], &variables).await;
-    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(unknown.status.code(), Some(3));
     assert!(stderr(&unknown).contains("openai/house-model"), "{}", stderr(&unknown));
     // Only another company is configured.
     let other = home.robota(&["-p", "who?", "--model", "gpt-6.1-sol"], &variables[1..2]).await;
-    assert_eq!(other.status.code(), Some(1));
+    assert_eq!(other.status.code(), Some(3));
     assert!(stderr(&other).contains("OPENAI_API_KEY"), "{}", stderr(&other));
     assert_eq!((claude.received().len(), gpt.received().len()), (1, 1), "nothing else was sent");
 }
