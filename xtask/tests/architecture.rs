@@ -27,7 +27,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-server", &["robota-core"], &[]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros"], &[]),
-    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config"], &["anyhow", "clap", "rustix", "tempfile", "tracing-subscriber"]),
+    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
     ("xtask", &["robota-core", "robota-config", "robota-providers"], &["anyhow", "libc", "similar"]),
 ];
