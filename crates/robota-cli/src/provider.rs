@@ -310,6 +310,7 @@ fn no_provider_text(vendors: &Vendors) -> String {
     }
     let local: Vec<_> = vendors.local().map(|vendor| vendor.name.as_str()).collect();
     text.push_str(&format!("  start a model server on this machine: {}\n", local.join(", ")));
+    text.push_str("  run `robota setup`, which asks for a provider and a key and stores them\n");
     text.push_str("  use --provider NAME, or add a profile to the settings (docs/providers.md)\n");
     text.push_str("To try a run without a provider: robota demo");
     text

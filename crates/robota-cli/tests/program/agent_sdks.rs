@@ -62,8 +62,14 @@ impl Sdk {
             }
             Self::TypeScript => {
                 let mut command = Command::new("npm");
-                command.args(["install", "--silent", "--omit=optional", "--no-audit", "--no-fund"]);
-                command.arg("--prefix").arg(folder);
+                command.args(["install", "--loglevel=error", "--omit=optional", "--no-audit"]);
+                command.arg("--no-fund").arg("--prefix").arg(folder);
+                // Node trusts its own list of certificates; behind a proxy that the system trusts
+                // it needs the system's list.
+                let system = Path::new("/etc/ssl/certs/ca-certificates.crt");
+                if std::env::var_os("NODE_EXTRA_CA_CERTS").is_none() && system.exists() {
+                    command.env("NODE_EXTRA_CA_CERTS", system);
+                }
                 command.arg(format!("@anthropic-ai/claude-agent-sdk@{TYPESCRIPT}")).arg("zod");
                 command
             }
