@@ -23,11 +23,11 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-mcp", &["robota-core"], &[]),
     ("robota-config", &["robota-core", "robota-policy"], &["tempfile"]),
     ("robota-runtime", &["robota-core"], &[]),
-    ("robota-sdk", &["robota-core"], &[]),
+    ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-config"], &["tempfile"]),
     ("robota-server", &["robota-core"], &[]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros"], &[]),
-    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
+    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-sdk"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
     ("xtask", &["robota-core", "robota-config", "robota-providers"], &["anyhow", "libc", "similar"]),
 ];

@@ -15,22 +15,20 @@ use robota_core::event::{Envelope, Event};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, read_all};
 use robota_core::permission::Mode;
-use robota_core::redact::Redactor;
+use robota_core::sandbox::SandboxLevel;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_exec::{CommandSpec, OutputSink, Supervisor};
-use robota_policy::{Policy, PolicySpec, Workspace};
-use robota_session::{
-    Approvals, Callbacks, EventFilter, Resume, Session, SessionBuilder, approver_fn,
+use robota_sdk::{
+    Earlier, InteractiveSession, InteractiveSessionBuilder, ModelSetup, Project, ProjectOptions,
+    SessionChoice, processes, store, working_directory,
 };
+use robota_session::{Approvals, EventFilter, Session, approver_fn};
 use robota_store::FileStore;
 use show::Show;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
-use crate::compose::{self, Parts, ToolChoice};
-use crate::provider::{self, ChosenProvider};
-use crate::sandbox::Fences;
-use crate::{Exit, output, setup, signals, store};
+use crate::{Exit, output, provider, setup, signals};
 
 const FIRST_SCRIPT: &str = include_str!("demo/first.yaml");
 const SECOND_SCRIPT: &str = include_str!("demo/second.yaml");
@@ -50,7 +48,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         return first_act(args.dir.as_deref().unwrap_or(Path::new(".")), show).await;
     }
     let project = project::create(args.dir)?;
-    let cwd = compose::working_directory(Some(&project))?;
+    let cwd = working_directory(Some(&project))?;
     show.heading("A temporary project with a bug");
     show.plain(&format!("  {}", cwd.display()));
     show.plain("  check.sh checks the output of greet.sh; greet.sh has a typo.");
@@ -80,41 +78,27 @@ fn session_store(cwd: &Path) -> Arc<FileStore> {
     Arc::new(FileStore::new(store::project_folder(cwd)))
 }
 
-fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<SessionBuilder> {
+fn builder(cwd: &Path, script: &str) -> anyhow::Result<InteractiveSessionBuilder> {
     let script = Script::from_yaml(script)
         .context("the demo script is invalid (this is a bug in robota)")?;
-    let chosen = ChosenProvider {
-        provider: Arc::new(ScriptedProvider::new(script)),
-        service: None,
-        model: provider::scripted_model(),
-        timeout: Duration::from_secs(120),
-        secrets: Vec::new(),
-        calls: provider::CallSettings::default(),
+    let model = ModelSetup::new(ScriptedProvider::new(script), provider::scripted_model());
+    // The demo is the same for everyone: no settings of the user, no key of the environment.
+    let options = ProjectOptions {
+        cwd: Some(cwd.to_owned()),
+        environment: Some(robota_config::Environment::default()),
+        mode: Some(Mode::AcceptEdits),
+        sandbox: Some(SandboxLevel::Off),
+        sources: Some(Vec::new()),
+        ..ProjectOptions::default()
     };
-    let spec = PolicySpec::new(Workspace::new(cwd, "/nonexistent"))
-        .mode(Mode::AcceptEdits)
-        .with_defaults();
-    let (policy, _) = Policy::new(&spec, &*setup::paths());
-    Ok(compose::session(Parts {
-        chosen,
-        redactor: Redactor::default(),
-        cwd: cwd.to_owned(),
-        name: Some("demo".to_owned()),
-        mode: Mode::AcceptEdits,
-        policy,
-        fences: Fences::default(),
-        searcher: None,
-        hooks: Vec::new(),
-        supervisor,
-        environment: compose::own_environment(),
-        approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
-        crash_cleanup: compose::crash_cleanup(cwd),
-        max_rounds: 0,
-        system: compose::system_prompt(cwd, None, None),
-        tools: ToolChoice::default(),
-        effort: None,
-        callbacks: Callbacks::new(),
-    }))
+    let builder = InteractiveSession::builder(Project::load(options)?, model)
+        .store(session_store(cwd))
+        .name("demo")
+        .approvals(Approvals::Handler(approver_fn(|question| async move { approve(&question) })));
+    Ok(match setup::reaper() {
+        Some(reaper) => builder.reaper(reaper),
+        None => builder,
+    })
 }
 
 /// Runs the first act in a child process, which kills itself. Returns false if the user
@@ -127,7 +111,7 @@ async fn run_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> any
     }
     let spec = CommandSpec::new(own, cwd)
         .args::<std::ffi::OsString>(arguments)
-        .env(compose::own_environment())
+        .env(processes::process_environment())
         .timeout(Duration::from_secs(120))
         .sink(OutputSink::new(output::bytes));
     let outcome = Supervisor::new().run(spec, &cancel).await?;
@@ -144,8 +128,8 @@ async fn run_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> any
 
 /// Runs the session in a process that kills itself while the command runs.
 async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
-    let builder = builder(cwd, FIRST_SCRIPT, compose::supervisor(cwd))?;
-    let session = builder.create(session_store(cwd), Some(SessionId::from(SESSION))).await?;
+    let new = SessionChoice::New(Some(SESSION.to_owned()));
+    let session = builder(cwd, FIRST_SCRIPT)?.choose(new).open().await?;
     let started = cwd.join(project::STARTED);
     drop(tokio::spawn(async move {
         // The command creates this file when it starts. The crash comes while it runs.
@@ -154,26 +138,27 @@ async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
         }
         robota_exec::crash();
     }));
-    run_turn(&session, PROMPT, show, CancellationToken::new()).await
+    run_turn(session.session(), PROMPT, show, CancellationToken::new()).await
 }
 
 /// Resumes the session in this process, and finishes the work.
 async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
     // The reaper of the crashed process ends the command and records its exit; that takes a moment.
-    let mut hints = compose::recovery_hints(cwd);
+    let mut hints = processes::recovery_hints(cwd);
     for _ in 0..200 {
         if hints.iter().any(|hint| hint.exit.is_some()) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
-        hints = compose::recovery_hints(cwd);
+        hints = processes::recovery_hints(cwd);
     }
-    let supervisor = compose::supervisor(cwd);
-    let builder = builder(cwd, SECOND_SCRIPT, supervisor.clone())?;
     let (store, id) = (session_store(cwd), SessionId::from(SESSION));
     let last = store.head(&id).await?.last;
-    let resume = Resume { hints, ..Resume::default() };
-    let session = builder.resume(store.clone(), &id, resume).await?;
+    let session = builder(cwd, SECOND_SCRIPT)?
+        .choose(SessionChoice::Earlier(Earlier::Named(SESSION.to_owned())))
+        .recovery_hints(hints)
+        .open()
+        .await?;
     let mut calls = Vec::new();
     for envelope in read_all(&*store, &id, 0).await? {
         if let Event::ToolCalled(data) = &envelope.event {
@@ -185,9 +170,8 @@ async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow
     }
     show.heading("The prompt");
     show.plain(&format!("  {SECOND_PROMPT}"));
-    let exit = run_turn(&session, SECOND_PROMPT, show, cancel).await?;
+    let exit = run_turn(session.session(), SECOND_PROMPT, show, cancel).await?;
     session.shutdown("done").await?;
-    supervisor.shutdown().await;
     Ok(exit)
 }
 

@@ -6,6 +6,7 @@
 
 mod answer_stream;
 mod blocks;
+mod choose;
 mod control;
 mod drive;
 mod fallback;
@@ -34,16 +35,16 @@ use std::time::Duration;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::provider::check_native_web;
 use robota_core::sandbox::SandboxLevel;
+use robota_sdk::{SdkError, store};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs, SessionArgs};
-use crate::commands::sessions::find::FindError;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
-use crate::select_session::select_session;
-use crate::setup::Setup;
+use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
-use crate::{Configuration, Exit, Usage, debug, output, signals, stdin, store};
+use crate::{Configuration, Exit, Usage, debug, output, signals, stdin};
+use choose::session_choice;
 use drive::FirstInput;
 use fallback::Fallback;
 use host::Host;
@@ -83,7 +84,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         model: WantedModel::Flag(args.model.as_deref()),
     };
     let mut chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
-    chosen.calls = chosen.calls.with_args(&args);
+    chosen.calls = provider::calls::with_args(chosen.calls, &args);
     if !args.native_web.is_empty() {
         let web = chosen.calls.native_web;
         check_native_web(&chosen.provider.capabilities(), web)
@@ -97,12 +98,13 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let store = if sessions.no_session_persistence {
         Arc::new(robota_core::journal::MemoryStore::new())
     } else {
-        store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
+        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
     };
-    let selected = select_session(sessions, &*store, &cwd.display().to_string()).await;
-    let selected = selected.map_err(|error| match options.lines {
+    let folder = cwd.display().to_string();
+    let choice = session_choice(sessions, &*store, &folder).await?;
+    let selected = choice.select(&*store, &folder).await.map_err(|error| match options.lines {
         LineMode::Stream => missing_session(error, sessions),
-        LineMode::Off | LineMode::Collect => error,
+        LineMode::Off | LineMode::Collect => setup::usage(error),
     })?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
@@ -155,7 +157,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         options: &options,
         setup: &setup,
         store,
-        selected: &selected,
+        selected,
         requests,
         writer: &writer,
         cancel: &cancel,
@@ -163,11 +165,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         from_host,
     })
     .await?;
-    let metrics = telemetry.count(&opened.drive.session, opened.since).await?;
+    let (session, since) = (opened.drive.session.clone(), opened.session.opened_at());
+    let metrics = telemetry.count(&session, since).await?;
     let events = match options.format {
-        OutputFormat::Events => {
-            Some(open::print_events(&opened.drive.session, opened.since).await?)
-        }
+        OutputFormat::Events => Some(open::print_events(&session, since).await?),
         OutputFormat::Text | OutputFormat::Json | OutputFormat::StreamJson => None,
     };
     let mut drive = opened.drive;
@@ -175,11 +176,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };
     // The turn is recorded by now, so a store that fails here is reported but not an error of the
     // run.
-    if let Err(error) = drive.session.shutdown(reason).await {
+    if let Err(error) = opened.session.shutdown(reason).await {
         output::error(&error.to_string());
     }
-    drop(drive);
-    opened.supervisor.shutdown().await;
+    drop((drive, opened.session, session));
     // Both tasks end when the session ends.
     for task in [events, metrics].into_iter().flatten() {
         let _ = task.await;
@@ -231,12 +231,11 @@ async fn fallback(
 }
 
 /// Says that there is no session to resume in the words that hosts look for.
-fn missing_session(error: anyhow::Error, sessions: &SessionArgs) -> anyhow::Error {
-    match (&sessions.resume, error.downcast_ref()) {
-        (Some(Some(id)), Some(FindError::NotFound(_))) => {
-            error.context(format!("No conversation found with session ID: {id}"))
-        }
-        _ => error,
+fn missing_session(error: SdkError, sessions: &SessionArgs) -> anyhow::Error {
+    match (&sessions.resume, error) {
+        (Some(Some(id)), error @ SdkError::SessionNotFound(_)) => anyhow::Error::new(error)
+            .context(format!("No conversation found with session ID: {id}")),
+        (_, error) => setup::usage(error),
     }
 }
 

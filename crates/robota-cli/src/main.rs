@@ -1,7 +1,7 @@
 //! The `robota` program: the command line, headless runs, and the demo.
 //!
-//! This is the only crate that prints and that reads the program's arguments. [`compose`] builds
-//! everything it runs from the crates below. `robota --version` starts no runtime and reads no
+//! This is the only crate that prints and that reads the program's arguments. `robota-sdk` builds
+//! everything it runs. `robota --version` starts no runtime and reads no
 //! file.
 
 #[cfg(feature = "count-allocations")]
@@ -9,20 +9,15 @@ mod allocations;
 mod args;
 mod colour;
 mod commands;
-mod compose;
 mod debug;
 mod demo;
 mod headless;
-mod hooks;
 mod output;
 mod prompt;
 mod provider;
-mod sandbox;
-mod select_session;
 mod setup;
 mod signals;
 mod stdin;
-mod store;
 mod stored_keys;
 mod telemetry;
 
@@ -116,7 +111,7 @@ fn main() -> ExitCode {
         return Exit::Ok.into();
     }
     if let [_, flag] = arguments.as_slice()
-        && flag == compose::REAPER
+        && flag == setup::REAPER
     {
         return match robota_exec::reaper::serve() {
             Ok(()) => Exit::Ok.into(),
@@ -190,6 +185,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             .or_else(|| of::<robota_core::sandbox::SandboxError>(cause))
             .or_else(|| of::<robota_session::replay::ReplayError>(cause))
             .or_else(|| of::<robota_session::SessionError>(cause))
+            .or_else(|| of::<robota_sdk::SdkError>(cause))
     })
 }
 

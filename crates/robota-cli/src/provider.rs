@@ -5,7 +5,7 @@
 //! key or address is in a variable, a model server that runs on this machine. A model that the
 //! catalogue knows goes to its maker, or to a service that offers models of many makers.
 
-mod calls;
+pub(crate) mod calls;
 mod environment;
 mod service;
 
@@ -25,9 +25,10 @@ use robota_providers::{
 };
 use serde_json::Value;
 
+use robota_sdk::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
+
 use crate::Usage;
 use crate::setup::Setup;
-pub(crate) use calls::CallSettings;
 use environment::Variables;
 
 /// The model name of a script, unless `--model` or the settings give one.
@@ -35,9 +36,6 @@ const SCRIPTED_MODEL: &str = "scripted";
 
 /// How long the search for local model servers waits for a response.
 const LOCAL_PROBE_TIMEOUT: Duration = Duration::from_millis(400);
-
-/// How long a provider may send nothing before a call fails, unless the profile sets `timeout`.
-const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The provider and model that a run uses.
 pub(crate) struct ChosenProvider {
@@ -53,6 +51,20 @@ pub(crate) struct ChosenProvider {
     pub(crate) secrets: Vec<Secret>,
     /// The settings of its calls.
     pub(crate) calls: CallSettings,
+}
+
+impl ChosenProvider {
+    /// Returns what a session needs of it.
+    pub(crate) fn into_setup(self, effort: Option<String>) -> ModelSetup {
+        ModelSetup {
+            provider: self.provider,
+            model: self.model,
+            idle_timeout: self.timeout,
+            secrets: self.secrets,
+            calls: self.calls,
+            effort,
+        }
+    }
 }
 
 /// A model service that is reached by HTTP.

@@ -195,7 +195,7 @@ impl Diagnose for ErrorData {
 
 /// Returns the messages of an error and of its causes, without repeating what an outer message
 /// already contains.
-fn error_chain<E: std::error::Error + ?Sized>(error: &E) -> String {
+pub fn error_chain<E: std::error::Error + ?Sized>(error: &E) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

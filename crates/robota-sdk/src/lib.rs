@@ -1,7 +1,24 @@
-//! The composition root: `InteractiveSession`, commands, memory, checkpoints, plugins, hook
-//! executors and `query`.
+//! The composition root: everything that a client of Robota uses.
 //!
-//! Every client (terminal, editor, server, script) will use an `InteractiveSession`; this
-//! crate wires the parts below together and depends on no provider.
-//!
-//! Nothing is here yet. Until it exists, composition is one file of `robota-cli`.
+//! Every client (terminal, editor, server, script) opens an [`InteractiveSession`]: a durable
+//! session with the settings, instructions, commands and skills of a folder. This crate wires the
+//! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
+
+pub mod error;
+pub mod interactive;
+pub mod model_setup;
+pub mod notice;
+pub mod processes;
+pub mod project;
+mod prompt;
+pub mod sandbox;
+pub mod select;
+mod settings_hooks;
+pub mod store;
+
+pub use error::SdkError;
+pub use interactive::{InteractiveSession, InteractiveSessionBuilder};
+pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
+pub use notice::Notice;
+pub use project::{Project, ProjectOptions, working_directory};
+pub use select::{Earlier, SelectedSession, SessionChoice, find_session};

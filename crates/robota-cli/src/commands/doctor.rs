@@ -8,13 +8,14 @@ use robota_core::error::Diagnose as _;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::ShellCommand;
 use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
+use robota_sdk::processes;
+use robota_sdk::sandbox::{self, SandboxRequest};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::provider::{self, ProviderRequest, WantedModel};
-use crate::sandbox::SandboxRequest;
 use crate::setup::Setup;
-use crate::{Exit, compose, output, sandbox};
+use crate::{Exit, output};
 
 /// The result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,7 +119,7 @@ fn sessions(setup: &Setup) -> Check {
 
 /// Checks that there is a shell for commands.
 fn shell(setup: &Setup) -> Check {
-    let environment = compose::environment(&setup.settings, &[]);
+    let environment = processes::command_environment(&setup.settings, &[]);
     match ShellCommand::new("true", &setup.places.cwd).env(environment).into_spec() {
         Ok(spec) => Check::new("shell", Health::Ok, spec.program.display().to_string()),
         Err(error) => {
@@ -133,9 +134,9 @@ fn shell(setup: &Setup) -> Check {
 
 /// Checks which restrictions this system can enforce for commands.
 async fn sandbox(setup: &Setup) -> [Check; 2] {
-    let environment = compose::environment(&setup.settings, &[]);
+    let environment = processes::command_environment(&setup.settings, &[]);
     let support = probe(&environment).await;
-    let request = sandbox::request(None, setup);
+    let request = sandbox::request(setup);
     let fence = sandbox::read_only(&request.fence, &support, &environment);
     let read_only = read_only(request.read_only_fence, fence);
     [level(request, &support, setup), read_only]

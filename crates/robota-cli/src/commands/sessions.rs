@@ -4,7 +4,6 @@ pub(crate) mod args;
 mod delete;
 mod export;
 mod files;
-pub(crate) mod find;
 mod fork;
 mod import;
 mod list;
@@ -20,8 +19,10 @@ use std::sync::Arc;
 use robota_core::journal::JournalStore;
 use robota_store::DurabilityLevel;
 
-use crate::setup::Setup;
-use crate::{Exit, store};
+use robota_sdk::store;
+
+use crate::Exit;
+use crate::setup::{self, Setup};
 
 use args::{SessionsArgs, SessionsCommand, StoreArgs};
 
@@ -52,7 +53,8 @@ struct Context {
 impl Context {
     async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
         let setup = Setup::load(&args.settings, None)?;
-        let store = store::open(args.store.as_deref(), DurabilityLevel::default(), &setup).await?;
+        let store = setup::open_store(args.store.as_deref(), DurabilityLevel::default(), &setup);
+        let store = store.await?;
         Ok(Self { setup, store_name: args.store.clone(), store })
     }
 

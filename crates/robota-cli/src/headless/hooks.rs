@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::control::HostRequest;
 use super::host::{Host, HostError};
-use crate::hooks::print_notice;
 use crate::output;
+use crate::setup::print_hook_notice;
 
 /// The hooks of the host, by event.
 pub(crate) type HostHooks = BTreeMap<String, Option<Vec<HostMatcher>>>;
@@ -62,7 +62,7 @@ pub(crate) fn check(hooks: &HostHooks) -> Result<(), String> {
 pub(crate) fn runner(hooks: &HostHooks, context: HookContext, host: Arc<Host>) -> HookRunner {
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
-        .on_notice(|notice| print_notice(&notice));
+        .on_notice(|notice| print_hook_notice(&notice));
     for (name, matchers) in hooks {
         let Some(event) = event(name) else { continue };
         let groups = matchers.iter().flatten().map(group);

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use robota_core::hook::{HookContext, Hooks};
+use robota_core::hook::HookContext;
 use robota_core::journal::JournalStore;
 use robota_core::message::Message;
-use robota_core::sandbox::SandboxLevel;
-use robota_exec::Supervisor;
-use robota_session::{
-    Approvals, Callbacks, EventFilter, Resume, Session, StartAt, SubscriptionItem,
-};
+use robota_sdk::{InteractiveSession, SelectedSession};
+use robota_session::{Approvals, Callbacks, EventFilter, Session, StartAt, SubscriptionItem};
 use tokio::sync::mpsc;
 
 use super::drive::{Drive, RunFacts};
@@ -23,11 +20,9 @@ use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
 use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
-use crate::compose::{self, Parts, ToolChoice};
-use crate::select_session::SelectedSession;
-use crate::setup::Setup;
+use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Usage, output, sandbox};
+use crate::{Usage, output};
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -35,7 +30,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) options: &'a Arc<RunOptions>,
     pub(crate) setup: &'a Arc<Setup>,
     pub(crate) store: Arc<dyn JournalStore>,
-    pub(crate) selected: &'a SelectedSession,
+    pub(crate) selected: SelectedSession,
     pub(crate) requests: Requests,
     pub(crate) writer: &'a Arc<LineWriter>,
     pub(crate) cancel: &'a Cancel,
@@ -47,10 +42,8 @@ pub(crate) struct Opening<'a> {
 pub(crate) struct Opened {
     /// The run.
     pub(crate) drive: Drive,
-    /// The first event of the run.
-    pub(crate) since: StartAt,
-    /// Owns every child process.
-    pub(crate) supervisor: Supervisor,
+    /// The session.
+    pub(crate) session: InteractiveSession,
 }
 
 /// Opens the session: creates it, or resumes it.
@@ -59,79 +52,54 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         opening;
     let Some(chosen) = requests.chosen.take() else { anyhow::bail!("no model is selected") };
     let cwd = setup.places.cwd.clone();
-    let supervisor = compose::supervisor(&cwd);
-    let environment = compose::environment(&setup.settings, &chosen.secrets);
-    let request = sandbox::request(args.sandbox.map(SandboxLevel::from), setup);
-    let fences = sandbox::prepare(request, &environment).await?;
-    let confined = fences.confinement.is_some();
-    let settings_hooks = crate::hooks::runner(setup, selected.id(), &supervisor, &environment);
-    let mut all_hooks: Vec<Arc<dyn Hooks>> =
-        vec![Arc::new(BudgetHooks(requests.meter.clone())), Arc::new(settings_hooks)];
     let given = std::mem::take(&mut requests.host_setup);
-    if !given.hooks.is_empty() {
-        let mut context = HookContext::new(selected.id().as_str(), cwd.display().to_string());
-        context.permission_mode = Some(requests.mode.session());
-        all_hooks.push(Arc::new(hooks::runner(&given.hooks, context, requests.host.clone())));
-    }
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
-    let mut tools = ToolChoice { only: options.tools.clone(), ..ToolChoice::default() };
-    if let (Some(schema), Some(answer)) = (schema, &structured) {
-        all_hooks.push(Arc::new(StructuredHooks(answer.clone())));
-        tools.more.push(Arc::new(StructuredOutput::new(schema, answer.clone())));
-    }
-    if let Some(approver) = &requests.approver {
-        tools.questions = Some(approver.clone());
-    }
-    let offered = tools.offered.clone();
     let (meter, observed) = (requests.meter.clone(), structured.clone());
-    let crash_cleanup = compose::crash_cleanup(&cwd);
-    let name = args.session.name.clone().or(given.title);
-    let system = given.system.as_deref().or(options.system.as_deref());
-    let append = given.append_system.as_deref().or(options.append_system.as_deref());
-    let builder = compose::session(Parts {
-        redactor: setup.redactor(&chosen.secrets)?,
-        chosen,
-        cwd: cwd.clone(),
-        name: name.clone(),
-        mode: requests.mode.session(),
-        policy: setup.policy.clone(),
-        fences,
-        searcher: compose::searcher(&setup.environment),
-        hooks: all_hooks,
-        supervisor: supervisor.clone(),
-        environment: sandbox::environment(&environment, confined, setup),
-        approvals: match &requests.approver {
-            Some(approver) => Approvals::Handler(approver.clone()),
-            None => Approvals::Deny,
-        },
-        crash_cleanup: crash_cleanup.clone(),
-        max_rounds: args.max_turns,
-        system: compose::system_prompt(&cwd, system, append),
-        tools,
-        effort: args.effort.clone(),
-        callbacks: Callbacks::new().on_event(Arc::new(move |event| {
+    let model = chosen.into_setup(args.effort.clone());
+    let mut builder = InteractiveSession::builder(setup.project.clone(), model)
+        .store(store)
+        .mode(requests.mode.session())
+        .max_rounds(args.max_turns)
+        .first_hooks(BudgetHooks(requests.meter.clone()))
+        .on_notice(|notice| print_notice(&notice))
+        .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
             if let Some(answer) = &observed {
                 answer.observe(event);
             }
-        })),
-    });
-    let blobs = store.blobs(selected.id());
-    let (session, since) = match selected {
-        SelectedSession::New(id) => {
-            (builder.create(store, Some(id.clone())).await?, StartAt::Start)
-        }
-        SelectedSession::Resume(id, last) => {
-            let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
-            let session = builder.resume(store, id, resume).await?;
-            crash_cleanup.remove_records();
-            if let Some(name) = name {
-                session.rename(name).await?;
-            }
-            (session, StartAt::After(*last))
-        }
-    };
+        })));
+    if !given.hooks.is_empty() {
+        let mut context = HookContext::new(selected.id().as_str(), cwd.display().to_string());
+        context.permission_mode = Some(requests.mode.session());
+        builder = builder.hooks(hooks::runner(&given.hooks, context, requests.host.clone()));
+    }
+    if let (Some(schema), Some(answer)) = (schema, &structured) {
+        builder = builder
+            .hooks(StructuredHooks(answer.clone()))
+            .tool(StructuredOutput::new(schema, answer.clone()));
+    }
+    if let Some(approver) = &requests.approver {
+        builder =
+            builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());
+    }
+    if let Some(names) = &options.tools {
+        builder = builder.only_tools(names.clone());
+    }
+    if let Some(name) = args.session.name.clone().or(given.title) {
+        builder = builder.name(name);
+    }
+    if let Some(system) = given.system.or_else(|| options.system.clone()) {
+        builder = builder.system(system);
+    }
+    if let Some(append) = given.append_system.or_else(|| options.append_system.clone()) {
+        builder = builder.append_system(append);
+    }
+    if let Some(reaper) = setup::reaper() {
+        builder = builder.reaper(reaper);
+    }
+    let interactive = builder.selected(selected).open().await.map_err(setup::usage)?;
+    let session = interactive.session().clone();
     if let Some(uuid) = &args.session.resume_session_at {
         rewind(&session, uuid).await?;
     }
@@ -151,11 +119,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .iter()
             .map(|folder| folder.display().to_string())
             .collect(),
-        tools: offered.get().cloned().unwrap_or_default(),
+        tools: interactive.tools(),
     };
     let drive = Drive {
         session,
-        blobs,
+        blobs: interactive.blobs().clone(),
         projection: Projection::new(
             writer.clone(),
             shown,
@@ -172,7 +140,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         from_host: opening.from_host,
         commands: opening.commands,
     };
-    Ok(Opened { drive, since, supervisor })
+    Ok(Opened { drive, session: interactive })
 }
 
 /// Goes back to the message of which a line has this id.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_providers::{Host, ProviderSettings, Vendors, build};
 
-use super::calls::CallSettings;
 use super::environment::Variables;
 use super::{ChosenProvider, DEFAULT_IDLE_TIMEOUT, Selection, Service, profile_settings};
 use crate::setup::Setup;
+use robota_sdk::CallSettings;
 
 /// Builds the provider: its vendor, model, key and address. Sends no request.
 pub(super) fn prepare(

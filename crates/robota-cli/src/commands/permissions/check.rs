@@ -44,7 +44,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     };
     let setup = Setup::load(&args.settings, args.mode)?;
     setup.report_problems();
-    let mut policy = setup.policy;
+    let mut policy = setup.policy.clone();
     for (list, rules) in
         [(List::Allow, &args.allow), (List::Ask, &args.ask), (List::Deny, &args.deny)]
     {
@@ -193,7 +193,7 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
             return failure(&id, &format!("line {number} is not a valid case: {error}"));
         }
     };
-    let cwd = match case.cwd.clone().map_or_else(|| crate::compose::working_directory(None), Ok) {
+    let cwd = match case.cwd.clone().map_or_else(|| robota_sdk::working_directory(None), Ok) {
         Ok(cwd) => cwd,
         Err(error) => return failure(&case.id, &format!("{error:#}")),
     };

@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use robota_core::ids::SessionId;
+use robota_sdk::{SdkError, find_session};
 use serde_json::json;
 
 use super::Context;
 use super::args::DeleteArgs;
-use super::find::{FindError, find};
 use crate::{Exit, Usage, output};
 
 /// Deletes the named sessions. A missing session is not an error; a failed deletion is.
@@ -15,13 +15,11 @@ pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let (mut matches, mut absent) = (Vec::new(), Vec::new());
     for text in &args.sessions {
-        match find(&*context.store, text).await {
+        match find_session(&*context.store, text).await {
             Ok(session) if matches.contains(&session) => {}
             Ok(session) => matches.push(session),
-            Err(error) => match error.downcast_ref::<FindError>() {
-                Some(FindError::NotFound(text)) => absent.push(text.clone()),
-                Some(FindError::Ambiguous(..)) | None => return Err(error),
-            },
+            Err(SdkError::SessionNotFound(text)) => absent.push(text),
+            Err(error) => return Err(error.into()),
         }
     }
     if !args.yes && !matches.is_empty() && !confirm(&matches)? {

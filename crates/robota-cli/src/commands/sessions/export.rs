@@ -8,6 +8,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, read_all};
 use robota_core::message::BlobRef;
 use robota_core::redact::Redactor;
+use robota_sdk::find_session;
 use robota_session::replay::log::Payload;
 use robota_session::replay::{
     Record, blob_refs, journal, log, markdown, redact_events, transcript,
@@ -15,7 +16,6 @@ use robota_session::replay::{
 use serde_json::{Value, json};
 
 use super::args::{ExportArgs, ExportFormat};
-use super::find::find;
 use super::{Context, files};
 use crate::setup::Setup;
 use crate::{Exit, Usage, output};
@@ -35,7 +35,7 @@ struct Export {
 pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let (setup, store) = (&context.setup, &context.store);
-    let session = find(&**store, &args.session).await?;
+    let session = find_session(&**store, &args.session).await?;
     let redactor = redactor(setup, &args.redact)?;
     let export = build(&**store, &session, args.format, &redactor).await?;
     if export.redacted > 0 {
@@ -180,5 +180,5 @@ fn redactor(setup: &Setup, given: &[String]) -> anyhow::Result<Redactor> {
         source.resolve(&lookup).ok()
     });
     let given = given.iter().map(Secret::new);
-    setup.redactor(&keys.chain(given).collect::<Vec<_>>())
+    Ok(setup.redactor(&keys.chain(given).collect::<Vec<_>>())?)
 }

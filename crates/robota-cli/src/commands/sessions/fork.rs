@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use robota_core::clock::SystemClock;
 use robota_core::ids::{RandomIds, SessionId};
+use robota_sdk::find_session;
 use robota_session::fork_stored;
 use serde_json::json;
 
 use super::Context;
 use super::args::ForkArgs;
-use super::find::find;
 use crate::{Exit, output};
 
 /// Forks a session.
 pub(super) async fn run(args: ForkArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
-    let parent = find(&*context.store, &args.session).await?;
+    let parent = find_session(&*context.store, &args.session).await?;
     let child = args.id.map_or_else(|| SessionId::mint(&RandomIds), SessionId::from);
     let at = fork_stored(&*context.store, &parent, &args.at, &child, Arc::new(SystemClock)).await?;
     if args.store.json {

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use anyhow::Context as _;
 use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::{JournalStore, read_all};
+use robota_sdk::find_session;
 use robota_session::replay::{Destination, Imported, Record, blob_refs, journal, log, record};
 
 use super::args::{ImportArgs, ImportFormat};
-use super::find::find;
 use super::{Context, files};
 use crate::{Exit, Usage, output};
 
@@ -56,9 +57,9 @@ async fn from_session(
     name: &str,
     id: Option<&SessionId>,
 ) -> anyhow::Result<Imported> {
-    let session = find(store, name)
+    let session = find_session(store, name)
         .await
-        .map_err(|error| error.context(format!("`{name}` is neither a file nor a session")))?;
+        .with_context(|| format!("`{name}` is neither a file nor a session"))?;
     if !store.head(&session).await?.foreign {
         let text =
             format!("session `{session}` is already yours; `robota sessions fork` copies it");

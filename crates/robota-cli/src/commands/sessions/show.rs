@@ -5,11 +5,11 @@ use robota_core::event::{DecidedBy, TurnEnd};
 use robota_core::journal::read_all;
 use robota_core::permission::Verdict;
 use robota_core::usage::Usage;
+use robota_sdk::find_session;
 use robota_session::replay::{CallView, Entry, Step, Transcript, TurnView, transcript};
 use serde_json::{Value, json};
 
 use super::args::ShowArgs;
-use super::find::find;
 use super::{Context, text, time};
 use crate::{Exit, output};
 
@@ -19,7 +19,7 @@ const ARGUMENT_WIDTH: usize = 72;
 /// Prints a transcript, or with `--events` the journal.
 pub(super) async fn run(args: ShowArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
-    let session = find(&*context.store, &args.session).await?;
+    let session = find_session(&*context.store, &args.session).await?;
     let events = read_all(&*context.store, &session, 0).await?;
     if args.events {
         for event in &events {

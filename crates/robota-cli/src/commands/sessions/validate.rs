@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter};
+use robota_sdk::find_session;
 use robota_session::replay::Record;
 use robota_session::replay::validate::{self, Finding, JournalCheck, Report, Severity};
 use robota_store::FileStore;
 use serde_json::{Value, json};
 
 use super::args::{ImportFormat, ValidateArgs};
-use super::find::find;
 use super::{Context, files};
 use crate::{Exit, output};
 
@@ -30,7 +30,7 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
         let report = if source == "-" || Path::new(source).exists() {
             file(source, args.format)?
         } else {
-            session(&context, &find(&*context.store, source).await?).await?
+            session(&context, &find_session(&*context.store, source).await?).await?
         };
         reports.push((source.clone(), report));
     }

@@ -1,24 +1,29 @@
-//! Opens the session store: `--store file[:DIR] | sqlite:FILE | postgres://…`.
+//! Opens the session store by its name: `file[:DIR]`, `sqlite:FILE` or `postgres://…`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use robota_core::error::error_chain;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::journal::JournalStore;
 use robota_store::{DurabilityLevel, FileStore};
 
-use crate::setup::Setup;
-use crate::{Usage, output};
+use crate::error::SdkError;
+use crate::notice::Notice;
+use crate::project::Project;
 
 /// Returns the folder of a project's sessions.
-pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
+#[must_use]
+pub fn project_folder(cwd: &Path) -> PathBuf {
     cwd.join(".robota").join("sessions")
 }
 
 /// Fails if a link in the project's `.robota` would redirect what this program writes there: sessions,
 /// records of the reaper and logs. A checkout can contain such a link.
-pub(crate) fn check_project_folder(cwd: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If there is such a link.
+pub fn check_project_folder(cwd: &Path) -> Result<(), SdkError> {
     let robota = cwd.join(".robota");
     let folders = ["sessions", "sessions/blobs", "reaper", "logs"].map(|name| robota.join(name));
     let mut written = vec![robota.clone(), robota.join(".gitignore")];
@@ -34,40 +39,41 @@ pub(crate) fn check_project_folder(cwd: &Path) -> anyhow::Result<()> {
         None => Ok(()),
         Some(link) => {
             let target = link.read_link().unwrap_or_default();
-            anyhow::bail!(
-                "{} is a link to {}; this program does not write through it. Remove the link. To \
-                 store sessions elsewhere, use --store file:DIR",
-                link.display(),
-                target.display()
-            )
+            Err(SdkError::Link { link, target })
         }
     }
 }
 
-/// Opens the store that `--store` names; without it, the files of the project.
-pub(crate) async fn open(
+/// Opens the store that a name stands for; without a name, the files of the project. What the user
+/// should know is added to `notices`.
+///
+/// # Errors
+/// If the name stands for no store, or the store cannot be opened.
+pub async fn open(
     name: Option<&str>,
     level: DurabilityLevel,
-    setup: &Setup,
-) -> anyhow::Result<Arc<dyn JournalStore>> {
-    let unknown = |name: &str| {
-        Usage(format!(
-            "--store {name}: unknown store; use file, file:DIR, sqlite:FILE or \
+    project: &Project,
+    notices: &mut Vec<Notice>,
+) -> Result<Arc<dyn JournalStore>, SdkError> {
+    let unknown = |name: &str| SdkError::Option {
+        option: "store",
+        problem: format!(
+            "unknown store `{name}`; use file, file:DIR, sqlite:FILE or \
              postgres://USER@HOST/DATABASE"
-        ))
+        ),
     };
     match name {
         None | Some("file") => {
-            check_project_folder(&setup.places.cwd)?;
-            Ok(Arc::new(files(project_folder(&setup.places.cwd), level, setup)))
+            check_project_folder(project.cwd())?;
+            Ok(Arc::new(files(project_folder(project.cwd()), level, project, notices)))
         }
         Some(name) => match name.split_once(':') {
             Some(("file", folder)) if !folder.is_empty() => {
-                Ok(Arc::new(files(PathBuf::from(folder), level, setup)))
+                Ok(Arc::new(files(PathBuf::from(folder), level, project, notices)))
             }
             Some(("sqlite", file)) if !file.is_empty() => sqlite(Path::new(file), level).await,
             Some(("postgres" | "postgresql", _)) => postgres(name, level).await,
-            _ => Err(unknown(name).into()),
+            _ => Err(unknown(name)),
         },
     }
 }
@@ -75,35 +81,44 @@ pub(crate) async fn open(
 /// Opens a store of files below a folder, with the user's key as its owner key. By the key the store
 /// recognises the sessions that this user wrote. A session that came with a checkout is not one
 /// of them, although git made the user the owner of its files.
-pub(crate) fn files(folder: PathBuf, level: DurabilityLevel, setup: &Setup) -> FileStore {
+fn files(
+    folder: PathBuf,
+    level: DurabilityLevel,
+    project: &Project,
+    notices: &mut Vec<Notice>,
+) -> FileStore {
     let store = FileStore::new(folder).with_level(level);
-    let Some(home) = &setup.places.home else { return store };
+    let Some(home) = &project.places.home else { return store };
     let key = owner_key(&home.join(".robota").join("owner-key")).unwrap_or_else(|error| {
         // A key that is not kept is safe: sessions of earlier runs then count as foreign.
-        output::error(&format!("{error:#}; sessions of this run cannot be resumed later"));
+        let text = "sessions of this run cannot be resumed later";
+        notices.push(Notice::Error(format!("{}; {text}", error_chain(&error))));
         new_key()
     });
     store.with_owner_key(key)
 }
 
 /// Reads the user's key; creates it if there is none.
-fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
+fn owner_key(file: &Path) -> Result<Vec<u8>, SdkError> {
     let read = |file: &Path| std::fs::read(file).ok().filter(|key| key.len() >= 32);
     if let Some(key) = read(file) {
         return Ok(key);
     }
     let folder = file.parent().unwrap_or(Path::new("."));
-    let fail = || format!("cannot create the owner key of your sessions, {}", file.display());
-    std::fs::create_dir_all(folder).with_context(fail)?;
+    let fail = |source| SdkError::Io {
+        what: format!("cannot create the owner key of your sessions, {}", file.display()),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(fail)?;
     let key = new_key();
     // Two programs may start at the same time: the first to rename its file wins, and no reader
     // sees a partly written key.
-    let mut fresh = tempfile::NamedTempFile::new_in(folder).with_context(fail)?;
-    std::io::Write::write_all(&mut fresh, &key).with_context(fail)?;
-    fresh.as_file().sync_all().with_context(fail)?;
+    let mut fresh = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    std::io::Write::write_all(&mut fresh, &key).map_err(fail)?;
+    fresh.as_file().sync_all().map_err(fail)?;
     match fresh.persist_noclobber(file) {
         Ok(_) => Ok(key),
-        Err(_) => read(file).with_context(fail),
+        Err(error) => read(file).ok_or_else(|| fail(error.error)),
     }
 }
 
@@ -113,25 +128,29 @@ fn new_key() -> Vec<u8> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(file: &Path, level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn sqlite(file: &Path, level: DurabilityLevel) -> Result<Arc<dyn JournalStore>, SdkError> {
     let options = robota_store::SqlOptions { level, ..Default::default() };
     Ok(Arc::new(robota_store::SqliteStore::open_with(file, options).await?))
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str, level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn postgres(url: &str, level: DurabilityLevel) -> Result<Arc<dyn JournalStore>, SdkError> {
     let options = robota_store::SqlOptions { level, ..Default::default() };
     Ok(Arc::new(robota_store::PostgresStore::connect_at(url, options).await?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(_file: &Path, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
-    Err(Usage("--store sqlite: this program was built without the feature `sqlite`".to_owned())
-        .into())
+async fn sqlite(_file: &Path, _level: DurabilityLevel) -> Result<Arc<dyn JournalStore>, SdkError> {
+    Err(SdkError::Option {
+        option: "store",
+        problem: "this program was built without the feature `sqlite`".to_owned(),
+    })
 }
 
 #[cfg(not(feature = "postgres"))]
-async fn postgres(_url: &str, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
-    Err(Usage("--store postgres: this program was built without the feature `postgres`".to_owned())
-        .into())
+async fn postgres(_url: &str, _level: DurabilityLevel) -> Result<Arc<dyn JournalStore>, SdkError> {
+    Err(SdkError::Option {
+        option: "store",
+        problem: "this program was built without the feature `postgres`".to_owned(),
+    })
 }

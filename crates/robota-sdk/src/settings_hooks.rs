@@ -13,36 +13,33 @@ use robota_exec::{CommandHooks, Environment, Supervisor};
 use robota_session::RuleCondition;
 use serde_json::json;
 
-use crate::output;
-use crate::setup::{self, Setup};
+use crate::project::{self, Project};
 
 /// Returns the hook runner of a session. Only command hooks have an executor here; a hook of another
 /// kind denies where hooks decide.
 pub(crate) fn runner(
-    setup: &Setup,
+    project: &Project,
     session: &SessionId,
     supervisor: &Supervisor,
     environment: &Environment,
+    on_notice: impl Fn(HookNotice) + Send + Sync + 'static,
 ) -> HookRunner {
-    let cwd = &setup.places.cwd;
+    let cwd = &project.places.cwd;
     let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
-    context.permission_mode = Some(setup.settings.permissions.mode);
+    context.permission_mode = Some(project.settings.permissions.mode);
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
-    let commands = UnchangedHooks { commands, files: setup.settings.named_files.clone() };
+    let commands = UnchangedHooks { commands, files: project.settings.named_files.clone() };
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(commands))
-        .condition(Arc::new(RuleCondition::new(setup.workspace(), setup::paths())))
-        .on_notice(|notice| print_notice(&notice));
-    if setup.settings.values.disable_all_hooks == Some(true) {
+        .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
+        .on_notice(on_notice);
+    if project.settings.values.disable_all_hooks == Some(true) {
         return runner;
     }
     for event in HookEvent::ALL {
-        let groups = setup.settings.hooks.get(event.name()).into_iter().flatten();
+        let groups = project.settings.hooks.get(event.name()).into_iter().flatten();
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
-    }
-    for problem in runner.problems() {
-        output::error(&problem.to_string());
     }
     runner
 }
@@ -74,8 +71,4 @@ impl HookExecutor for UnchangedHooks {
         }
         self.commands.execute(definition, payload, timeout).await
     }
-}
-
-pub(crate) fn print_notice(notice: &HookNotice) {
-    output::note(&format!("robota: {} hook: {}", notice.event.name(), notice.text));
 }

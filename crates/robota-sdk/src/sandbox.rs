@@ -1,36 +1,38 @@
-//! The sandbox for commands, from `--sandbox` and the `sandbox` settings.
+//! The sandbox for commands, from the options and the `sandbox` settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use robota_config::model::SandboxSettings;
-use robota_core::error::Diagnose as _;
+use robota_core::error::{Diagnose as _, error_chain};
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use robota_exec::Environment;
 use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
 use serde_json::{Map, Value};
 
-use crate::output;
-use crate::setup::Setup;
+use crate::error::SdkError;
+use crate::notice::Notice;
+use crate::project::Project;
 
-/// The sandbox that the argument and the settings ask for.
-pub(crate) struct SandboxRequest {
+/// The sandbox that the options and the settings ask for.
+pub struct SandboxRequest {
     /// The level and the file and network rules.
-    pub(crate) fence: Fence,
+    pub fence: Fence,
     /// Whether commands that were proven to only read run in a fence of their own.
-    pub(crate) read_only_fence: bool,
+    pub read_only_fence: bool,
     /// Whether an unavailable sandbox is an error. Otherwise commands run without one.
-    pub(crate) required: bool,
+    pub required: bool,
     /// Settings that have no effect, each with what happens instead.
-    pub(crate) unsupported: Vec<String>,
+    pub unsupported: Vec<String>,
 }
 
-/// Combines the argument and the settings. An argument that restricts more than the settings always
+/// Combines the option and the settings. An option that restricts more than the settings always
 /// applies; `off` applies only if the merged settings, to which it was added, say so.
-pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxRequest {
+#[must_use]
+pub fn request(project: &Project) -> SandboxRequest {
+    let argument = project.sandbox;
     let none = SandboxSettings::default();
-    let settings = setup.settings.values.sandbox.as_ref().unwrap_or(&none);
+    let settings = project.settings.values.sandbox.as_ref().unwrap_or(&none);
     let level = match (argument, settings.enabled) {
         (Some(level @ (SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite)), _) => level,
         (Some(SandboxLevel::Off) | None, Some(true)) => SandboxLevel::WorkspaceWrite,
@@ -38,7 +40,7 @@ pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxR
     };
     let by_argument = argument.is_some_and(|level| level != SandboxLevel::Off);
     let mut unsupported = Vec::new();
-    let fence = fence(level, settings, setup, &mut unsupported);
+    let fence = fence(level, settings, project, &mut unsupported);
     let required = by_argument || settings.fail_if_unavailable == Some(true);
     let read_only_fence = settings.read_only_fence != Some(false);
     SandboxRequest { fence, read_only_fence, required, unsupported }
@@ -47,15 +49,15 @@ pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxR
 fn fence(
     level: SandboxLevel,
     settings: &SandboxSettings,
-    setup: &Setup,
+    project: &Project,
     unsupported: &mut Vec<String>,
 ) -> Fence {
-    let workspace = setup.workspace();
+    let workspace = project.workspace();
     let files = settings.filesystem.clone().unwrap_or_default();
     let mut writable = vec![workspace.cwd.clone()];
     writable.extend(workspace.additional.iter().map(|dir| workspace.cwd.join(dir)));
     writable.push(PathBuf::from("/tmp"));
-    writable.extend(setup.environment.get("TMPDIR").map(PathBuf::from));
+    writable.extend(project.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(files.allow_write.iter().map(|path| workspace.resolve(path)));
     // A sandbox rule needs an existing path.
     writable.retain(|path| path.exists());
@@ -72,7 +74,7 @@ fn fence(
         }));
     }
     // Hooks run these outside of the sandbox.
-    protected.extend(setup.settings.named_files.paths().map(Path::to_owned));
+    protected.extend(project.settings.named_files.paths().map(Path::to_owned));
     let secret_files = texts(&settings.credentials, "files");
     hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();
@@ -140,8 +142,8 @@ fn texts(object: &Map<String, Value>, key: &str) -> Vec<String> {
 
 /// Returns the environment of commands. In a sandbox the variables that
 /// `sandbox.credentials.envVars` names are removed.
-pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Setup) -> Environment {
-    let settings = setup.settings.values.sandbox.as_ref();
+pub fn environment(environment: &Environment, confined: bool, project: &Project) -> Environment {
+    let settings = project.settings.values.sandbox.as_ref();
     let hidden = settings.map(|settings| texts(&settings.credentials, "envVars"));
     let hidden = hidden.unwrap_or_default();
     let kept = environment
@@ -152,20 +154,25 @@ pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Set
 
 /// What commands run in.
 #[derive(Default)]
-pub(crate) struct Fences {
+pub struct Fences {
     /// The sandbox of all commands; none when it is off.
-    pub(crate) confinement: Option<Arc<Confinement>>,
+    pub confinement: Option<Arc<Confinement>>,
     /// The fence of commands that were proven to only read; none if it is switched off or the system
     /// has none.
-    pub(crate) read_only: Option<Arc<ReadOnlyFence>>,
+    pub read_only: Option<Arc<ReadOnlyFence>>,
+    /// What the user should know about them.
+    pub notices: Vec<Notice>,
 }
 
 /// Prepares what commands run in. An unavailable sandbox is an error if it is required, else a
 /// warning.
-pub(crate) async fn prepare(
+///
+/// # Errors
+/// If a sandbox is required and the system has none.
+pub async fn prepare(
     request: SandboxRequest,
     environment: &Environment,
-) -> anyhow::Result<Fences> {
+) -> Result<Fences, SdkError> {
     let kernel = Support::of_kernel();
     let suffices = kernel.landlock > 0 && kernel.seccomp;
     // The probe starts bubblewrap, which takes longer than everything else here.
@@ -179,11 +186,13 @@ pub(crate) async fn prepare(
     } else {
         None
     };
-    Ok(Fences { confinement: confinement(request, &support)?, read_only: read_only.map(Arc::new) })
+    let mut notices = Vec::new();
+    let confinement = confinement(request, &support, &mut notices)?;
+    Ok(Fences { confinement, read_only: read_only.map(Arc::new), notices })
 }
 
 /// Prepares the fence of commands that only read.
-pub(crate) fn read_only(
+pub fn read_only(
     fence: &Fence,
     support: &Support,
     environment: &Environment,
@@ -202,38 +211,39 @@ pub(crate) fn read_only(
 fn confinement(
     request: SandboxRequest,
     support: &Support,
-) -> anyhow::Result<Option<Arc<Confinement>>> {
+    notices: &mut Vec<Notice>,
+) -> Result<Option<Arc<Confinement>>, SdkError> {
     if request.fence.level == SandboxLevel::Off {
         return Ok(None);
     }
     for setting in &request.unsupported {
-        output::note(&format!("robota: no effect: {setting}"));
+        notices.push(Notice::Note(format!("no effect: {setting}")));
     }
     match Confinement::new(request.fence, support) {
         Ok(confinement) => {
             // Report only the gaps that the user can close.
             let gaps = confinement.boundaries().gaps.iter();
             for gap in gaps.filter(|gap| gap.contains("install bubblewrap")) {
-                output::note(&format!("robota: not enforced: {gap}"));
+                notices.push(Notice::Note(format!("not enforced: {gap}")));
             }
             Ok(Some(Arc::new(confinement)))
         }
         // A path in the settings, which may be those of a checkout, must not turn the sandbox off.
         Err(error) if request.required || !matches!(error, SandboxError::Unsupported { .. }) => {
-            Err(error).context("the requested sandbox is not available")
+            Err(SdkError::Sandbox(error))
         }
         Err(error) => {
-            output::error(&format!("no sandbox is available; commands run without one: {error}"));
-            if let Some(hint) = error.hint() {
-                output::note(&format!("hint: {hint}"));
-            }
+            let text = "no sandbox is available; commands run without one";
+            notices.push(Notice::Error(format!("{text}: {}", error_chain(&error))));
+            notices.extend(error.hint().map(|hint| Notice::Hint(hint)));
             Ok(None)
         }
     }
 }
 
 /// Returns a level as it is written on the command line.
-pub(crate) fn name(level: SandboxLevel) -> &'static str {
+#[must_use]
+pub fn name(level: SandboxLevel) -> &'static str {
     match level {
         SandboxLevel::Off => "off",
         SandboxLevel::WorkspaceWrite => "workspace-write",
@@ -242,7 +252,7 @@ pub(crate) fn name(level: SandboxLevel) -> &'static str {
 }
 
 /// Returns the rules of a `workspace-write` sandbox, to check what this system can enforce.
-pub(crate) fn example(cwd: &Path) -> Fence {
+pub fn example(cwd: &Path) -> Fence {
     let writable = vec![cwd.to_owned()];
     let (protected, hidden, shown) = (Vec::new(), Vec::new(), Vec::new());
     let level = SandboxLevel::WorkspaceWrite;

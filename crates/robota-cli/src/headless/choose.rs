@@ -1,0 +1,51 @@
+//! The session that the arguments of a run name.
+
+use robota_core::journal::{JournalStore, SessionFilter};
+use robota_sdk::{Earlier, SessionChoice};
+
+use crate::Usage;
+use crate::args::SessionArgs;
+
+/// Returns the session that the arguments name.
+pub(crate) async fn session_choice(
+    args: &SessionArgs,
+    store: &dyn JournalStore,
+    cwd: &str,
+) -> anyhow::Result<SessionChoice> {
+    let id = args.session_id.clone();
+    let earlier = if args.continue_latest {
+        Some(Earlier::Latest)
+    } else {
+        match &args.resume {
+            Some(Some(name)) => Some(Earlier::Named(name.clone())),
+            Some(None) => return Err(Usage(missing_id(store, cwd).await?).into()),
+            None => None,
+        }
+    };
+    match (earlier, args.fork_session) {
+        (None, true) => Err(Usage("--fork-session needs -c or -r".to_owned()).into()),
+        (None, false) => Ok(SessionChoice::New(id)),
+        (Some(_), false) if id.is_some() => Err(Usage(
+            "--session-id sets the id of a new session; with -c or -r add --fork-session".into(),
+        )
+        .into()),
+        (Some(earlier), false) => Ok(SessionChoice::Earlier(earlier)),
+        (Some(of), true) => Ok(SessionChoice::Fork { of, id }),
+    }
+}
+
+/// Returns the usage error for `-r` without a session: it lists the most recent ones.
+async fn missing_id(store: &dyn JournalStore, cwd: &str) -> anyhow::Result<String> {
+    let filter =
+        SessionFilter { cwd: Some(cwd.to_owned()), limit: Some(5), ..SessionFilter::default() };
+    let sessions = store.list(&filter).await?.sessions;
+    if sessions.is_empty() {
+        return Ok(format!("-r needs a session id or name; there is no session in {cwd}"));
+    }
+    let mut text = "-r needs a session id or name. Recent sessions:".to_owned();
+    for head in sessions {
+        let title = head.name.or(head.title).unwrap_or_default();
+        text.push_str(&format!("\n  {}  {title}", head.session));
+    }
+    Ok(text)
+}

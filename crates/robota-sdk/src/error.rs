@@ -1,0 +1,141 @@
+//! The errors of this crate.
+
+use std::path::PathBuf;
+
+use robota_core::error::{Diagnose, ErrorKind};
+use robota_core::journal::JournalError;
+use robota_core::sandbox::SandboxError;
+use robota_session::SessionError;
+
+/// An error of the SDK.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SdkError {
+    /// An option has an invalid value.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The name of the option, as in the options type.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A permission rule of the caller is invalid.
+    #[error("invalid rule `{rule}`: {problem}")]
+    Rule {
+        /// The rule.
+        rule: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A folder cannot be used.
+    #[error("cannot open the folder {}: {problem}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A link in the project would redirect files that this crate writes.
+    #[error(
+        "{} is a link to {}; this program does not write through it. Remove the link. To store \
+         sessions elsewhere, use --store file:DIR",
+        link.display(),
+        target.display()
+    )]
+    Link {
+        /// The link.
+        link: PathBuf,
+        /// What it refers to.
+        target: PathBuf,
+    },
+    /// The id for a new session is invalid.
+    #[error(
+        "Invalid session ID. Must be a valid UUID, or a name such as agent:dev/session:main ({0})"
+    )]
+    SessionId(String),
+    /// No session matches.
+    #[error("session `{0}` not found; `robota sessions list` lists all sessions")]
+    SessionNotFound(String),
+    /// Several sessions match.
+    #[error("ambiguous id prefix or name `{name}`: it matches {}", ids.join(", "))]
+    AmbiguousSession {
+        /// The id prefix or name.
+        name: String,
+        /// The ids of the first sessions that match.
+        ids: Vec<String>,
+    },
+    /// There is no session to continue.
+    #[error("no session to continue in {folder}; start one with: robota -p \"PROMPT\"")]
+    NothingToContinue {
+        /// The working folder.
+        folder: String,
+    },
+    /// The sandbox that is required is not available.
+    #[error("the requested sandbox is not available")]
+    Sandbox(#[source] SandboxError),
+    /// Secrets cannot be redacted.
+    #[error("cannot prepare the redaction of secrets")]
+    Redactor(#[source] robota_core::redact::RedactorError),
+    /// The session store failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A file or folder of the user cannot be read or written.
+    #[error("{what}")]
+    Io {
+        /// What failed, with the path.
+        what: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl SdkError {
+    /// Returns whether the caller passed something invalid, which a program reports as a usage error.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Option { .. } | Self::Rule { .. } | Self::Folder { .. } | Self::SessionId(_)
+        )
+    }
+}
+
+impl Diagnose for SdkError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Option { .. }
+            | Self::Rule { .. }
+            | Self::Folder { .. }
+            | Self::SessionId(_)
+            | Self::SessionNotFound(_)
+            | Self::AmbiguousSession { .. }
+            | Self::NothingToContinue { .. } => ErrorKind::Validation,
+            Self::Link { .. } | Self::Sandbox(_) | Self::Redactor(_) => ErrorKind::Configuration,
+            Self::Journal(error) => error.kind(),
+            Self::Session(error) => error.kind(),
+            Self::Io { .. } => ErrorKind::Storage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Journal(error) => error.hint(),
+            Self::Session(error) => error.hint(),
+            Self::Sandbox(error) => error.hint(),
+            Self::Option { .. }
+            | Self::Rule { .. }
+            | Self::Folder { .. }
+            | Self::Link { .. }
+            | Self::SessionId(_)
+            | Self::SessionNotFound(_)
+            | Self::AmbiguousSession { .. }
+            | Self::NothingToContinue { .. }
+            | Self::Redactor(_)
+            | Self::Io { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Loads settings and trust of a folder and builds the policy. Runs and the commands that explain
+//! decisions share it, so that an explanation matches what a run does.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use robota_config::{
+    Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
+    Severity, Trust, TrustStore, rule_check,
+};
+use robota_core::env_ref::Secret;
+use robota_core::permission::Mode;
+use robota_core::redact::Redactor;
+use robota_core::sandbox::SandboxLevel;
+use robota_exec::OsPaths;
+use robota_policy::{Policy, Workspace};
+use serde_json::{Map, Value, json};
+
+use crate::error::SdkError;
+use crate::notice::Notice;
+
+/// How many ignored settings are reported one by one. A checkout can hold thousands, and must not
+/// be able to fill the screen.
+const MAX_REPORTED: usize = 5;
+
+/// What a program adds to the settings files of a folder.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectOptions {
+    /// The working folder; none is the current folder of the process.
+    pub cwd: Option<PathBuf>,
+    /// The environment variables that settings refer to; none takes those of the process.
+    pub environment: Option<Environment>,
+    /// A settings file or inline settings above the files of the user and the folder.
+    pub settings: Option<SettingsArgument>,
+    /// The settings files to read; none reads all.
+    pub sources: Option<Vec<SettingSource>>,
+    /// The permission mode; none leaves it to the settings.
+    pub mode: Option<Mode>,
+    /// The sandbox level; none leaves it to the settings.
+    pub sandbox: Option<SandboxLevel>,
+    /// Rules that allow calls.
+    pub allow: Vec<String>,
+    /// Rules that deny calls.
+    pub deny: Vec<String>,
+    /// Folders besides the working folder that belong to the workspace.
+    pub directories: Vec<PathBuf>,
+    /// Uses the settings of the folder as if the user had trusted it.
+    pub trust: bool,
+    /// Secrets that are redacted besides those that the environment and the settings name.
+    pub secrets: Vec<Secret>,
+}
+
+/// The settings and the policy for one working folder.
+pub struct Project {
+    /// The folders and arguments that settings are read from.
+    pub places: Places,
+    /// The environment variables that settings refer to.
+    pub environment: Environment,
+    /// The merged settings.
+    pub settings: Settings,
+    /// The policy built from the settings.
+    pub policy: Policy,
+    /// The sandbox level that the caller asked for.
+    pub sandbox: Option<SandboxLevel>,
+    secrets: Vec<Secret>,
+}
+
+impl Project {
+    /// Loads the settings of a folder. The options override the files.
+    ///
+    /// # Errors
+    /// If an option is invalid. A problem of a settings file is not an error but a notice.
+    pub fn load(options: ProjectOptions) -> Result<Self, SdkError> {
+        let cwd = working_directory(options.cwd.as_deref())?;
+        let environment = options.environment.clone().unwrap_or_else(Environment::of_process);
+        let mut places = Places::from_env(&environment).unwrap_or_default();
+        places.cwd = cwd;
+        places.settings = options.settings.clone().map(check_settings).transpose()?;
+        places.sources = options.sources.clone();
+        places.flags = flags(&options)?;
+        check_rules(&options, &places)?;
+        let files = Files::read(&places);
+        let store = TrustStore::load(&places);
+        let trust = if options.trust { Trust::Trusted } else { store.status(&files) };
+        let settings = Settings::from_files(&files, trust, &rule_check(&places));
+        // Invalid rules are already in the report of the settings.
+        let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
+        let ProjectOptions { sandbox, secrets, .. } = options;
+        Ok(Self { places, environment, settings, policy, sandbox, secrets })
+    }
+
+    /// Returns the working folder.
+    #[must_use]
+    pub fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+
+    /// Returns the workspace: the working folder and the additional directories.
+    #[must_use]
+    pub fn workspace(&self) -> Workspace {
+        self.settings.policy_spec(&self.places).workspace
+    }
+
+    /// Returns a redactor for the given secrets and for the value of every variable whose name
+    /// is that of a secret.
+    ///
+    /// # Errors
+    /// If all secrets together are too large to search for.
+    pub fn redactor(&self, secrets: &[Secret]) -> Result<Redactor, SdkError> {
+        let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
+        let variables = self.environment.iter().chain(settings);
+        let named = variables
+            .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
+            .map(|(_, value)| Secret::new(value));
+        let given = secrets.iter().chain(&self.secrets).cloned();
+        Redactor::new(given.chain(named)).map_err(SdkError::Redactor)
+    }
+
+    /// Returns the problems of the settings and a short summary of what is ignored.
+    #[must_use]
+    pub fn notices(&self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        let mut warnings: IndexMap<&str, Vec<&Problem>> = IndexMap::new();
+        for problem in &self.settings.report.problems {
+            match problem.severity {
+                Severity::Error => notices.push(Notice::Error(problem.to_string())),
+                Severity::Warning => warnings.entry(&problem.message).or_default().push(problem),
+            }
+        }
+        if !self.settings.permissions.unreadable.is_empty() {
+            notices.push(Notice::note(
+                "until this is fixed, allow rules are ignored and every tool call needs approval",
+            ));
+        }
+        for (message, problems) in &warnings {
+            notices.push(Notice::Note(warning(message, problems)));
+        }
+        self.ignored(&mut notices);
+        notices
+    }
+
+    /// Adds how many settings need trust, and each setting that is ignored for another reason.
+    fn ignored(&self, notices: &mut Vec<Notice>) {
+        let (untrusted, ignored): (Vec<_>, Vec<_>) =
+            self.settings.report.dropped.iter().partition(|dropped| dropped.reason.needs_trust());
+        for dropped in ignored.iter().take(MAX_REPORTED) {
+            notices.push(Notice::Note(format!("ignored: {dropped}")));
+        }
+        if let Some(more) = ignored.len().checked_sub(MAX_REPORTED).filter(|more| *more > 0) {
+            notices.push(Notice::Note(format!("and {more} more; run `robota config explain`")));
+        }
+        let count = untrusted.len();
+        if count > 0 {
+            let why = match self.settings.trust {
+                Trust::Changed => "they changed since you trusted this folder",
+                Trust::Unknown | Trust::Trusted | Trust::NotNeeded => "this folder is not trusted",
+            };
+            notices.push(Notice::Note(format!(
+                "ignored {count} setting{} of this folder: {why}. Run `robota trust` to review \
+                 them.",
+                if count == 1 { "" } else { "s" },
+            )));
+        }
+    }
+}
+
+/// Returns the canonical path of the working folder: the given one, or the current one.
+///
+/// # Errors
+/// If it does not exist or is not a folder.
+pub fn working_directory(given: Option<&Path>) -> Result<PathBuf, SdkError> {
+    let dir = match given {
+        Some(dir) => dir.to_owned(),
+        #[expect(clippy::disallowed_methods, reason = "the default of an option of the caller")]
+        None => std::env::current_dir().map_err(|source| SdkError::Io {
+            what: "the current folder does not exist any more".to_owned(),
+            source,
+        })?,
+    };
+    let fail = |problem: String| SdkError::Folder { folder: dir.clone(), problem };
+    let canonical = dir.canonicalize().map_err(|error| fail(error.to_string()))?;
+    if canonical.is_dir() { Ok(canonical) } else { Err(fail("it is a file".to_owned())) }
+}
+
+/// Checks the settings of the caller: unlike a file that is found, they can be corrected now.
+fn check_settings(settings: SettingsArgument) -> Result<SettingsArgument, SdkError> {
+    let fail = |problem| SdkError::Option { option: "settings", problem };
+    match settings {
+        SettingsArgument::File(file) if !file.exists() => {
+            Err(fail(format!("file not found: {}", file.display())))
+        }
+        // The path is relative to where the program was started, not to the working folder.
+        SettingsArgument::File(file) => std::path::absolute(file)
+            .map(SettingsArgument::File)
+            .map_err(|error| fail(format!("cannot resolve the path: {error}"))),
+        SettingsArgument::Inline(text) => match serde_json::from_str::<Value>(&text) {
+            Ok(_) => Ok(SettingsArgument::Inline(text)),
+            Err(error) => Err(fail(format!("invalid JSON: {error}"))),
+        },
+    }
+}
+
+/// Returns one line for all problems with the same message: a settings file that was written for
+/// another program can have many keys that this one does not use.
+fn warning(message: &str, problems: &[&Problem]) -> String {
+    let keys: Vec<_> = problems.iter().filter_map(|problem| problem.key.as_ref()).collect();
+    match problems {
+        [problem] => problem.to_string(),
+        _ => {
+            let shown: Vec<_> =
+                keys.iter().take(MAX_REPORTED).map(|key| format!("`{key}`")).collect();
+            let more = match keys.len().saturating_sub(MAX_REPORTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{}{more}: {message}; run `robota config explain`", shown.join(", "))
+        }
+    }
+}
+
+/// Returns the settings layer that the options make.
+fn flags(options: &ProjectOptions) -> Result<Map<String, Value>, SdkError> {
+    let mut permissions = Map::new();
+    for (key, rules) in [("allow", &options.allow), ("deny", &options.deny)] {
+        if !rules.is_empty() {
+            permissions.insert(key.to_owned(), json!(rules));
+        }
+    }
+    if let Some(mode) = options.mode {
+        permissions.insert("defaultMode".to_owned(), json!(mode));
+    }
+    let mut directories = Vec::new();
+    for dir in &options.directories {
+        let dir = working_directory(Some(dir)).map_err(|error| SdkError::Option {
+            option: "directories",
+            problem: error.to_string(),
+        })?;
+        directories.push(dir.display().to_string());
+    }
+    if !directories.is_empty() {
+        permissions.insert("additionalDirectories".to_owned(), json!(directories));
+    }
+    let mut flags = Map::new();
+    if !permissions.is_empty() {
+        flags.insert("permissions".to_owned(), Value::Object(permissions));
+    }
+    if let Some(level) = options.sandbox {
+        flags.insert("sandbox".to_owned(), json!({"enabled": level != SandboxLevel::Off}));
+    }
+    Ok(flags)
+}
+
+/// Rejects invalid rules of the caller. Unlike a rule in a file, which is reported and handled, the
+/// user who typed it can correct it now.
+fn check_rules(options: &ProjectOptions, places: &Places) -> Result<(), SdkError> {
+    let check = rule_check(places);
+    let allowed = options.allow.iter().map(|rule| (RuleList::Allow, rule));
+    let denied = options.deny.iter().map(|rule| (RuleList::Deny, rule));
+    for (list, rule) in allowed.chain(denied) {
+        check(list, rule).map_err(|problem| SdkError::Rule {
+            rule: rule.clone(),
+            problem: problem.to_string(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the file system that policies resolve paths with.
+pub(crate) fn paths() -> Arc<OsPaths> {
+    Arc::new(OsPaths)
+}
