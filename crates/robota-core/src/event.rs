@@ -157,6 +157,7 @@ events! {
     "entry_added" EntryAdded Fact Written "The program added an entry to the history. It is not part of the conversation.";
     "message_injected" MessageInjected Fact Synced "The program added a message to the conversation.";
     "input_accepted" InputAccepted Fact Synced "The session accepted an input. It will be delivered, blocked or cancelled.";
+    "input_changed" InputChanged Fact Synced "An input that was not delivered yet was changed, or moved to another place of the queue.";
     "input_blocked" InputBlocked Fact Written "A hook blocked the input.";
     "input_cancelled" InputCancelled Fact Written "The input was cancelled and will not be delivered.";
     "turn_started" TurnStarted Fact Written "A turn started.";

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 pub use snapshot::{REDUCER, RestoreError, Sources};
 pub(crate) use snapshot::{SnapshotEvents, ViewListing};
@@ -183,7 +184,10 @@ pub struct PendingInput {
     pub delivery: Delivery,
     /// The content of the input.
     pub content: Vec<Block>,
-    /// The sequence number of its `input_accepted`.
+    /// Values that the client attached.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// The sequence number of its `input_accepted`, or of the last `input_changed`.
     pub seq: u64,
 }
 
@@ -247,10 +251,26 @@ impl State {
                 self.sources.left_out = Some(cursor.seq);
             }
             Event::MessageInjected(data) => self.view.push(data.message.clone(), cursor.seq),
-            Event::InputAccepted(InputAccepted { input, delivery, content, .. }) => {
-                let (delivery, content) = (*delivery, content.clone());
-                let pending = PendingInput { delivery, content, seq: cursor.seq };
+            Event::InputAccepted(InputAccepted { input, delivery, content, metadata }) => {
+                let (content, metadata) = (content.clone(), metadata.clone());
+                let pending =
+                    PendingInput { delivery: *delivery, content, metadata, seq: cursor.seq };
                 self.inputs.insert(input.clone(), pending);
+            }
+            Event::InputChanged(data) => {
+                let pending = PendingInput {
+                    delivery: data.delivery,
+                    content: data.content.clone(),
+                    metadata: data.metadata.clone(),
+                    seq: cursor.seq,
+                };
+                // A snapshot restores each input from its last event, in the order of the queue.
+                let end = self.inputs.len();
+                let place = match self.inputs.shift_remove(&data.input) {
+                    Some(_) => usize::try_from(data.position).map_or(end - 1, |at| at.min(end - 1)),
+                    None => end,
+                };
+                self.inputs.shift_insert(place, data.input.clone(), pending);
             }
             Event::InputBlocked(data) => {
                 if let Some(input) = &data.input {

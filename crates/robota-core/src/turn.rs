@@ -47,6 +47,10 @@ use crate::state::{OpenTurn, State};
 use crate::streaming::StreamingAnswer;
 use crate::usage::Usage;
 
+/// The key of an input's metadata with the text that the user typed, if the content was made from it.
+/// The UserPromptSubmit hooks receive this text.
+pub const RAW_INPUT: &str = "raw";
+
 /// The answer of a turn whose forced summary has no text.
 pub const FALLBACK: &str =
     "Maximum rounds reached. Partial results available in conversation history.";
@@ -250,11 +254,14 @@ impl Turn {
         });
         match input {
             TurnInput::Continue => {}
-            TurnInput::Message { content, .. }
+            TurnInput::Message { content, input }
                 if turn.facts.hooks.contains(HookPoint::UserPromptSubmit) =>
             {
+                let pending = input.and_then(|input| env.state.inputs.get(&input));
+                let typed = pending.and_then(|pending| pending.metadata.get(RAW_INPUT)?.as_str());
+                let shown = typed.map_or_else(|| content.clone(), |typed| vec![Block::text(typed)]);
                 out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
-                out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: content.clone() }));
+                out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: shown }));
                 turn.phase = Phase::Prompting(content);
             }
             TurnInput::Message { content, .. } => {

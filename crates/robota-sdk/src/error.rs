@@ -70,6 +70,16 @@ pub enum SdkError {
         /// The working folder.
         folder: String,
     },
+    /// Too many prompts wait.
+    #[error("{limit} prompt{} already wait{}; send this one later, or cancel one that waits",
+        if *limit == 1 { "" } else { "s" }, if *limit == 1 { "s" } else { "" })]
+    QueueFull {
+        /// How many may wait.
+        limit: usize,
+    },
+    /// The prompt had no turn of its own; another turn answered it.
+    #[error("the prompt had no turn of its own: {0}")]
+    NoTurn(String),
     /// The sandbox that is required is not available.
     #[error("the requested sandbox is not available")]
     Sandbox(#[source] SandboxError),
@@ -113,7 +123,9 @@ impl Diagnose for SdkError {
             | Self::SessionId(_)
             | Self::SessionNotFound(_)
             | Self::AmbiguousSession { .. }
-            | Self::NothingToContinue { .. } => ErrorKind::Validation,
+            | Self::NothingToContinue { .. }
+            | Self::QueueFull { .. }
+            | Self::NoTurn(_) => ErrorKind::Validation,
             Self::Link { .. } | Self::Sandbox(_) | Self::Redactor(_) => ErrorKind::Configuration,
             Self::Journal(error) => error.kind(),
             Self::Session(error) => error.kind(),
@@ -134,6 +146,8 @@ impl Diagnose for SdkError {
             | Self::SessionNotFound(_)
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
+            | Self::QueueFull { .. }
+            | Self::NoTurn(_)
             | Self::Redactor(_)
             | Self::Io { .. } => None,
         }

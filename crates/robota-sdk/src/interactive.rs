@@ -1,34 +1,78 @@
 //! The session that every client uses.
+//!
+//! An [`InteractiveSession`] is a durable [`Session`] with the settings, instructions and commands of
+//! a folder. Clients submit prompts and follow [`InteractiveEvents`]; both are views of the journal,
+//! so a client can attach at any time, and a second one sees the same.
 
 mod builder;
+mod event;
+mod history;
+mod open_sessions;
+mod queue;
+mod result;
+mod submit;
+mod tool_state;
 
 use std::sync::{Arc, OnceLock};
 
-use robota_core::blob::Blobs;
+use robota_core::approve::Question;
+use robota_core::context::ContextState;
+use robota_core::history::HistoryEntry;
+use robota_core::ids::SessionId;
+use robota_core::permission::Mode;
+use robota_core::provider::View;
 use robota_exec::Supervisor;
-use robota_session::{Session, StartAt};
+use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
+pub use event::{InteractiveEvent, InteractiveEvents};
+pub use open_sessions::OpenSessions;
+pub use queue::QueuedPrompt;
+pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
+pub use submit::{Prompt, Submission};
+pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 
+use crate::commands::{CommandInfo, CommandRegistry, CommandResult};
+use crate::costs::{self, Costs};
 use crate::error::SdkError;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
+use crate::prompt::PromptPart;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
-/// session.
+/// session; dropping the last one shuts the session down.
+///
+/// ```
+/// use robota_core::journal::MemoryStore;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_sdk::{InteractiveSession, ModelSetup, Project, ProjectOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// let model = ModelSetup::new(ScriptedProvider::new(Script::new().text("Hello.")), "scripted");
+/// let session =
+///     InteractiveSession::builder(project, model).store(MemoryStore::new()).open().await?;
+/// let result = session.submit("Say hello.").await?.result().await?;
+/// assert_eq!(result.response, "Hello.");
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
-pub struct InteractiveSession {
-    session: Session,
-    shared: Arc<Shared>,
-}
+pub struct InteractiveSession(Arc<Shared>);
 
 /// What the handles of a session share.
 struct Shared {
+    session: Session,
     project: Option<Arc<Project>>,
-    blobs: Arc<dyn Blobs>,
     since: StartAt,
-    supervisor: Supervisor,
+    supervisor: Option<Supervisor>,
     tools: Arc<OnceLock<Vec<String>>>,
+    queue_limit: usize,
+    commands: CommandRegistry,
+    parts: Vec<PromptPart>,
+    open: OpenSessions,
 }
 
 impl InteractiveSession {
@@ -40,56 +84,215 @@ impl InteractiveSession {
         InteractiveSessionBuilder::new(project.into(), model)
     }
 
-    fn new(
-        session: Session,
-        project: Option<Arc<Project>>,
-        blobs: Arc<dyn Blobs>,
-        since: StartAt,
-        supervisor: Supervisor,
-        tools: Arc<OnceLock<Vec<String>>>,
-    ) -> Self {
-        let shared = Arc::new(Shared { project, blobs, since, supervisor, tools });
-        Self { session, shared }
+    /// Uses a session that was built elsewhere, for tests and for programs that compose their own. It
+    /// has the built-in commands and no settings.
+    #[must_use]
+    pub fn from_session(session: Session) -> Self {
+        let mut commands = CommandRegistry::new();
+        commands.add_module(&crate::commands::builtin::commands());
+        Self::new(Shared {
+            session,
+            project: None,
+            since: StartAt::Start,
+            supervisor: None,
+            tools: Arc::default(),
+            queue_limit: builder::QUEUE_LIMIT,
+            commands,
+            parts: Vec::new(),
+            open: OpenSessions::default(),
+        })
+    }
+
+    fn new(shared: Shared) -> Self {
+        let shared = Arc::new(shared);
+        shared.open.add(shared.session.id().clone(), &shared);
+        Self(shared)
     }
 
     /// Returns the durable session, for everything that this type has no method for.
     #[must_use]
     pub fn session(&self) -> &Session {
-        &self.session
+        &self.0.session
+    }
+
+    /// Returns the id of the session.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        self.0.session.id()
     }
 
     /// Returns the settings of the folder; none for a session that was built elsewhere.
     #[must_use]
     pub fn project(&self) -> Option<&Arc<Project>> {
-        self.shared.project.as_ref()
-    }
-
-    /// Returns the large contents of the session, such as images.
-    #[must_use]
-    pub fn blobs(&self) -> &Arc<dyn Blobs> {
-        &self.shared.blobs
+        self.0.project.as_ref()
     }
 
     /// Returns where the events of this process begin: everything before was recorded by an earlier
     /// one.
     #[must_use]
     pub fn opened_at(&self) -> StartAt {
-        self.shared.since
+        self.0.since
     }
 
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.shared.tools.get().cloned().unwrap_or_default()
+        self.0.tools.get().cloned().unwrap_or_default()
     }
 
-    /// Ends the session: stops what runs, records the end, and ends its child processes.
+    /// Follows the session: events from `start` on, then those that follow.
+    ///
+    /// # Errors
+    /// If the session has ended or its journal cannot be read.
+    pub async fn events(&self, start: StartAt) -> Result<InteractiveEvents, SdkError> {
+        let filter = robota_session::EventFilter::Everything;
+        Ok(InteractiveEvents::new(self.session().subscribe(start, filter).await?))
+    }
+
+    /// Returns whether a turn runs or is about to.
+    #[must_use]
+    pub fn is_executing(&self) -> bool {
+        self.session().is_running()
+    }
+
+    /// Returns the calls that wait for an approval.
+    #[must_use]
+    pub fn approvals(&self) -> Vec<Question> {
+        self.session().permissions().pending()
+    }
+
+    /// Changes the permission mode.
+    ///
+    /// # Errors
+    /// If the settings forbid the mode, or the journal cannot be written.
+    pub async fn set_mode(&self, mode: Mode) -> Result<(), SdkError> {
+        let disabled = |project: &Arc<Project>| project.settings.permissions.bypass_disabled;
+        if mode == Mode::BypassPermissions && self.project().is_some_and(disabled) {
+            let problem = "the settings forbid bypassPermissions".to_owned();
+            return Err(SdkError::Option { option: "mode", problem });
+        }
+        Ok(self.session().permissions().set_mode(mode).await?)
+    }
+
+    /// Stops the running turn and removes all waiting prompts. Returns whether something ran.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn abort(&self) -> Result<bool, SdkError> {
+        self.cancel_queue().await?;
+        Ok(self.session().interrupt(None).await?)
+    }
+
+    /// Ends the session: refuses new prompts, stops what runs, records the end with its reason, runs
+    /// the SessionEnd hooks, and ends the child processes. The session can be resumed later.
     ///
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
     pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
-        let ended = self.session.shutdown(reason).await;
-        self.shared.supervisor.shutdown().await;
+        let ended = self.session().shutdown(reason).await;
+        if let Some(supervisor) = &self.0.supervisor {
+            supervisor.shutdown().await;
+        }
         Ok(ended?)
+    }
+
+    /// Forks the session at its last safe point. The fork has an id of its own, and this session
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// If the journal cannot be read or written.
+    pub async fn fork(&self, at: &Selector) -> Result<Self, SdkError> {
+        let session = self.session().fork(at, None).await?;
+        let shared = &self.0;
+        Ok(Self::new(Shared {
+            session,
+            project: shared.project.clone(),
+            since: StartAt::Now,
+            supervisor: None,
+            tools: shared.tools.clone(),
+            queue_limit: shared.queue_limit,
+            commands: shared.commands.clone(),
+            parts: shared.parts.clone(),
+            open: shared.open.clone(),
+        }))
+    }
+
+    /// Returns the name of the session.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn name(&self) -> Result<Option<String>, SdkError> {
+        Ok(self.session().info().await?.name)
+    }
+
+    /// Names the session.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn set_name(&self, name: impl Into<String>) -> Result<(), SdkError> {
+        Ok(self.session().rename(name).await?)
+    }
+
+    /// Returns the messages that the model sees.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn messages(&self) -> Result<View, SdkError> {
+        Ok(self.session().context().messages().await?)
+    }
+
+    /// Returns everything that happened, oldest first: all messages, also those that were compacted,
+    /// and entries for tool calls, usage and skills.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SdkError> {
+        Ok(history::read(self.session()).await?)
+    }
+
+    /// Returns how full the context window is.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn context_state(&self) -> Result<ContextState, SdkError> {
+        Ok(self.session().context().state().await?)
+    }
+
+    /// Returns the parts of the system prompt, with their size.
+    #[must_use]
+    pub fn prompt_parts(&self) -> &[PromptPart] {
+        &self.0.parts
+    }
+
+    /// Returns the language of the answers that the settings ask for.
+    #[must_use]
+    pub fn language(&self) -> Option<&str> {
+        self.project()?.settings.values.language.as_deref()
+    }
+
+    /// Returns the tokens and the price of all model calls of the session, by model.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn costs(&self) -> Result<Costs, SdkError> {
+        Ok(costs::read(self.session()).await?)
+    }
+
+    /// Returns the commands whose name starts with a text.
+    #[must_use]
+    pub fn commands(&self, prefix: &str) -> Vec<CommandInfo> {
+        self.0.commands.list(prefix)
+    }
+
+    /// Returns all commands, for finding subcommands and qualified names.
+    #[must_use]
+    pub fn command_registry(&self) -> &CommandRegistry {
+        &self.0.commands
+    }
+
+    /// Executes a command. Returns none if there is no such command.
+    pub async fn execute_command(&self, name: &str, arguments: &str) -> Option<CommandResult> {
+        let command = self.0.commands.find(name)?.clone();
+        Some(command.execute(self, arguments).await)
     }
 }

@@ -4,21 +4,34 @@
 //! session with the settings, instructions, commands and skills of a folder. This crate wires the
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
+pub mod commands;
+pub mod costs;
 pub mod error;
 pub mod interactive;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;
 pub mod project;
-mod prompt;
+pub mod prompt;
+pub mod query;
 pub mod sandbox;
 pub mod select;
 mod settings_hooks;
 pub mod store;
 
+pub use commands::{
+    CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
+    CommandSource, SystemCommand,
+};
+pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
-pub use interactive::{InteractiveSession, InteractiveSessionBuilder};
+pub use interactive::{
+    CostStatus, DiffLine, ExecutionResult, InteractiveEvent, InteractiveEvents, InteractiveSession,
+    InteractiveSessionBuilder, Prompt, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind,
+    UsageSnapshot,
+};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
+pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};

@@ -2,8 +2,22 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 /// The first line of the system prompt; also all of it if the caller sets an empty one.
 const IDENTITY: &str = "You are a coding agent in a terminal.";
+
+/// A part of the system prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PromptPart {
+    /// What it is, such as the path of a file.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// About how many tokens it takes.
+    pub tokens: u64,
+}
 
 /// What a caller changes in the system prompt.
 #[derive(Debug, Clone, Default)]

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
-pub(crate) use request::{AcceptedInput, Reply, Request, Rewrite, SendRequest};
+pub(crate) use request::{AcceptedInput, InputChange, Reply, Request, Rewrite, SendRequest};
 
 use crate::approvals::ApprovalQueue;
 use crate::error::SessionError;

@@ -81,6 +81,7 @@ pub use open::{Resume, ResumeStrategy};
 pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
     AskReply, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
-    Recovery, Reply, SendOptions, Session, SessionInfo, Status, ToolChange, TurnWatch,
+    QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session, SessionInfo, Status,
+    ToolChange, TurnWatch,
 };
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

@@ -7,6 +7,7 @@ mod fork;
 mod input_follower;
 mod journal;
 mod permissions;
+mod queue;
 mod recovery;
 mod watch;
 
@@ -36,6 +37,7 @@ pub use config::{ConfigHandle, ToolChange};
 pub use context::ContextHandle;
 pub use journal::JournalHandle;
 pub use permissions::Permissions;
+pub use queue::{QueueHandle, QueuedInput};
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 

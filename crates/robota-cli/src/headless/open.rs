@@ -123,7 +123,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     };
     let drive = Drive {
         session,
-        blobs: interactive.blobs().clone(),
+        blobs: interactive.session().journal().blobs(),
         projection: Projection::new(
             writer.clone(),
             shown,

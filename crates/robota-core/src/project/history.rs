@@ -59,6 +59,11 @@ impl History {
         }
     }
 
+    /// Returns the entries that are complete, and forgets them.
+    pub fn drain(&mut self) -> impl Iterator<Item = HistoryEntry> + '_ {
+        self.entries.drain(..)
+    }
+
     /// Returns the entries.
     #[must_use]
     pub fn finish(mut self) -> Vec<HistoryEntry> {

@@ -16,7 +16,8 @@ use robota_session::{
 use robota_store::DurabilityLevel;
 use robota_tools::{Brave, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace};
 
-use super::InteractiveSession;
+use super::{InteractiveSession, OpenSessions, Shared};
+use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
 use crate::error::SdkError;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
@@ -25,6 +26,9 @@ use crate::prompt::{self, SystemText};
 use crate::sandbox::{self, Fences};
 use crate::select::{SelectedSession, SessionChoice};
 use crate::{processes, settings_hooks, store};
+
+/// How many prompts may wait while a turn runs, unless the caller says otherwise.
+pub(super) const QUEUE_LIMIT: usize = 1;
 
 /// The tool that asks the user.
 const ASK_USER: &str = "AskUserQuestion";
@@ -52,6 +56,9 @@ pub struct InteractiveSessionBuilder {
     reaper: Option<ReaperProgram>,
     hints: Option<Vec<RecoveryHint>>,
     on_notice: NoticeHandler,
+    queue_limit: usize,
+    commands: CommandRegistry,
+    open: OpenSessions,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -62,6 +69,8 @@ enum Selection {
 
 impl InteractiveSessionBuilder {
     pub(super) fn new(project: Arc<Project>, model: ModelSetup) -> Self {
+        let mut commands = CommandRegistry::new();
+        commands.add_module(&builtin::commands());
         Self {
             project,
             model,
@@ -81,6 +90,9 @@ impl InteractiveSessionBuilder {
             reaper: None,
             hints: None,
             on_notice: Arc::new(|_| {}),
+            queue_limit: QUEUE_LIMIT,
+            commands,
+            open: OpenSessions::default(),
         }
     }
 
@@ -194,6 +206,18 @@ impl InteractiveSessionBuilder {
         self
     }
 
+    /// Sets how many prompts may wait while a turn runs. The default is one.
+    pub fn queue_limit(mut self, limit: usize) -> Self {
+        self.queue_limit = limit;
+        self
+    }
+
+    /// Adds the commands of a module.
+    pub fn command_module(mut self, module: &CommandModule) -> Self {
+        self.commands.add_module(module);
+        self
+    }
+
     /// Opens the session: creates it, resumes it, or forks an earlier one.
     ///
     /// # Errors
@@ -235,12 +259,13 @@ impl InteractiveSessionBuilder {
         let place = self.place(&fences, supervisor.clone(), environment);
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let tools = Arc::new(OnceLock::new());
+        let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
+        let open = self.open.clone();
         let name = self.name.take();
         let hints = self.hints.take();
         let mut builder =
             self.session(place, &fences, tools.clone())?.crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
-        let blobs = store.blobs(selected.id());
         let (session, since) = match selected {
             SelectedSession::New(id) => {
                 if let Some(name) = name {
@@ -259,7 +284,17 @@ impl InteractiveSessionBuilder {
                 (session, StartAt::After(last))
             }
         };
-        Ok(InteractiveSession::new(session, Some(project), blobs, since, supervisor, tools))
+        Ok(InteractiveSession::new(Shared {
+            session,
+            project: Some(project),
+            since,
+            supervisor: Some(supervisor),
+            tools,
+            queue_limit,
+            commands,
+            parts: Vec::new(),
+            open,
+        }))
     }
 
     async fn default_store(&self) -> Result<Arc<dyn JournalStore>, SdkError> {
@@ -315,9 +350,11 @@ impl InteractiveSessionBuilder {
             asks_user: self.questions.is_some(),
             read_only,
         };
+        let (commands, open) = (self.commands, self.open);
         let tools = move |session: &ToolScope| {
-            let tools =
-                choice.apply(robota_tools::tools(&place.for_session(session.blobs.clone())));
+            let built_in = robota_tools::tools(&place.for_session(session.blobs.clone()));
+            let mut tools = choice.apply(built_in);
+            tools.extend(command_tools(&commands, &open, &session.session));
             // A fork of the session has the same tools.
             let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
             tools

@@ -5,14 +5,15 @@ use robota_core::close::{Choice, Closing};
 use robota_core::compact::CompactionRequest;
 use robota_core::event::{
     CompactionStarted, CompactionTrigger, ContextMeasured, Event, InputAccepted, InputCancelled,
-    PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
+    InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
 };
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
 use super::{
-    AcceptedInput, Actor, Flow, ManualCompaction, Reply, Request, Rewrite, SendRequest, Work,
+    AcceptedInput, Actor, Flow, InputChange, ManualCompaction, Reply, Request, Rewrite,
+    SendRequest, Work,
 };
 use crate::error::SessionError;
 use crate::open;
@@ -25,6 +26,9 @@ impl Actor {
             }
             Request::Cancel { input, reply } => {
                 let _ = reply.send(self.cancel_input(input).await);
+            }
+            Request::Change { change, reply } => {
+                let _ = reply.send(self.change_input(change).await);
             }
             Request::Append { events, at_rest: true, reply } if self.work.is_some() => {
                 self.deferred.push((events, reply));
@@ -73,12 +77,39 @@ impl Actor {
         Ok(AcceptedInput { input, before, failures })
     }
 
+    /// Returns the input of the running turn. It stays in the queue until its message is recorded.
+    fn taken_input(&self) -> Option<&InputId> {
+        let turn = self.recorder.state().turn.as_ref().filter(|_| self.work.is_some());
+        turn.and_then(|turn| turn.input.as_ref())
+    }
+
+    /// Changes an input that no turn has taken: its content, its place in the queue, or both.
+    async fn change_input(&mut self, change: InputChange) -> Result<bool, SessionError> {
+        let InputChange { input, content, position } = change;
+        let inputs = &self.recorder.state().inputs;
+        let taken = self.taken_input();
+        let Some((place, _, pending)) = inputs.get_full(&input).filter(|_| taken != Some(&input))
+        else {
+            return Ok(false);
+        };
+        // The input that a turn has taken stays in front.
+        let first = usize::from(taken.is_some_and(|taken| inputs.contains_key(taken)));
+        let position = position.map_or(place, |position| position.saturating_add(first));
+        let event = InputChanged {
+            delivery: pending.delivery,
+            content: content.unwrap_or_else(|| pending.content.clone()),
+            metadata: pending.metadata.clone(),
+            position: u32::try_from(position.min(inputs.len() - 1)).unwrap_or(u32::MAX),
+            input,
+        };
+        self.append(vec![event.into()]).await?;
+        Ok(true)
+    }
+
     /// Cancels an input that no turn has taken.
     async fn cancel_input(&mut self, input: InputId) -> Result<bool, SessionError> {
-        let state = self.recorder.state();
-        let taken = self.work.is_some()
-            && state.turn.as_ref().is_some_and(|turn| turn.input.as_ref() == Some(&input));
-        if taken || !state.inputs.contains_key(&input) {
+        let known = self.recorder.state().inputs.contains_key(&input);
+        if !known || self.taken_input() == Some(&input) {
             return Ok(false);
         }
         self.append(vec![InputCancelled { input, cause: Cause::User }.into()]).await?;

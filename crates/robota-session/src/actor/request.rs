@@ -34,6 +34,15 @@ pub(crate) struct AcceptedInput {
     pub(crate) failures: watch::Receiver<Option<StoreFailure>>,
 }
 
+/// A change of an input that is not delivered yet.
+pub(crate) struct InputChange {
+    pub(crate) input: InputId,
+    /// The new content; none keeps it.
+    pub(crate) content: Option<Vec<Block>>,
+    /// The number of waiting inputs before it; none keeps its place.
+    pub(crate) position: Option<usize>,
+}
+
 /// A change to the view of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewrite {
@@ -51,6 +60,8 @@ pub(crate) enum Request {
     Send { input: SendRequest, reply: Reply<AcceptedInput> },
     /// Cancel an input that is not delivered yet; answers whether it was cancelled.
     Cancel { input: InputId, reply: Reply<bool> },
+    /// Change or move an input that is not delivered yet; answers whether it was changed.
+    Change { change: InputChange, reply: Reply<bool> },
     /// Append events, immediately or as soon as nothing runs.
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
     /// Read the state.

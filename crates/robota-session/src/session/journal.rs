@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event};
 
 use super::Session;
@@ -14,6 +15,12 @@ use crate::subscribe::SessionEvent;
 pub struct JournalHandle(pub(super) Session);
 
 impl JournalHandle {
+    /// Returns the large contents of the session, such as images.
+    #[must_use]
+    pub fn blobs(&self) -> Arc<dyn Blobs> {
+        self.0.shared.store.blobs(self.0.id())
+    }
+
     /// Reads at most `limit` events after a cursor, oldest first.
     ///
     /// # Errors

@@ -133,6 +133,21 @@ data! {
         metadata: Map<String, Value>,
     }
 
+    /// An input that was not delivered yet was changed, or moved to another place of the queue.
+    InputChanged {
+        /// The input's id.
+        input: InputId,
+        /// When the session delivers the input.
+        delivery: Delivery,
+        /// The content of the input.
+        content: Vec<Block>,
+        /// Values that the client attached.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        metadata: Map<String, Value>,
+        /// The number of inputs that are delivered before it.
+        position: u32,
+    }
+
     /// A hook blocked the input.
     InputBlocked {
         /// The blocked input; absent if the turn was started without an accepted input.

@@ -166,6 +166,14 @@ fn turns() -> Vec<Event> {
             metadata: Map::from_iter([("from".to_owned(), json!("acp"))]),
         }
         .into(),
+        InputChanged {
+            input: input.clone(),
+            delivery: Delivery::NextRound,
+            content: vec![Block::text("changed")],
+            metadata: Map::new(),
+            position: 0,
+        }
+        .into(),
         InputBlocked { input: Some(input.clone()), reason: "no".to_owned() }.into(),
         InputCancelled { input: input.clone(), cause: Cause::User }.into(),
         TurnStarted {

@@ -1,0 +1,62 @@
+//! Commands that users type with a slash (SDK-09, SDK-10).
+//!
+//! A command returns data: a message, whether it succeeded, and values. A change that only the client
+//! can make, such as to switch the model, is a value that the client applies. To add a built-in
+//! command, copy the smallest file of `builtin/` and add it to [`builtin::commands`].
+
+pub mod builtin;
+mod info;
+mod registry;
+mod tool;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub use info::{CommandInfo, CommandOrigin, CommandSafety};
+pub use registry::{CommandModule, CommandRegistry, CommandSource};
+pub(crate) use tool::command_tools;
+
+use crate::interactive::InteractiveSession;
+
+/// What a command returns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CommandResult {
+    /// The text to show.
+    pub message: String,
+    /// Whether the command did what it was asked.
+    pub success: bool,
+    /// Values for the client, such as `modelId`, which the client applies.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+}
+
+impl CommandResult {
+    /// Creates the result of a command that succeeded.
+    pub fn ok(message: impl Into<String>) -> Self {
+        Self { message: message.into(), success: true, data: Map::new() }
+    }
+
+    /// Creates the result of a command that failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { success: false, ..Self::ok(message) }
+    }
+
+    /// Adds a value.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.data.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// A command of a session.
+#[async_trait]
+pub trait SystemCommand: Send + Sync {
+    /// Describes the command.
+    fn info(&self) -> CommandInfo;
+
+    /// Executes the command. `arguments` is the text after the name.
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult;
+}

@@ -1,0 +1,49 @@
+//! The built-in commands, one file each.
+
+mod clear;
+mod compact;
+mod context;
+mod cost;
+mod help;
+mod language;
+mod mode;
+mod model;
+mod permissions;
+mod rename;
+mod reset;
+mod resume;
+
+use std::sync::Arc;
+
+use robota_core::error::{Diagnose, error_chain};
+
+use super::{CommandModule, CommandResult, SystemCommand};
+
+/// Returns the built-in commands.
+#[must_use]
+pub fn commands() -> CommandModule {
+    let commands: Vec<Arc<dyn SystemCommand>> = vec![
+        Arc::new(clear::Clear),
+        Arc::new(compact::Compact),
+        Arc::new(context::Context),
+        Arc::new(cost::Cost),
+        Arc::new(help::Help),
+        Arc::new(language::Language),
+        Arc::new(mode::ModeCommand),
+        Arc::new(model::Model),
+        Arc::new(permissions::PermissionsCommand),
+        Arc::new(rename::Rename),
+        Arc::new(reset::Reset),
+        Arc::new(resume::Resume),
+    ];
+    CommandModule { commands, ..CommandModule::new("builtin") }
+}
+
+/// Returns the result of a command that an error ended.
+fn failed<E: Diagnose>(error: &E) -> CommandResult {
+    let text = error_chain(error);
+    CommandResult::failed(match error.hint() {
+        Some(hint) => format!("{text} ({hint})"),
+        None => text,
+    })
+}

@@ -1,0 +1,37 @@
+//! `/context`: shows what fills the context window.
+
+use super::failed;
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+
+/// `/context`
+pub(super) struct Context;
+
+#[async_trait]
+impl SystemCommand for Context {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("context", "Shows how full the context window is, and with what")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
+        let state = match session.session().context().state().await {
+            Ok(state) => state,
+            Err(error) => return failed(&error),
+        };
+        let mut text = format!(
+            "Context: {} of {} tokens ({:.1} %)",
+            state.used_tokens, state.max_tokens, state.used_percentage
+        );
+        for part in session.prompt_parts() {
+            text.push_str(&format!("\n  {:<40} about {} tokens", part.name, part.tokens));
+        }
+        CommandResult::ok(text)
+            .with("usedTokens", state.used_tokens)
+            .with("maxTokens", state.max_tokens)
+            .with("usedPercentage", json!(state.used_percentage))
+            .with("parts", json!(session.prompt_parts()))
+    }
+}

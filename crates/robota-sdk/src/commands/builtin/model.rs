@@ -1,0 +1,29 @@
+//! `/model`: asks the client to change the model.
+
+use super::failed;
+use async_trait::async_trait;
+
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+
+/// `/model`
+pub(super) struct Model;
+
+#[async_trait]
+impl SystemCommand for Model {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("model", "Shows or changes the model").arguments("[MODEL]").modifies()
+    }
+
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        let wanted = arguments.trim();
+        if !wanted.is_empty() {
+            // Only the client has providers.
+            return CommandResult::ok(format!("Model: {wanted}")).with("modelId", wanted);
+        }
+        match session.session().info().await {
+            Ok(info) => CommandResult::ok(format!("Model: {}", info.model)),
+            Err(error) => failed(&error),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Descriptions of commands, for menus, transports and models.
+
+use serde::Serialize;
+
+/// Where a command comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandOrigin {
+    /// This crate or a command module.
+    Builtin,
+    /// A skill or a command file of the user or the folder.
+    Skill,
+    /// A plugin.
+    Plugin,
+}
+
+/// What a command can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandSafety {
+    /// It only reads.
+    ReadOnly,
+    /// It changes the session or files.
+    Modifies,
+}
+
+/// Describes a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CommandInfo {
+    /// The name, without the slash.
+    pub name: String,
+    /// What the command does.
+    pub description: String,
+    /// The arguments, as a menu shows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+    /// Whether the model may use it.
+    pub model_invocable: bool,
+    /// Whether users see it in menus.
+    pub user_invocable: bool,
+    /// What the command can do.
+    pub safety: CommandSafety,
+    /// Where it comes from.
+    pub origin: CommandOrigin,
+    /// The commands below it, such as `list` of `/memory list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subcommands: Vec<CommandInfo>,
+}
+
+impl CommandInfo {
+    /// Creates the description of a built-in command for users that only reads.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            argument_hint: None,
+            model_invocable: false,
+            user_invocable: true,
+            safety: CommandSafety::ReadOnly,
+            origin: CommandOrigin::Builtin,
+            subcommands: Vec::new(),
+        }
+    }
+
+    /// Sets the arguments that a menu shows.
+    #[must_use]
+    pub fn arguments(mut self, hint: impl Into<String>) -> Self {
+        self.argument_hint = Some(hint.into());
+        self
+    }
+
+    /// Marks the command as one that changes the session or files.
+    #[must_use]
+    pub fn modifies(mut self) -> Self {
+        self.safety = CommandSafety::Modifies;
+        self
+    }
+
+    /// Lets the model use the command.
+    #[must_use]
+    pub fn for_model(mut self) -> Self {
+        self.model_invocable = true;
+        self
+    }
+
+    /// Adds a command below it.
+    #[must_use]
+    pub fn subcommand(mut self, name: &str, description: &str) -> Self {
+        self.subcommands.push(Self { safety: self.safety, ..Self::new(name, description) });
+        self
+    }
+}

@@ -1,0 +1,115 @@
+//! Finds commands: the built-in ones, those of modules, and those that sources list.
+
+use std::sync::Arc;
+
+use super::{CommandInfo, SystemCommand};
+
+/// Lists commands that others execute, such as skills.
+pub trait CommandSource: Send + Sync {
+    /// Returns the commands.
+    fn commands(&self) -> Vec<CommandInfo>;
+}
+
+/// Adds commands to sessions. This crate does not know their names.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CommandModule {
+    /// The name of the module.
+    pub name: String,
+    /// The commands that it executes.
+    pub commands: Vec<Arc<dyn SystemCommand>>,
+    /// The commands that it lists.
+    pub sources: Vec<Arc<dyn CommandSource>>,
+}
+
+impl CommandModule {
+    /// Creates a module without commands.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Adds a command.
+    #[must_use]
+    pub fn command(mut self, command: impl SystemCommand + 'static) -> Self {
+        self.commands.push(Arc::new(command));
+        self
+    }
+
+    /// Adds a source of commands.
+    #[must_use]
+    pub fn source(mut self, source: impl CommandSource + 'static) -> Self {
+        self.sources.push(Arc::new(source));
+        self
+    }
+}
+
+/// All commands of a session. The first command with a name wins.
+#[derive(Clone, Default)]
+pub struct CommandRegistry {
+    commands: Vec<Arc<dyn SystemCommand>>,
+    sources: Vec<Arc<dyn CommandSource>>,
+}
+
+impl CommandRegistry {
+    /// Creates a registry without commands.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the commands and sources of a module.
+    pub fn add_module(&mut self, module: &CommandModule) {
+        self.commands.extend(module.commands.iter().cloned());
+        self.sources.extend(module.sources.iter().cloned());
+    }
+
+    /// Adds a source of commands.
+    pub fn add_source(&mut self, source: Arc<dyn CommandSource>) {
+        self.sources.push(source);
+    }
+
+    /// Returns the command with this name, if this crate or a module executes it.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn SystemCommand>> {
+        self.commands.iter().find(|command| command.info().name == name)
+    }
+
+    /// Returns the commands that this crate and the modules execute.
+    pub(crate) fn executable(&self) -> &[Arc<dyn SystemCommand>] {
+        &self.commands
+    }
+
+    /// Returns all commands whose name starts with a text, sorted by name.
+    #[must_use]
+    pub fn list(&self, prefix: &str) -> Vec<CommandInfo> {
+        let own = self.commands.iter().map(|command| command.info());
+        let listed = self.sources.iter().flat_map(|source| source.commands());
+        let mut all: Vec<CommandInfo> = Vec::new();
+        for info in own.chain(listed) {
+            let matches = info.name.starts_with(prefix);
+            if matches && all.iter().all(|other| other.name != info.name) {
+                all.push(info);
+            }
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// Returns the commands below a command.
+    #[must_use]
+    pub fn subcommands(&self, name: &str) -> Vec<CommandInfo> {
+        let found = self.list(name).into_iter().find(|info| info.name == name);
+        found.map(|info| info.subcommands).unwrap_or_default()
+    }
+
+    /// Returns the full name of a plugin's command that a short name stands for, such as
+    /// `my-plugin:audit` for `audit`; none if no command or several match.
+    #[must_use]
+    pub fn qualified_name(&self, short: &str) -> Option<String> {
+        let suffix = format!(":{short}");
+        let mut found =
+            self.list("").into_iter().map(|info| info.name).filter(|name| name.ends_with(&suffix));
+        let name = found.next()?;
+        found.next().is_none().then_some(name)
+    }
+}

@@ -1,0 +1,76 @@
+//! Commands as tools, for the model.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use robota_core::ids::SessionId;
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::{Value, json};
+
+use super::{CommandRegistry, CommandSafety, SystemCommand};
+use crate::interactive::OpenSessions;
+
+/// The first part of the names of these tools.
+const PREFIX: &str = "robota_command_";
+
+/// Returns a tool for each command that the model may use. The gate judges their calls like those
+/// of any tool.
+pub(crate) fn command_tools(
+    registry: &CommandRegistry,
+    open: &OpenSessions,
+    session: &SessionId,
+) -> Vec<Arc<dyn Tool>> {
+    let commands = registry.executable().iter();
+    let usable = commands.filter(|command| command.info().model_invocable);
+    usable.map(|command| tool(command.clone(), open.clone(), session.clone())).collect()
+}
+
+fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId) -> Arc<dyn Tool> {
+    let info = command.info();
+    let hint = info.argument_hint.unwrap_or_default();
+    let class = match info.safety {
+        CommandSafety::ReadOnly => Class::Inspect,
+        CommandSafety::Modifies => Class::Modify,
+    };
+    let schema = json!({
+        "type": "object",
+        "properties": {"args": {"type": "string", "description": hint}},
+        "additionalProperties": false,
+    });
+    let spec = ToolSpec {
+        name: format!("{PREFIX}{}", info.name),
+        description: info.description,
+        input_schema: schema,
+        class,
+    };
+    Arc::new(CommandTool { spec, command, open, session })
+}
+
+struct CommandTool {
+    spec: ToolSpec,
+    command: Arc<dyn SystemCommand>,
+    open: OpenSessions,
+    session: SessionId,
+}
+
+#[async_trait]
+impl Tool for CommandTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
+        let Some(session) = self.open.get(&self.session) else {
+            return ToolOutcome::not_run("unavailable", "the session is not open");
+        };
+        let arguments = input.get("args").and_then(Value::as_str).unwrap_or_default();
+        let result = self.command.execute(&session, arguments).await;
+        let outcome = if result.success {
+            ToolOutcome::ok(result.message)
+        } else {
+            ToolOutcome::failed("command_failed", result.message)
+        };
+        outcome.with_metadata("data", result.data)
+    }
+}

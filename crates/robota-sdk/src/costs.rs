@@ -1,0 +1,89 @@
+//! Counts the tokens and the price of model calls, by model.
+
+use std::collections::BTreeMap;
+
+use robota_core::catalogue::Catalogue;
+use robota_core::event::Event;
+use robota_core::usage::Usage;
+use robota_session::{Session, SessionError};
+use serde::Serialize;
+
+/// How many events are read from the journal at a time.
+const PAGE: usize = 4_096;
+
+/// What the calls of one model used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ModelCost {
+    /// The tokens.
+    pub usage: Usage,
+    /// The price in dollars; none if the catalogue has no price for the model.
+    pub cost: Option<f64>,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+/// What the model calls of a session used, by model: a projection of its events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Costs {
+    #[serde(skip)]
+    model: String,
+    /// The totals by the id of the model.
+    pub models: BTreeMap<String, ModelCost>,
+}
+
+impl Costs {
+    /// Takes an event of the session.
+    pub fn push(&mut self, event: &Event) {
+        match event {
+            Event::TurnStarted(data) => self.model.clone_from(&data.model),
+            Event::ModelResponded(data) => self.add(None, data.usage),
+            Event::ModelAsked(data) => self.add(Some(&data.model), data.usage),
+            Event::CompactionFinished(data) => self.add(None, data.summary.usage),
+            _ => {}
+        }
+    }
+
+    /// Returns the tokens of all models.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.models.values().fold(Usage::default(), |sum, model| sum + model.usage)
+    }
+
+    /// Returns the price of all calls in dollars; none if the price of a model is not known.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        self.models.values().try_fold(0.0, |sum, model| Some(sum + model.cost?))
+    }
+
+    /// Returns the price of the calls whose price is known, in dollars.
+    #[must_use]
+    pub fn known_cost(&self) -> f64 {
+        self.models.values().filter_map(|model| model.cost).sum()
+    }
+
+    fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {
+        let model = model.unwrap_or(&self.model).to_owned();
+        let usage = usage.unwrap_or_default();
+        let price = Catalogue::builtin().cost(&model, usage);
+        let entry = self
+            .models
+            .entry(model)
+            .or_insert_with(|| ModelCost { cost: Some(0.0), ..ModelCost::default() });
+        entry.usage = entry.usage + usage;
+        entry.cost = entry.cost.zip(price).map(|(sum, price)| sum + price);
+        entry.calls += 1;
+    }
+}
+
+/// Counts the calls of a session from its journal.
+pub(crate) async fn read(session: &Session) -> Result<Costs, SessionError> {
+    let (journal, mut costs, mut after) = (session.journal(), Costs::default(), None);
+    loop {
+        let page = journal.read(after, PAGE).await?;
+        page.iter().for_each(|event| costs.push(event.event()));
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = Some(last.cursor()),
+            _ => return Ok(costs),
+        }
+    }
+}

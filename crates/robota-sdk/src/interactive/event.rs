@@ -1,0 +1,249 @@
+//! The events of a session for clients (SDK-02): a projection of the journal.
+
+use std::collections::HashMap;
+
+use futures::{Stream, StreamExt as _};
+use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
+use robota_core::error::ErrorData;
+use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
+use robota_core::ids::CallId;
+use robota_core::message::ToolUse;
+use robota_core::project::{StreamText, TextUpdate};
+use robota_session::{SessionError, SessionEvent, Subscription, SubscriptionItem};
+use serde::Serialize;
+
+use super::result::{ExecutionResult, UsageSnapshot};
+use super::tool_state::ToolState;
+
+/// Something that happened in a session, prepared for display.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum InteractiveEvent {
+    /// The model wrote text.
+    TextDelta {
+        /// The text.
+        text: String,
+    },
+    /// The text since the last whole answer is void: its model call failed and is retried.
+    TextReset,
+    /// The session started or stopped to work on a prompt.
+    Thinking {
+        /// Whether it works.
+        active: bool,
+    },
+    /// A tool call starts.
+    ToolStart(ToolState),
+    /// A tool call ended, or did not run.
+    ToolEnd(ToolState),
+    /// A tool call waits for an approval. Decide it with the session's permissions.
+    ApprovalAsked {
+        /// The call, by which it is decided.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// Why the call needs approval.
+        reason: String,
+        /// The rules that the answer "always" would save.
+        rules: Vec<String>,
+    },
+    /// A tool call that waited for approval was decided.
+    ApprovalDecided {
+        /// The call.
+        call: CallId,
+    },
+    /// The number of tokens in the context window changed.
+    ContextUpdate(ContextState),
+    /// The conversation was compacted.
+    Compacted {
+        /// The text that replaces the older messages.
+        summary: String,
+    },
+    /// The model call failed and is tried again.
+    Retry {
+        /// The failure.
+        error: ErrorData,
+        /// How long the session waits before the next try, in milliseconds.
+        delay_ms: u64,
+    },
+    /// The prompt was answered. Every turn ends with this, `Interrupted` or `Error`.
+    Complete(Box<ExecutionResult>),
+    /// The turn was interrupted.
+    Interrupted(Box<ExecutionResult>),
+    /// The turn failed, or a hook blocked the prompt.
+    Error(Box<ExecutionResult>),
+}
+
+/// Turns the events of a journal into events for clients.
+#[derive(Debug, Default)]
+pub(super) struct Projection {
+    text: StreamText,
+    calls: HashMap<CallId, ToolUse>,
+    running: HashMap<CallId, ToolState>,
+    tools: Vec<ToolState>,
+    response: String,
+    model: String,
+    context: Option<ContextState>,
+    window: u64,
+}
+
+impl Projection {
+    /// Takes an event of the journal and adds what clients see of it.
+    pub(super) fn push(&mut self, envelope: &Envelope, out: &mut Vec<InteractiveEvent>) {
+        match self.text.push(&envelope.event) {
+            Some(TextUpdate::Append(text)) => {
+                out.push(InteractiveEvent::TextDelta { text: text.into_owned() });
+            }
+            Some(TextUpdate::Reset) => out.push(InteractiveEvent::TextReset),
+            None => {}
+        }
+        match &envelope.event {
+            Event::TurnStarted(data) => {
+                self.model.clone_from(&data.model);
+                self.response.clear();
+                self.tools.clear();
+                out.push(InteractiveEvent::Thinking { active: true });
+            }
+            Event::ToolCalled(data) => {
+                self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());
+            }
+            Event::PermissionAsked(data) => out.push(InteractiveEvent::ApprovalAsked {
+                call: data.call.clone(),
+                tool: self.calls.get(&data.call).map(|call| call.name.clone()).unwrap_or_default(),
+                reason: data.reason.clone(),
+                rules: data.rules.clone(),
+            }),
+            Event::PermissionDecided(data) => {
+                out.push(InteractiveEvent::ApprovalDecided { call: data.call.clone() });
+            }
+            Event::ToolStarted(data) => {
+                if let Some(call) = self.calls.get(&data.call) {
+                    let state = ToolState::started(call, data.input.as_ref());
+                    self.running.insert(data.call.clone(), state.clone());
+                    out.push(InteractiveEvent::ToolStart(state));
+                }
+            }
+            Event::ToolFinished(data) => {
+                let state = self.running.remove(&data.call);
+                let call = self.calls.remove(&data.call);
+                let state = state.or_else(|| Some(ToolState::started(call.as_ref()?, None)));
+                if let Some(state) = state {
+                    let state = state.ended(&data.outcome);
+                    self.tools.push(state.clone());
+                    out.push(InteractiveEvent::ToolEnd(state));
+                }
+            }
+            Event::ContextMeasured(data) => self.update_context(&data.estimate, out),
+            Event::AssistantMessage(data) => {
+                self.response = data.message.text();
+                let exact = estimate(&ContextInputs {
+                    latest_usage: data.message.usage,
+                    usage_is_last: true,
+                    window: self.window,
+                    ..ContextInputs::default()
+                });
+                if exact.exact {
+                    self.update_context(&exact, out);
+                }
+            }
+            Event::CompactionFinished(data) => {
+                out.push(InteractiveEvent::Compacted { summary: data.summary.text() });
+            }
+            Event::ModelRetry(data) => out.push(InteractiveEvent::Retry {
+                error: data.error.clone(),
+                delay_ms: data.delay_ms,
+            }),
+            Event::TurnFinished(data) => {
+                out.push(InteractiveEvent::Thinking { active: false });
+                let usage = UsageSnapshot::new(&self.model, data.usage, self.context.as_ref());
+                let result = Box::new(ExecutionResult {
+                    response: std::mem::take(&mut self.response),
+                    end: data.end,
+                    error: data.error.clone(),
+                    tools: std::mem::take(&mut self.tools),
+                    context: self.context,
+                    usage,
+                    rounds: data.rounds,
+                    last: Some(envelope.cursor()),
+                });
+                self.calls.clear();
+                self.running.clear();
+                out.push(match data.end {
+                    TurnEnd::Interrupted => InteractiveEvent::Interrupted(result),
+                    TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked => {
+                        InteractiveEvent::Error(result)
+                    }
+                    TurnEnd::Complete
+                    | TurnEnd::RoundLimit
+                    | TurnEnd::UnknownTools
+                    | TurnEnd::ContextFull
+                    | TurnEnd::Stopped => InteractiveEvent::Complete(result),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn update_context(&mut self, estimate: &ContextEstimate, out: &mut Vec<InteractiveEvent>) {
+        let state = estimate.state();
+        self.window = state.max_tokens;
+        if self.context != Some(state) {
+            self.context = Some(state);
+            out.push(InteractiveEvent::ContextUpdate(state));
+        }
+    }
+}
+
+/// The events of a session for clients, as they happen. It ends with the session.
+pub struct InteractiveEvents {
+    events: Subscription,
+    projection: Projection,
+    ready: std::collections::VecDeque<InteractiveEvent>,
+    last: Option<Cursor>,
+}
+
+impl InteractiveEvents {
+    pub(super) fn new(events: Subscription) -> Self {
+        Self { events, projection: Projection::default(), ready: Default::default(), last: None }
+    }
+
+    /// Waits for the next event; none once the session has ended.
+    ///
+    /// # Errors
+    /// If the journal cannot be read, or the session was lost.
+    pub async fn next(&mut self) -> Option<Result<InteractiveEvent, SessionError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            match self.events.next().await? {
+                Ok(SubscriptionItem::Event(event)) => self.take(&event),
+                // Events after a point were lost with the power: what is known of the turn is void.
+                Ok(SubscriptionItem::CursorReset { .. }) => self.projection = Projection::default(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Returns the last event of the journal that was taken into account. A later subscription that
+    /// starts after it misses nothing.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.last
+    }
+
+    /// Returns the events as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<InteractiveEvent, SessionError>> {
+        futures::stream::unfold(self, |mut events| async {
+            let next = events.next().await?;
+            Some((next, events))
+        })
+    }
+
+    fn take(&mut self, event: &SessionEvent) {
+        self.last = Some(event.cursor());
+        let mut out = Vec::new();
+        self.projection.push(&event.envelope, &mut out);
+        self.ready.extend(out);
+    }
+}

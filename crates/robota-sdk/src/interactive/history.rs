@@ -1,0 +1,110 @@
+//! The history of a session for clients (SDK-04): messages, and entries for tool calls, usage and
+//! skills between them. It is a projection of the journal; nothing of it is stored twice.
+
+use jiff::Timestamp;
+use robota_core::event::{Envelope, Event};
+use robota_core::history::{EntryKind, HistoryEntry};
+use robota_core::ids::EntryId;
+use robota_core::project::History;
+use robota_session::{Session, SessionError};
+use serde_json::{Value, json};
+
+use super::event::{InteractiveEvent, Projection};
+use super::result::ExecutionResult;
+use super::tool_state::{ToolEnd, ToolState};
+
+/// How many events are read from the journal at a time.
+const PAGE: usize = 4_096;
+
+/// The key of an input's metadata that names the skill that made it.
+pub(crate) const SKILL: &str = "skill";
+/// The key of an input's metadata with the text to show instead of the input.
+pub(crate) const DISPLAY: &str = "display";
+
+/// Builds the history event by event.
+#[derive(Debug, Default)]
+pub(super) struct InteractiveHistory {
+    messages: History,
+    projection: Projection,
+    entries: Vec<HistoryEntry>,
+}
+
+impl InteractiveHistory {
+    /// Takes the next event.
+    pub(super) fn push(&mut self, envelope: &Envelope) {
+        if let Event::InputAccepted(data) = &envelope.event
+            && let Some(skill) = data.metadata.get(SKILL)
+        {
+            let display = data.metadata.get(DISPLAY).cloned().unwrap_or_default();
+            let data = json!({"skillName": skill, "displayInput": display});
+            self.add(envelope, "skill-invocation", data);
+        }
+        self.messages.push(envelope);
+        self.entries.extend(self.messages.drain());
+        let mut shown = Vec::new();
+        self.projection.push(envelope, &mut shown);
+        for event in shown {
+            match event {
+                InteractiveEvent::ToolStart(state) => {
+                    self.add(envelope, "tool-start", json!(state));
+                }
+                InteractiveEvent::ToolEnd(state) => {
+                    self.add(envelope, "tool-end", json!(state));
+                }
+                InteractiveEvent::Complete(result)
+                | InteractiveEvent::Interrupted(result)
+                | InteractiveEvent::Error(result) => self.add_summaries(envelope, &result),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the entries.
+    pub(super) fn finish(mut self) -> Vec<HistoryEntry> {
+        self.entries.extend(self.messages.finish());
+        self.entries
+    }
+
+    fn add_summaries(&mut self, envelope: &Envelope, result: &ExecutionResult) {
+        if !result.tools.is_empty() {
+            let summary = result.tools.iter().map(summary_line).collect::<Vec<_>>().join("\n");
+            let data = json!({"summary": summary, "tools": result.tools});
+            self.add(envelope, "tool-summary", data);
+        }
+        if let Some(usage) = &result.usage {
+            self.add(envelope, "usage-summary", json!(usage));
+        }
+    }
+
+    fn add(&mut self, envelope: &Envelope, name: &str, data: Value) {
+        // The id is that of the event, so that each reading of the journal gives the same entries.
+        let id = EntryId::from(format!("{}:{name}:{}", envelope.cursor(), self.entries.len()));
+        let (timestamp, name): (Timestamp, _) = (envelope.ts, name.to_owned());
+        self.entries.push(HistoryEntry { id, timestamp, kind: EntryKind::Event { name, data } });
+    }
+}
+
+/// Reads the history of a session from its journal.
+pub(super) async fn read(session: &Session) -> Result<Vec<HistoryEntry>, SessionError> {
+    let mut history = InteractiveHistory::default();
+    let journal = session.journal();
+    let mut after = None;
+    loop {
+        let page = journal.read(after, PAGE).await?;
+        page.iter().for_each(|event| history.push(&event.envelope));
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = Some(last.cursor()),
+            _ => return Ok(history.finish()),
+        }
+    }
+}
+
+fn summary_line(tool: &ToolState) -> String {
+    let mark = match tool.end {
+        Some(ToolEnd::Success) => "✓",
+        Some(ToolEnd::Error) => "✗",
+        Some(ToolEnd::Denied) => "⊘",
+        None => "…",
+    };
+    format!("{mark} {}({})", tool.tool, tool.first_argument)
+}

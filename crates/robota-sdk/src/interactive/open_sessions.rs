@@ -1,0 +1,27 @@
+//! The sessions that are open in this process, so that tools find the session that calls them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use robota_core::ids::SessionId;
+
+use super::{InteractiveSession, Shared};
+
+/// The open sessions of one composition: a session and its forks. It does not keep them open.
+#[derive(Clone, Default)]
+pub struct OpenSessions(Arc<Mutex<HashMap<SessionId, Weak<Shared>>>>);
+
+impl OpenSessions {
+    /// Returns the session with this id, if it is open.
+    #[must_use]
+    pub fn get(&self, id: &SessionId) -> Option<InteractiveSession> {
+        let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(id)?.upgrade().map(InteractiveSession)
+    }
+
+    pub(super) fn add(&self, id: SessionId, session: &Arc<Shared>) {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|_, open| open.strong_count() > 0);
+        sessions.insert(id, Arc::downgrade(session));
+    }
+}

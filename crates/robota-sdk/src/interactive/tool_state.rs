@@ -1,0 +1,184 @@
+//! A tool call, prepared for display.
+
+use robota_core::ids::CallId;
+use robota_core::message::ToolUse;
+use robota_core::tool::{DidRun, ToolOutcome};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The arguments that say best what a call is about, in this order.
+const MAIN_ARGUMENTS: [&str; 10] = [
+    "file_path",
+    "notebook_path",
+    "path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "skill",
+    "prompt",
+    "description",
+];
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolEnd {
+    /// The call succeeded.
+    Success,
+    /// The call failed.
+    Error,
+    /// The call was denied and did not run.
+    Denied,
+}
+
+/// A tool call, prepared for display.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolState {
+    /// The id of the call.
+    pub call: CallId,
+    /// The name of the tool.
+    #[serde(rename = "toolName")]
+    pub tool: String,
+    /// The argument that says best what the call is about, such as the file or the command.
+    #[serde(rename = "firstArg")]
+    pub first_argument: String,
+    /// Whether the call runs.
+    #[serde(rename = "isRunning")]
+    pub running: bool,
+    /// How the call ended; none while it runs.
+    #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
+    pub end: Option<ToolEnd>,
+    /// The changed lines, for a call that changed a file.
+    #[serde(rename = "diffLines", skip_serializing_if = "Vec::is_empty")]
+    pub diff: Vec<DiffLine>,
+    /// The file that the changed lines belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff_file: Option<String>,
+    /// The text that the model received; none while the call runs.
+    #[serde(rename = "toolResultData", skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+impl ToolState {
+    /// Returns the state of a call that starts, with the arguments that it runs with.
+    pub(super) fn started(call: &ToolUse, input: Option<&Value>) -> Self {
+        Self {
+            call: call.call.clone(),
+            tool: call.name.clone(),
+            first_argument: first_argument(input.or_else(|| call.input.json())),
+            running: true,
+            end: None,
+            diff: Vec::new(),
+            diff_file: None,
+            output: None,
+        }
+    }
+
+    /// Returns the state of the call after it ended.
+    pub(super) fn ended(self, outcome: &ToolOutcome) -> Self {
+        let denied = outcome.ran == DidRun::No
+            && matches!(outcome.error_code.as_deref(), Some("denied" | "blocked_by_hook"));
+        let end = match (outcome.ok, denied) {
+            (true, _) => ToolEnd::Success,
+            (false, true) => ToolEnd::Denied,
+            (false, false) => ToolEnd::Error,
+        };
+        let text = |key| outcome.metadata.get(key).and_then(Value::as_str);
+        let diff = text("diff").map(diff_lines).unwrap_or_default();
+        let diff_file = text("file_path").filter(|_| !diff.is_empty()).map(str::to_owned);
+        Self {
+            running: false,
+            end: Some(end),
+            diff,
+            diff_file,
+            output: Some(outcome.text()),
+            ..self
+        }
+    }
+}
+
+fn first_argument(input: Option<&Value>) -> String {
+    let Some(Value::Object(input)) = input else { return String::new() };
+    let main = MAIN_ARGUMENTS.iter().find_map(|name| input.get(*name)?.as_str());
+    let first = || input.values().find_map(Value::as_str);
+    main.or_else(first).unwrap_or_default().to_owned()
+}
+
+/// A line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum DiffLine {
+    /// The start of a group of changes.
+    Hunk {
+        /// The position of the group, such as `-3,4 +3,5`.
+        text: String,
+    },
+    /// A line that did not change.
+    Context {
+        /// Its number in the new file.
+        line: u32,
+        /// Its text.
+        text: String,
+    },
+    /// A line that was added.
+    Add {
+        /// Its number in the new file.
+        line: u32,
+        /// Its text.
+        text: String,
+    },
+    /// A line that was removed.
+    Remove {
+        /// Its number in the old file.
+        line: u32,
+        /// Its text.
+        text: String,
+    },
+}
+
+/// Parses a unified diff. Lines outside of its hunks are left out.
+#[must_use]
+pub fn diff_lines(unified: &str) -> Vec<DiffLine> {
+    let mut lines = Vec::new();
+    let mut position: Option<(u32, u32)> = None;
+    for line in unified.lines() {
+        if let Some(start) = hunk_start(line) {
+            position = Some(start);
+            let text = line.trim_start_matches("@@ ").trim_end_matches(" @@").to_owned();
+            lines.push(DiffLine::Hunk { text });
+            continue;
+        }
+        let Some((old, new)) = &mut position else { continue };
+        let text = line.get(1..).unwrap_or_default().to_owned();
+        match line.as_bytes().first() {
+            Some(b'+') => {
+                lines.push(DiffLine::Add { line: *new, text });
+                *new += 1;
+            }
+            Some(b'-') => {
+                lines.push(DiffLine::Remove { line: *old, text });
+                *old += 1;
+            }
+            Some(b' ') | None => {
+                lines.push(DiffLine::Context { line: *new, text });
+                (*old, *new) = (*old + 1, *new + 1);
+            }
+            Some(_) => {}
+        }
+    }
+    lines
+}
+
+/// Returns the first line numbers of a hunk, from its header `@@ -3,4 +3,5 @@`.
+fn hunk_start(line: &str) -> Option<(u32, u32)> {
+    let inner = line.strip_prefix("@@ -")?;
+    let (old, rest) = inner.split_once(" +")?;
+    let number = |text: &str| text.split([',', ' ']).next()?.parse().ok();
+    Some((number(old)?, number(rest)?))
+}
+
+#[cfg(test)]
+mod tests;

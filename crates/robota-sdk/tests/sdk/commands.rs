@@ -1,0 +1,104 @@
+//! Commands: the built-in ones, modules, and commands as tools.
+
+use async_trait::async_trait;
+use robota_core::permission::Mode;
+use robota_sdk::{
+    CommandInfo, CommandModule, CommandResult, CommandSource, InteractiveSession, SystemCommand,
+};
+use serde_json::json;
+
+use crate::common::Scene;
+
+#[tokio::test]
+async fn sdk_09_commands_answer_with_a_message_and_data() {
+    let scene = Scene::new("- {text: one, usage: {input: 100, output: 10}}\n- A summary.\n");
+    let session = scene.open().await;
+    session.submit("1").await.unwrap().result().await.unwrap();
+    let run = |name: &'static str, arguments: &'static str| {
+        let session = session.clone();
+        async move { session.execute_command(name, arguments).await.unwrap() }
+    };
+    assert!(run("help", "").await.message.contains("/compact"));
+    assert_eq!(run("model", "other/model").await.data["modelId"], "other/model");
+    assert!(run("model", "").await.message.contains("scripted"));
+    assert_eq!(run("language", "Ukrainian").await.data["language"], "Ukrainian");
+    assert_eq!(run("rename", "work").await.data["name"], "work");
+    assert!(!run("rename", " ").await.success);
+    assert_eq!(run("resume", "").await.data["triggerResumePicker"], true);
+    assert_eq!(run("reset", "").await.data["resetRequested"], true);
+    let cost = run("cost", "").await;
+    assert_eq!(cost.data["sessionId"], session.id().as_str());
+    assert_eq!(cost.data["messageCount"], 1);
+    assert!(cost.message.contains("100 in, 10 out"), "{}", cost.message);
+    let context = run("context", "").await;
+    assert_eq!(context.data["usedTokens"], 110);
+    assert!(run("mode", "nonsense").await.message.contains("acceptEdits"));
+    assert!(run("mode", "plan").await.success);
+    assert_eq!(session.session().permissions().mode(), Mode::Plan);
+    assert_eq!(run("permissions", "").await.data["mode"], json!(Mode::Plan));
+    assert!(run("compact", "the plan").await.success);
+    assert!(run("clear", "").await.success);
+    assert!(session.messages().await.unwrap().is_empty());
+    assert!(session.execute_command("nothing", "").await.is_none());
+}
+
+struct Audit;
+
+#[async_trait]
+impl SystemCommand for Audit {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("audit", "Audits the project").for_model().subcommand("deep", "All of it")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        CommandResult::ok(format!("audited {arguments} in {}", session.id()))
+    }
+}
+
+struct Listed;
+
+impl CommandSource for Listed {
+    fn commands(&self) -> Vec<CommandInfo> {
+        vec![CommandInfo::new("team:audit-all", "Another"), CommandInfo::new("help", "Hidden")]
+    }
+}
+
+#[tokio::test]
+async fn sdk_10_modules_add_commands_that_the_model_can_call() {
+    let scene = Scene::new(
+        "- {expect: {tools: [robota_command_audit]}, tools: [{tool: robota_command_audit, input: {args: src}}]}\n\
+         - done\n",
+    );
+    let module = CommandModule::new("audits").command(Audit).source(Listed);
+    let session = scene.builder().command_module(&module).open().await.unwrap();
+    let names: Vec<_> = session.commands("a").into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["audit"]);
+    let registry = session.command_registry();
+    assert_eq!(registry.subcommands("audit")[0].name, "deep");
+    assert_eq!(registry.qualified_name("audit-all").as_deref(), Some("team:audit-all"));
+    assert_eq!(registry.qualified_name("help"), None);
+    assert_eq!(session.commands("help")[0].description, "Lists the commands");
+    let result = session.submit("Audit src.").await.unwrap().result().await.unwrap();
+    let output = result.tools[0].output.as_deref().unwrap();
+    assert_eq!(output, format!("audited src in {}", session.id()));
+}
+
+#[tokio::test]
+async fn sdk_10_a_command_that_changes_something_passes_the_gate() {
+    struct Change;
+    #[async_trait]
+    impl SystemCommand for Change {
+        fn info(&self) -> CommandInfo {
+            CommandInfo::new("change", "Changes something").for_model().modifies()
+        }
+
+        async fn execute(&self, _: &InteractiveSession, _: &str) -> CommandResult {
+            CommandResult::ok("changed")
+        }
+    }
+    let scene = Scene::new("- {tools: [{tool: robota_command_change, input: {}}]}\n- done\n");
+    let module = CommandModule::new("changes").command(Change);
+    let session = scene.builder().mode(Mode::Plan).command_module(&module).open().await.unwrap();
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.tools[0].end, Some(robota_sdk::ToolEnd::Denied));
+}

@@ -1,0 +1,8 @@
+//! The SDK from the outside: sessions with a scripted model in a temporary folder.
+
+mod commands;
+mod common;
+mod events;
+mod history;
+mod open;
+mod queue;

@@ -1,0 +1,88 @@
+//! Prompts that wait for the running turn.
+
+use robota_sdk::{InteractiveEvent, InteractiveSession, Prompt, SdkError};
+use robota_session::StartAt;
+
+use crate::common::Scene;
+
+const BUSY: &str = "- {steps: [{text: busy}, {stall: {gate: go}}]}\n- two\n- three\n- four\n";
+
+/// Starts a turn that runs until its gate is released.
+async fn busy(session: &InteractiveSession) {
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    session.submit("one").await.unwrap();
+    loop {
+        if let InteractiveEvent::TextDelta { .. } = events.next().await.unwrap().unwrap() {
+            return;
+        }
+    }
+}
+
+fn asked(scene: &Scene) -> Vec<String> {
+    let requests = scene.provider.requests();
+    requests.iter().map(|request| request.messages.last().unwrap().text()).collect()
+}
+
+#[tokio::test]
+async fn sdk_03_one_prompt_waits_and_runs_by_itself() {
+    let scene = Scene::new(BUSY);
+    let session = scene.open().await;
+    busy(&session).await;
+    let waiting = session.submit("next").await.unwrap();
+    assert!(matches!(session.submit("third").await, Err(SdkError::QueueFull { limit: 1 })));
+    assert_eq!(session.queue().await.unwrap()[0].text, "next");
+    scene.provider.release("go");
+    assert_eq!(waiting.result().await.unwrap().response, "two");
+    assert!(session.queue().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_03_waiting_prompts_can_be_edited_moved_and_removed() {
+    let scene = Scene::new(BUSY);
+    let session = scene.builder().queue_limit(8).open().await.unwrap();
+    busy(&session).await;
+    let a = session.submit("a").await.unwrap();
+    let b = session.submit("b").await.unwrap();
+    let c = session.submit(Prompt::from("a long text").display("/c")).await.unwrap();
+    assert!(session.move_queued(c.input(), 0).await.unwrap());
+    assert!(session.edit_queued(a.input(), "a, corrected").await.unwrap());
+    assert!(session.cancel_queued(b.input()).await.unwrap());
+    assert!(!session.cancel_queued(b.input()).await.unwrap());
+    let texts: Vec<_> = session.queue().await.unwrap().into_iter().map(|it| it.text).collect();
+    assert_eq!(texts, ["/c", "a, corrected"]);
+    scene.provider.release("go");
+    assert_eq!(c.result().await.unwrap().response, "two");
+    assert_eq!(a.result().await.unwrap().response, "three");
+    assert!(b.result().await.is_err());
+    assert_eq!(asked(&scene), ["one", "a long text", "a, corrected"]);
+    assert!(!session.edit_queued(&robota_core::ids::InputId::from("none"), "x").await.unwrap());
+}
+
+#[tokio::test]
+async fn sdk_03_an_abort_removes_what_waits() {
+    let scene = Scene::new(BUSY);
+    let session = scene.open().await;
+    busy(&session).await;
+    let waiting = session.submit("next").await.unwrap();
+    assert!(session.abort().await.unwrap());
+    assert!(waiting.result().await.is_err());
+    assert!(!session.is_executing());
+    assert_eq!(asked(&scene), ["one"]);
+}
+
+#[tokio::test]
+async fn sdk_03_cancelling_the_queue_leaves_the_turn_alone() {
+    let scene = Scene::new(BUSY);
+    let session = scene.open().await;
+    busy(&session).await;
+    session.submit("next").await.unwrap();
+    assert_eq!(session.cancel_queue().await.unwrap(), 1);
+    assert!(session.is_executing());
+    scene.provider.release("go");
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    loop {
+        if let InteractiveEvent::Complete(result) = events.next().await.unwrap().unwrap() {
+            break assert_eq!(result.response, "busy");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The queue of inputs: accepted, and not delivered yet.
+
+use robota_core::event::Delivery;
+use robota_core::ids::InputId;
+use robota_core::message::{Block, Content};
+use robota_core::state::State;
+use serde_json::{Map, Value};
+
+use super::Session;
+use crate::actor::{InputChange, Request};
+use crate::error::SessionError;
+
+/// An input that waits.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct QueuedInput {
+    /// Its id.
+    pub input: InputId,
+    /// When it is delivered.
+    pub delivery: Delivery,
+    /// Its content.
+    pub content: Vec<Block>,
+    /// Values that the client attached.
+    pub metadata: Map<String, Value>,
+}
+
+/// Reads and changes the inputs that wait. Every change is in the journal before it is acknowledged,
+/// so no input is lost between the old and the new queue.
+#[derive(Clone)]
+pub struct QueueHandle(pub(super) Session);
+
+impl Session {
+    /// Returns the queue of inputs.
+    #[must_use]
+    pub fn queue(&self) -> QueueHandle {
+        QueueHandle(self.clone())
+    }
+}
+
+impl QueueHandle {
+    /// Returns the waiting inputs, in the order in which they are delivered.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn list(&self) -> Result<Vec<QueuedInput>, SessionError> {
+        self.0.inspect(waiting).await
+    }
+
+    /// Replaces the content of a waiting input. Returns false if it was delivered or cancelled.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn change(
+        &self,
+        input: &InputId,
+        content: impl Into<Content>,
+    ) -> Result<bool, SessionError> {
+        let Content(content) = content.into();
+        let change = InputChange { input: input.clone(), content: Some(content), position: None };
+        self.0.ask(|reply| Request::Change { change, reply }).await
+    }
+
+    /// Moves a waiting input, so that `position` others are delivered before it. Returns false if it
+    /// was delivered or cancelled.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn move_to(&self, input: &InputId, position: usize) -> Result<bool, SessionError> {
+        let position = Some(position);
+        let change = InputChange { input: input.clone(), content: None, position };
+        self.0.ask(|reply| Request::Change { change, reply }).await
+    }
+
+    /// Cancels a waiting input. Returns false if it was delivered or cancelled before.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn cancel(&self, input: &InputId) -> Result<bool, SessionError> {
+        self.0.cancel(input).await
+    }
+}
+
+/// Returns the inputs that no turn has taken.
+fn waiting(state: &State) -> Vec<QueuedInput> {
+    let taken = state.turn.as_ref().and_then(|turn| turn.input.as_ref());
+    let waiting = state.inputs.iter().filter(|(input, _)| taken != Some(*input));
+    waiting
+        .map(|(input, pending)| QueuedInput {
+            input: input.clone(),
+            delivery: pending.delivery,
+            content: pending.content.clone(),
+            metadata: pending.metadata.clone(),
+        })
+        .collect()
+}
