@@ -23,7 +23,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-mcp", &["robota-core"], &[]),
     ("robota-config", &["robota-core", "robota-policy"], &["tempfile"]),
     ("robota-runtime", &["robota-core"], &[]),
-    ("robota-sdk", &["robota-core"], &[]),
+    ("robota-sdk", &["robota-core", "robota-session", "robota-tools", "robota-config"], &[]),
     ("robota-server", &["robota-core"], &[]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros"], &[]),

@@ -4,4 +4,6 @@
 //! Every client (terminal, editor, server, script) will use an `InteractiveSession`; this
 //! crate wires the parts below together and depends on no provider.
 //!
-//! Nothing is here yet. Until it exists, composition is one file of `robota-cli`.
+//! Until `InteractiveSession` exists, composition is one file of `robota-cli`.
+
+pub mod hooks;
