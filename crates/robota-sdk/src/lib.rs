@@ -7,3 +7,4 @@
 //! Until `InteractiveSession` exists, composition is one file of `robota-cli`.
 
 pub mod hooks;
+pub mod memory;
