@@ -8,3 +8,4 @@
 
 pub mod hooks;
 pub mod memory;
+pub mod self_hosting;
