@@ -7,5 +7,6 @@
 //! Until `InteractiveSession` exists, composition is one file of `robota-cli`.
 
 pub mod hooks;
+pub mod import;
 pub mod memory;
 pub mod self_hosting;
