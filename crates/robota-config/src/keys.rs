@@ -237,8 +237,8 @@ keys! {
 
     "hooks.*" Concat, Grants, Supported, hooks;
     "disableAllHooks" Highest, UserOnly, Supported, (bool);
-    "allowedHttpHookUrls" Union, Grants, NoEffect, texts;
-    "httpHookAllowedEnvVars" Union, Grants, NoEffect, texts;
+    "allowedHttpHookUrls" Union, Grants, Supported, texts;
+    "httpHookAllowedEnvVars" Union, Grants, Supported, texts;
     "env.*" Highest, Grants, Supported, (VariableValue);
     "passEnv" Union, Grants, Supported, texts;
 

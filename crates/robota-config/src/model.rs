@@ -30,10 +30,10 @@ pub struct SettingsFile {
     /// Turns all hooks off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_all_hooks: Option<bool>,
-    /// URLs that HTTP hooks may call. No effect yet.
+    /// The URLs that HTTP hooks may call; absent for all public ones. Private addresses need an entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_http_hook_urls: Option<Vec<String>>,
-    /// Variables that HTTP hooks may use in headers. No effect yet.
+    /// The variables that HTTP hooks may use in headers; absent for all that a hook itself allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_hook_allowed_env_vars: Option<Vec<String>>,
     /// Environment variables for commands and providers; an empty value removes a variable.

@@ -240,7 +240,11 @@ impl Walk<'_> {
                     let message = format!("{}; the hook denies where hooks decide", hook.reason);
                     self.problem(Severity::Warning, item.span.start, path, message);
                 }
-                Ok(_) => {}
+                Ok(hook) => {
+                    if let Some(message) = hook.timeout_warning() {
+                        self.problem(Severity::Warning, item.span.start, path, message);
+                    }
+                }
                 Err(reason) => self.problem(Severity::Error, item.span.start, path, reason),
             }
         }

@@ -7,7 +7,10 @@
 pub mod commands;
 pub mod costs;
 pub mod error;
+pub mod hooks;
+pub mod import;
 pub mod interactive;
+pub mod memory;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;
@@ -16,6 +19,7 @@ pub mod prompt;
 pub mod query;
 pub mod sandbox;
 pub mod select;
+pub mod self_hosting;
 mod settings_hooks;
 pub mod store;
 

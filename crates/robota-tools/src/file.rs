@@ -21,6 +21,7 @@ pub(crate) use line_window::read_open;
 pub use line_window::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_SHOWN_BYTES, Range, Window, read_window};
 pub use nearest::NearestMatch;
 pub(crate) use open::open_file;
+pub use open::read_whole;
 pub use replace::{ReplaceError, Replaced, Replacement, replace};
 pub use resolved_path::ResolvedPath;
 pub use settle_files::settle_files;

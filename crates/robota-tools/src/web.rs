@@ -2,6 +2,7 @@
 
 mod address;
 mod client;
+mod headers;
 mod html;
 mod markdown;
 mod page;
@@ -9,5 +10,6 @@ mod proxy;
 
 pub use address::is_private;
 pub use client::{AllowPrivate, Fetched, WebClient, WebError};
+pub use headers::checked_headers;
 pub(crate) use page::{Readable, readable};
 pub use proxy::Proxies;

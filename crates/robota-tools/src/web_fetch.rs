@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use robota_core::error::Diagnose as _;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -15,7 +14,7 @@ use url::Url;
 use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
 use crate::tool_workspace::ToolWorkspace;
-use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, readable};
+use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, checked_headers, readable};
 
 const DESCRIPTION: &str = "Fetches a URL and returns its text; HTML becomes Markdown. A redirect \
     to another host is reported, not followed.";
@@ -64,7 +63,8 @@ impl WebFetch {
         context: &ToolContext,
     ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let headers = headers(input.headers.unwrap_or_default())?;
+        let headers = checked_headers(input.headers.unwrap_or_default())
+            .map_err(|why| InvalidInput(format!("`headers` contains {why}")))?;
         let access_check = &*self.workspace.access_check;
         let private = |url: &Url, address| access_check.may_connect_private(url.as_str(), address);
         let fetching = self.client.get(&input.url, &headers, MAX_BODY_BYTES, &private);
@@ -111,53 +111,6 @@ impl WebFetch {
             .with_metadata("url", fetched.url.to_string())
             .with_metadata("truncated", cut))
     }
-}
-
-fn headers(given: BTreeMap<String, String>) -> Result<HeaderMap, InvalidInput> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in given {
-        let invalid =
-            || InvalidInput(format!("`headers` contains `{name}`, which is not a valid header"));
-        let key = HeaderName::try_from(&name).map_err(|_| invalid())?;
-        if is_forbidden(key.as_str()) {
-            return Err(InvalidInput(format!(
-                "`headers` contains `{name}`: only the client sets that header, because it decides \
-                 which host or request the server sees"
-            )));
-        }
-        headers.insert(key, HeaderValue::try_from(&value).map_err(|_| invalid())?);
-    }
-    Ok(headers)
-}
-
-/// Returns whether a header (in lower case) changes to which host, over which connection or as which
-/// request a server understands the request. The gate has judged the URL, so these are not sent.
-fn is_forbidden(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "te",
-        "trailer",
-        "upgrade",
-        "keep-alive",
-        "expect",
-        "http2-settings",
-        "forwarded",
-        "via",
-        "x-real-ip",
-        "x-host",
-        "x-original-host",
-        "x-original-url",
-        "x-rewrite-url",
-        "x-http-host-override",
-        "x-http-method",
-        "x-http-method-override",
-        "x-method-override",
-        "alt-used",
-    ];
-    NAMES.contains(&name) || name.starts_with("proxy-") || name.starts_with("x-forwarded-")
 }
 
 fn interrupted() -> EarlyOutcome {

@@ -119,7 +119,10 @@ pub struct UnusableHook {
 }
 
 /// The maximum timeout in seconds. A longer one is reduced to this.
-const MAX_TIMEOUT_SECS: f64 = 86_400.0;
+const MAX_TIMEOUT_SECS: f64 = 3_600.0;
+
+/// A timeout of at least this many seconds was probably meant in milliseconds.
+const SUSPICIOUS_TIMEOUT_SECS: f64 = 1_000.0;
 
 /// The maximum number of characters of a command, a URL or a prompt in a label.
 const MAX_LABEL_CHARS: usize = 80;
@@ -140,6 +143,31 @@ impl HookDefinition {
     pub fn timeout(&self) -> Option<Duration> {
         let seconds = self.common()?.timeout?;
         Some(Duration::from_secs_f64(seconds.clamp(0.001, MAX_TIMEOUT_SECS)))
+    }
+
+    /// Returns a warning for a timeout that was probably meant in milliseconds.
+    #[must_use]
+    pub fn timeout_warning(&self) -> Option<String> {
+        let seconds = self.common()?.timeout.filter(|it| *it >= SUSPICIOUS_TIMEOUT_SECS)?;
+        let used = seconds.min(MAX_TIMEOUT_SECS);
+        Some(format!(
+            "`timeout` is in seconds: {seconds} is used as {used} seconds; if you meant \
+             milliseconds, write {}",
+            seconds / 1_000.0
+        ))
+    }
+
+    /// Returns the text to show while the hook runs.
+    #[must_use]
+    pub fn status_message(&self) -> Option<&str> {
+        self.common()?.status_message.as_deref().filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns true if the hook wants to run only once (`"once": true`). Only hooks of a skill may
+    /// ask for that ([`HookRunner::skill_groups`](super::HookRunner::skill_groups)).
+    #[must_use]
+    pub fn once(&self) -> bool {
+        self.common().and_then(|common| common.other.get("once")) == Some(&Value::Bool(true))
     }
 
     /// Returns the permission rule that a call must match for the hook to run.

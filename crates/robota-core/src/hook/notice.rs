@@ -9,6 +9,8 @@ pub enum NoticeKind {
     Warning,
     /// A message that a hook wants to show.
     Message,
+    /// What a hook that starts now does (`statusMessage`).
+    Status,
 }
 
 /// A notice for the user.
@@ -31,5 +33,10 @@ impl HookNotice {
     /// Creates a message from a hook.
     pub fn message(event: HookEvent, text: impl Into<String>) -> Self {
         Self { event, kind: NoticeKind::Message, text: text.into() }
+    }
+
+    /// Creates the status of a hook that starts.
+    pub fn status(event: HookEvent, text: impl Into<String>) -> Self {
+        Self { event, kind: NoticeKind::Status, text: text.into() }
     }
 }

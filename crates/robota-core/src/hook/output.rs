@@ -176,7 +176,8 @@ impl Reader {
             self.output.stop = Some(reason.map_or_else(|| self.no_reason(), |it| truncated(&it)));
         }
         let reason = wire.reason.map(|reason| truncated(&reason));
-        match wire.decision {
+        let decision = if wire.ok == Some(false) { Some(Decision::Block) } else { wire.decision };
+        match decision {
             Some(Decision::Block) => {
                 self.block(reason.unwrap_or_else(|| self.no_reason()));
             }

@@ -2,6 +2,7 @@
 //! output.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,12 +38,37 @@ type Show = dyn Fn(HookNotice) + Send + Sync;
 /// ```
 pub struct HookRunner {
     context: Mutex<HookContext>,
-    hooks: BTreeMap<HookEvent, Vec<(Matcher, Arc<HookDefinition>)>>,
+    hooks: BTreeMap<HookEvent, Vec<Arc<Entry>>>,
     executors: BTreeMap<HookKind, Arc<dyn HookExecutor>>,
     condition: Option<Arc<dyn HookCondition>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
+}
+
+/// A hook with its matcher.
+struct Entry {
+    matcher: Matcher,
+    hook: Arc<HookDefinition>,
+    of_skill: bool,
+    /// Whether a hook that runs once has run.
+    spent: AtomicBool,
+}
+
+impl Entry {
+    fn runs_once(&self) -> bool {
+        self.of_skill && self.hook.once()
+    }
+
+    /// Returns whether the hook may run now. A hook that runs once may not run a second time.
+    fn claim(&self) -> bool {
+        !self.runs_once() || !self.spent.swap(true, Ordering::SeqCst)
+    }
+
+    /// Two equal definitions of settings are one hook. A copy in a skill is a hook of its own.
+    fn is_copy_of(&self, other: &Self) -> bool {
+        !self.of_skill && !other.of_skill && self.hook == other.hook
+    }
 }
 
 /// The result of the hooks at a point of a turn.
@@ -82,13 +108,36 @@ impl HookRunner {
         }
     }
 
-    /// Adds groups at an event, after those it already has.
+    /// Adds groups of settings at an event, after those it already has.
     #[must_use]
-    pub fn groups(mut self, event: HookEvent, groups: impl IntoIterator<Item = HookGroup>) -> Self {
+    pub fn groups(self, event: HookEvent, groups: impl IntoIterator<Item = HookGroup>) -> Self {
+        self.add(event, groups, false)
+    }
+
+    /// Adds groups of a skill at an event. Their hooks may run only once (`"once": true`): such a
+    /// hook does not run again after a run that ended with code 0.
+    #[must_use]
+    pub fn skill_groups(
+        self,
+        event: HookEvent,
+        groups: impl IntoIterator<Item = HookGroup>,
+    ) -> Self {
+        self.add(event, groups, true)
+    }
+
+    fn add(
+        mut self,
+        event: HookEvent,
+        groups: impl IntoIterator<Item = HookGroup>,
+        of_skill: bool,
+    ) -> Self {
         for group in groups {
             let (matcher, bad) = Matcher::read(event, group.matcher.as_deref());
             self.problems.extend(bad);
-            let hooks = group.hooks.into_iter().map(|hook| (matcher.clone(), Arc::new(hook)));
+            let hooks = group.hooks.into_iter().map(|hook| {
+                let (matcher, hook) = (matcher.clone(), Arc::new(hook));
+                Arc::new(Entry { matcher, hook, of_skill, spent: AtomicBool::new(false) })
+            });
             self.hooks.entry(event).or_default().extend(hooks);
         }
         self
@@ -180,14 +229,15 @@ impl HookRunner {
     }
 
     /// Returns the hooks to run, in configured order, without duplicates.
-    fn matching(&self, data: &HookData) -> Vec<Arc<HookDefinition>> {
-        let mut matching: Vec<Arc<HookDefinition>> = Vec::new();
-        for (matcher, hook) in self.hooks.get(&data.event()).into_iter().flatten() {
-            if matcher.matches(data.target())
-                && self.condition_holds(hook, data)
-                && !matching.contains(hook)
+    fn matching(&self, data: &HookData) -> Vec<Arc<Entry>> {
+        let mut matching: Vec<Arc<Entry>> = Vec::new();
+        for entry in self.hooks.get(&data.event()).into_iter().flatten() {
+            if entry.matcher.matches(data.target())
+                && self.condition_holds(&entry.hook, data)
+                && !matching.iter().any(|other| entry.is_copy_of(other))
+                && entry.claim()
             {
-                matching.push(hook.clone());
+                matching.push(entry.clone());
             }
         }
         matching
@@ -232,10 +282,14 @@ impl HookRunner {
         let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
         let mut running = JoinSet::new();
         let mut indexes = HashMap::new();
-        for (at, hook) in matching.iter().enumerate() {
+        for (at, entry) in matching.iter().enumerate() {
+            let hook = &entry.hook;
             match self.executor_for(hook) {
                 Err(why) => exits[at] = HookExit::failed(why),
                 Ok(executor) => {
+                    if let Some(text) = hook.status_message() {
+                        (self.show)(HookNotice::status(event, text));
+                    }
                     let limit = hook.timeout().unwrap_or(self.timeout);
                     let task = execute(executor, hook.clone(), payload.clone(), limit);
                     if hook.is_detached() {
@@ -258,8 +312,15 @@ impl HookRunner {
                 }
             }
         }
-        let outputs =
-            matching.iter().zip(&exits).map(|(hook, exit)| HookOutput::read(event, hook, exit));
+        for (entry, exit) in matching.iter().zip(&exits) {
+            if entry.runs_once() && exit.end != HookEnd::Code(0) {
+                entry.spent.store(false, Ordering::SeqCst);
+            }
+        }
+        let outputs = matching
+            .iter()
+            .zip(&exits)
+            .map(|(entry, exit)| HookOutput::read(event, &entry.hook, exit));
         HookOutput::merge(event, outputs)
     }
 

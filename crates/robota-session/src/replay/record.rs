@@ -16,8 +16,7 @@ use robota_core::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(super) use import::import_as;
-pub use import::{Imported, import};
+pub use import::{Imported, import, import_as};
 use items::Repairs;
 
 use super::error::ReplayError;

@@ -1,13 +1,13 @@
 //! Opens regular files only, and without following links.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use robota_exec::LinkFreeDir;
 use rustix::io::Errno;
 
-use super::ResolvedPath;
+use super::{FileStamp, ResolvedPath};
 use crate::error::FileError;
 
 pub(crate) fn open_file(path: &ResolvedPath) -> Result<(File, Metadata), FileError> {
@@ -18,6 +18,25 @@ pub(crate) fn open_file(path: &ResolvedPath) -> Result<(File, Metadata), FileErr
         Ok((metadata, file)) => Ok((file, metadata)),
         Err(error) => Err(open_error(path, error)),
     }
+}
+
+/// Reads a regular file of at most `max` bytes, with the stamp of its content. A link that was put in
+/// the way since the path was resolved makes it fail.
+///
+/// # Errors
+/// If the file does not exist, is not a regular file, is too large or cannot be read.
+pub fn read_whole(path: &ResolvedPath, max: u64) -> Result<(Vec<u8>, FileStamp), FileError> {
+    let (file, metadata) = open_file(path)?;
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(FileError::io("read", &path.given))?;
+    if bytes.len() as u64 > max {
+        let len = metadata.len().max(bytes.len() as u64);
+        return Err(FileError::TooLarge { path: path.given.clone(), len, max });
+    }
+    let stamp = FileStamp::of(&bytes, &metadata);
+    Ok((bytes, stamp))
 }
 
 /// Converts an error of [`LinkFreeDir`].

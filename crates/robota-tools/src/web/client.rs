@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
 use robota_core::error::{Diagnose, ErrorKind};
 use url::{Host, Url};
@@ -20,6 +20,8 @@ const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// A hook may take this long. Its caller ends it earlier.
+const POST_TIMEOUT: Duration = Duration::from_secs(3_600);
 const MAX_REDIRECTS: usize = 10;
 
 /// Why a URL could not be fetched.
@@ -162,12 +164,7 @@ impl WebClient {
         loop {
             let mut response = self.send(&url, headers, allow_private).await?;
             let status = response.status();
-            let next = response
-                .headers()
-                .get(LOCATION)
-                .filter(|_| status.is_redirection())
-                .and_then(|location| url.join(location.to_str().ok()?).ok());
-            if let Some(next) = next {
+            if let Some(next) = redirect(&url, &response) {
                 let next = parse_url(next.as_str())?;
                 if same_origin(&url, &next) {
                     if hops.len() == MAX_REDIRECTS {
@@ -187,21 +184,42 @@ impl WebClient {
                     cut: false,
                 });
             }
-            let content_type = response.headers().get(CONTENT_TYPE);
-            let content_type = content_type.and_then(|value| value.to_str().ok());
-            let content_type = content_type.unwrap_or_default().to_owned();
-            let (mut body, mut cut) = (Vec::new(), false);
-            while let Some(chunk) = response.chunk().await.map_err(|error| failed(&url, &error))? {
-                let room = max_bytes - body.len();
-                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-                if chunk.len() > room {
-                    cut = true;
-                    break;
-                }
-            }
+            let (content_type, (body, cut)) =
+                (content_type(&response), read_body(&url, &mut response, max_bytes).await?);
             let status = status.as_u16();
             return Ok(Fetched { status, url, hops, elsewhere: None, content_type, body, cut });
         }
+    }
+
+    /// Sends JSON to a URL and reads at most `max_bytes` of the response. Addresses are checked as
+    /// for [`get`](Self::get). No redirect is followed: the response has its target in `elsewhere`.
+    /// The caller limits the time by dropping the future.
+    ///
+    /// # Errors
+    /// If the request cannot be sent. An HTTP error status is not an error.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: &HeaderMap,
+        json: String,
+        max_bytes: usize,
+        allow_private: AllowPrivate<'_>,
+    ) -> Result<Fetched, WebError> {
+        let url = parse_url(url)?;
+        self.check_addresses(&url, allow_private).await?;
+        let mut headers = headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let request = self.client()?.post(url.clone()).headers(headers).body(json);
+        let sent = request.timeout(POST_TIMEOUT).send().await;
+        let mut response = sent.map_err(|error| failed(&url, &error))?;
+        let elsewhere = redirect(&url, &response);
+        let (body, cut) = match elsewhere {
+            Some(_) => (Vec::new(), false),
+            None => read_body(&url, &mut response, max_bytes).await?,
+        };
+        let (status, content_type) = (response.status().as_u16(), content_type(&response));
+        Ok(Fetched { status, url, hops: Vec::new(), elsewhere, content_type, body, cut })
     }
 
     async fn send(
@@ -271,6 +289,34 @@ impl WebClient {
         let client = builder.build().map_err(|error| WebError::Client(root_cause(&error)))?;
         Ok(self.client.get_or_init(|| client))
     }
+}
+
+/// Returns the target of a redirect.
+fn redirect(url: &Url, response: &reqwest::Response) -> Option<Url> {
+    let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
+    location.and_then(|location| url.join(location.to_str().ok()?).ok())
+}
+
+fn content_type(response: &reqwest::Response) -> String {
+    let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    header.unwrap_or_default().to_owned()
+}
+
+/// Reads at most `max_bytes` of a body; returns also whether there is more.
+async fn read_body(
+    url: &Url,
+    response: &mut reqwest::Response,
+    max_bytes: usize,
+) -> Result<(Vec<u8>, bool), WebError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
+        let room = max_bytes - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            return Ok((body, true));
+        }
+    }
+    Ok((body, false))
 }
 
 fn reject(address: IpAddr, forbidden: impl Fn(IpAddr) -> bool) -> Result<(), WebError> {

@@ -193,3 +193,15 @@ fn core_22_long_text_of_a_hook_is_truncated() {
     let output = read(HookEvent::UserPromptSubmit, &exit);
     assert_eq!(output.context.unwrap().chars().count(), most);
 }
+
+#[test]
+fn core_22_the_short_form_ok_false_blocks_and_ok_true_allows_nothing() {
+    let refused = said(HookEvent::PreToolUse, &json!({"ok": false, "reason": "no"}));
+    assert_eq!(refused.block.as_deref(), Some("no"));
+    let both = said(HookEvent::PreToolUse, &json!({"ok": false, "decision": "approve"}));
+    assert!(both.block.is_some() && both.permission.is_none(), "{both:?}");
+    let fine = said(HookEvent::PreToolUse, &json!({"ok": true}));
+    assert_eq!(fine, HookOutput::default());
+    assert!(said(HookEvent::PreToolUse, &json!({"ok": "no"})).block.is_some(), "not a boolean");
+    assert_eq!(warnings(&said(HookEvent::SessionEnd, &json!({"ok": false}))), 1);
+}

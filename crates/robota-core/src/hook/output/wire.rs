@@ -10,6 +10,8 @@ pub(super) struct Wire {
     pub(super) r#continue: Option<bool>,
     pub(super) stop_reason: Option<String>,
     pub(super) decision: Option<Decision>,
+    /// The short form of prompt, agent and HTTP hooks: `{"ok": false, "reason": "…"}` blocks.
+    pub(super) ok: Option<bool>,
     pub(super) reason: Option<String>,
     pub(super) system_message: Option<String>,
     pub(super) hook_specific_output: Option<Specific>,

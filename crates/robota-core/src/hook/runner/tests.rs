@@ -189,6 +189,65 @@ async fn core_22_the_session_does_not_wait_for_a_detached_hook() {
 }
 
 #[tokio::test]
+async fn core_22_a_hook_of_a_skill_runs_once_unless_it_fails() {
+    let once = |command: &str| json!({"type": "command", "command": command, "once": true});
+    let group_of = |hook: &Value| [group("", &json!([hook]))];
+    let (runner, executor) = runner();
+    let runner = runner
+        .groups(HookEvent::PreToolUse, group_of(&once("0")))
+        .skill_groups(HookEvent::PreToolUse, group_of(&once("0")))
+        .skill_groups(HookEvent::PostToolUse, group_of(&once("1")));
+    for runs in [2, 3, 4] {
+        assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
+        let now = executor.runs.load(Ordering::SeqCst);
+        assert_eq!(now, runs, "settings ignore `once`, and a skill's copy is a hook of its own");
+    }
+    let data = HookData::from(&call("Bash"));
+    let HookData::PreToolUse { tool_name, tool_input, tool_use_id } = data else { panic!() };
+    let post = HookData::PostToolUse {
+        tool_name,
+        tool_input,
+        tool_use_id,
+        tool_response: Value::Null,
+        tool_output: String::new(),
+    };
+    for runs in [5, 6] {
+        runner.run_event(post.clone()).await;
+        assert_eq!(executor.runs.load(Ordering::SeqCst), runs, "it failed, so it runs again");
+    }
+}
+
+#[tokio::test]
+async fn core_22_the_status_message_is_shown_when_the_hook_starts() {
+    let (runner, _) = runner();
+    let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
+    let hook =
+        |command| json!({"type": "command", "command": command, "statusMessage": "checking"});
+    let runner = runner
+        .groups(HookEvent::PreToolUse, [group("Bash", &json!([hook("0")]))])
+        .groups(HookEvent::PreToolUse, [group("Edit", &json!([hook("2")]))])
+        .on_notice(move |notice| drop(sender.send(notice)));
+    assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
+    assert_eq!(shown.recv().await, Some(HookNotice::status(HookEvent::PreToolUse, "checking")));
+    assert!(shown.try_recv().is_err(), "hooks that do not match show nothing");
+}
+
+#[test]
+fn core_22_a_timeout_in_milliseconds_is_reduced_and_reported() {
+    let read = |timeout: f64| {
+        HookDefinition::read(&json!({"type": "command", "command": "x", "timeout": timeout}))
+            .unwrap()
+    };
+    for (given, used, warned) in
+        [(30.0, 30, false), (900.0, 900, false), (5_000.0, 3_600, true), (30_000.0, 3_600, true)]
+    {
+        assert_eq!(read(given).timeout(), Some(Duration::from_secs(used)), "{given}");
+        assert_eq!(read(given).timeout_warning().is_some(), warned, "{given}");
+    }
+    assert!(read(5_000.0).timeout_warning().unwrap().ends_with("write 5"));
+}
+
+#[tokio::test]
 async fn core_22_hooks_receive_the_current_mode() {
     struct Mode;
     #[async_trait::async_trait]

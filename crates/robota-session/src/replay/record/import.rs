@@ -68,8 +68,11 @@ pub async fn import(
     import_as(to, record, ids, "record").await
 }
 
-/// Imports a record, and notes the format that it was made from.
-pub(in crate::replay) async fn import_as(
+/// Imports a record, and notes the format that it was made from in the journal.
+///
+/// # Errors
+/// If another session has that id, or the store fails.
+pub async fn import_as(
     to: &Destination<'_>,
     record: &Record,
     ids: &dyn Ids,

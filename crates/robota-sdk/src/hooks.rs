@@ -1,0 +1,36 @@
+//! Executors for the kinds of hooks that are not commands, and the list of configured hooks.
+//!
+//! [`HttpHooks`] sends the event to a server, [`PromptHooks`] asks a model, [`AgentHooks`] gives the
+//! question to an agent with read-only tools. A
+//! [`HookRunner`](robota_core::hook::HookRunner) selects the hooks of an event and passes each to
+//! the executor of its kind. Whatever goes wrong is a failure, and a failure blocks where hooks
+//! decide.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use robota_core::hook::{HookContext, HookKind, HookRunner};
+//! use robota_sdk::hooks::{HttpHooks, UrlPattern};
+//! use robota_tools::web::Proxies;
+//!
+//! let http = HttpHooks::new(Proxies::default())
+//!     .allowed_urls(Some(vec![UrlPattern::parse("https://hooks.example.com/*")?]))
+//!     .variables(|name| std::env::var(name).ok());
+//! let runner = HookRunner::new(HookContext::new("session", "/work"))
+//!     .executor(HookKind::Http, Arc::new(http));
+//! # drop(runner);
+//! # Ok::<(), robota_sdk::hooks::InvalidUrlPattern>(())
+//! ```
+
+mod agent;
+mod answer;
+mod http;
+mod listing;
+mod prompt;
+mod url_pattern;
+
+pub use agent::{AgentHooks, HookAgent, HookTask, MAX_AGENT_ROUNDS, ReadOnlyHookAgent};
+pub use http::HttpHooks;
+pub use listing::{HookEffect, HookListing, ListedHook};
+pub use prompt::PromptHooks;
+pub use url_pattern::{InvalidUrlPattern, UrlPattern};

@@ -1,0 +1,126 @@
+//! Runs agent hooks: a question to an agent that may look at the project first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::agent::Agent;
+use robota_core::gate::{Gate, ReadOnlyGate};
+use robota_core::hook::{HookDefinition, HookEnd, HookExecutor, HookExit, PromptHook};
+use robota_core::permission::Class;
+use robota_core::provider::Provider;
+use robota_core::tool::Tool;
+
+use super::answer::{self, INSTRUCTIONS};
+
+/// The maximum number of rounds of an agent hook.
+pub const MAX_AGENT_ROUNDS: u32 = 50;
+
+/// The task of an agent hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookTask {
+    /// The system prompt: the form of the answer.
+    pub system: String,
+    /// The question, with the event.
+    pub prompt: String,
+    /// The model that the hook names; `None` for the default.
+    pub model: Option<String>,
+    /// The maximum number of rounds.
+    pub max_rounds: u32,
+}
+
+/// Runs the agents of agent hooks. Dropping the future ends the agent.
+#[async_trait::async_trait]
+pub trait HookAgent: Send + Sync {
+    /// Runs an agent with read-only tools and returns the text of its last answer.
+    ///
+    /// # Errors
+    /// When the agent fails; the text is for users.
+    async fn run(&self, task: HookTask) -> Result<String, String>;
+}
+
+/// Runs each task with a new agent in memory. It gets only tools that are read-only by declaration,
+/// no hooks and no approver, so that nothing it does can ask the user or run a hook.
+pub struct ReadOnlyHookAgent {
+    provider: Arc<dyn Provider>,
+    model: String,
+    tools: Vec<Arc<dyn Tool>>,
+    gate: Arc<dyn Gate>,
+}
+
+impl ReadOnlyHookAgent {
+    /// Creates it with this provider and default model. Of the tools, the read-only ones are used.
+    pub fn new(
+        provider: Arc<dyn Provider>,
+        model: impl Into<String>,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Self {
+        let tools = tools.into_iter().filter(|tool| tool.spec().class == Class::Inspect).collect();
+        Self { provider, model: model.into(), tools, gate: Arc::new(ReadOnlyGate) }
+    }
+
+    /// Sets the gate that judges the calls, for instance one with the user's permission rules.
+    #[must_use]
+    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.gate = gate;
+        self
+    }
+}
+
+#[async_trait::async_trait]
+impl HookAgent for ReadOnlyHookAgent {
+    async fn run(&self, task: HookTask) -> Result<String, String> {
+        let model = task.model.unwrap_or_else(|| self.model.clone());
+        let agent = Agent::builder(self.provider.clone(), model)
+            .system(task.system)
+            .tools(self.tools.iter().cloned())
+            .gate(self.gate.clone())
+            .max_rounds(task.max_rounds)
+            .build();
+        let report = agent.map_err(|error| error.to_string())?.run(task.prompt).await;
+        match report.error {
+            Some(error) => Err(format!("the agent failed: {}", error.message)),
+            None if report.interrupted() => Err("the agent was interrupted".to_owned()),
+            None => Ok(report.text),
+        }
+    }
+}
+
+/// Runs agent hooks. The agent answers like the model of a prompt hook.
+pub struct AgentHooks {
+    agent: Arc<dyn HookAgent>,
+}
+
+impl AgentHooks {
+    /// Creates an executor that gives its tasks to this agent.
+    pub fn new(agent: Arc<dyn HookAgent>) -> Self {
+        Self { agent }
+    }
+
+    async fn run(&self, hook: &PromptHook, payload: &str) -> Result<HookExit, String> {
+        let task = HookTask {
+            system: format!("{INSTRUCTIONS} You may use the tools to find out."),
+            prompt: answer::prompt(hook, payload)?,
+            model: hook.model.clone(),
+            max_rounds: MAX_AGENT_ROUNDS,
+        };
+        Ok(answer::exit_of(&self.agent.run(task).await?, payload))
+    }
+}
+
+#[async_trait::async_trait]
+impl HookExecutor for AgentHooks {
+    async fn execute(
+        &self,
+        definition: &HookDefinition,
+        payload: &str,
+        timeout: Duration,
+    ) -> HookExit {
+        let HookDefinition::Agent(hook) = definition else {
+            return HookExit::failed("the hook is not a task for an agent");
+        };
+        match tokio::time::timeout(timeout, self.run(hook, payload)).await {
+            Ok(result) => result.unwrap_or_else(HookExit::failed),
+            Err(_) => HookExit::silent(HookEnd::TimedOut),
+        }
+    }
+}

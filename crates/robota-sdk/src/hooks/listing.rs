@@ -1,0 +1,165 @@
+//! The list of configured hooks: what runs when, and from which file.
+
+use std::fmt;
+use std::time::Duration;
+
+use robota_config::{Origin, Settings};
+use robota_core::hook::{DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookKind, MatchedOn, Matcher};
+use serde::Serialize;
+
+/// All hooks of the settings, in the order in which they are merged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HookListing {
+    /// Whether `disableAllHooks` turns them all off.
+    pub disabled: bool,
+    /// The hooks, by event.
+    pub hooks: Vec<ListedHook>,
+}
+
+/// One configured hook.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ListedHook {
+    /// The event as it is written in the settings.
+    pub event: String,
+    /// The matcher; `None` if the hook applies to everything.
+    pub matcher: Option<String>,
+    /// The permission rule of `if`.
+    pub condition: Option<String>,
+    /// A short text that identifies the hook: its kind and its command, URL or prompt.
+    pub label: String,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// The file and line of its group.
+    pub origin: Origin,
+    /// Whether it runs.
+    pub effect: HookEffect,
+    /// What a user should know about it.
+    pub notes: Vec<String>,
+}
+
+/// Whether a configured hook runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEffect {
+    /// It runs, and the session waits for it.
+    Runs,
+    /// It runs in the background and cannot block.
+    RunsDetached,
+    /// An equal hook, defined before, runs instead.
+    Duplicate,
+    /// It cannot run and blocks where hooks decide.
+    Blocks(String),
+    /// It never runs.
+    Never(String),
+}
+
+impl HookListing {
+    /// Lists the hooks of settings. `kinds` are the kinds that have an executor.
+    #[must_use]
+    pub fn of(settings: &Settings, kinds: &[HookKind]) -> Self {
+        let mut hooks: Vec<ListedHook> = Vec::new();
+        for (event, groups) in &settings.hooks {
+            let mut seen: Vec<(Option<&str>, &HookDefinition)> = Vec::new();
+            for sourced in groups {
+                let matcher = sourced.group.matcher.as_deref().filter(|text| !text.is_empty());
+                for hook in &sourced.group.hooks {
+                    let mut listed = list(event, matcher, hook, sourced.origin.clone(), kinds);
+                    if seen.contains(&(matcher, hook)) {
+                        listed.effect = HookEffect::Duplicate;
+                    }
+                    seen.push((matcher, hook));
+                    hooks.push(listed);
+                }
+            }
+        }
+        Self { disabled: settings.values.disable_all_hooks == Some(true), hooks }
+    }
+}
+
+fn list(
+    event_name: &str,
+    matcher: Option<&str>,
+    hook: &HookDefinition,
+    origin: Origin,
+    kinds: &[HookKind],
+) -> ListedHook {
+    let event = event_name.parse::<HookEvent>().ok();
+    let mut notes = Vec::new();
+    if let (Some(event), Some(_)) = (event, matcher) {
+        if event.matched_on() == MatchedOn::Nothing {
+            notes.push("the matcher is ignored at this event".to_owned());
+        }
+        notes.extend(Matcher::read(event, matcher).1.map(|invalid| invalid.to_string()));
+    }
+    notes.extend(hook.timeout_warning());
+    if hook.once() {
+        notes.push("`once` has an effect only in a skill".to_owned());
+    }
+    ListedHook {
+        event: event_name.to_owned(),
+        matcher: matcher.map(str::to_owned),
+        condition: hook.condition().map(str::to_owned),
+        label: hook.label(),
+        timeout: hook.timeout().unwrap_or(DEFAULT_TIMEOUT),
+        origin,
+        effect: effect(event, hook, kinds),
+        notes,
+    }
+}
+
+fn effect(event: Option<HookEvent>, hook: &HookDefinition, kinds: &[HookKind]) -> HookEffect {
+    let Some(event) = event else {
+        return HookEffect::Never("this version does not have the event".to_owned());
+    };
+    let broken = match (hook, hook.runs_as()) {
+        (HookDefinition::Unusable(hook), _) => Some(hook.reason.clone()),
+        (_, Some(kind)) if kinds.contains(&kind) => None,
+        (_, kind) => {
+            let kind = kind.map_or("unknown", HookKind::name);
+            Some(format!("nothing here runs hooks of kind `{kind}`"))
+        }
+    };
+    match broken {
+        Some(reason) if event.is_gate() => HookEffect::Blocks(reason),
+        Some(reason) => HookEffect::Never(reason),
+        None if hook.condition().is_some() && !event.is_gate() => {
+            HookEffect::Never("`if` is for tool events".to_owned())
+        }
+        None if hook.is_detached() => HookEffect::RunsDetached,
+        None => HookEffect::Runs,
+    }
+}
+
+impl fmt::Display for ListedHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.event)?;
+        if let Some(matcher) = &self.matcher {
+            write!(f, " ({})", matcher.escape_debug())?;
+        }
+        write!(f, ": {}", self.label)?;
+        if let Some(rule) = &self.condition {
+            write!(f, " if {}", rule.escape_debug())?;
+        }
+        match &self.effect {
+            HookEffect::Runs => {}
+            HookEffect::RunsDetached => write!(f, ", in the background")?,
+            HookEffect::Duplicate => write!(f, ", a copy that does not run again")?,
+            HookEffect::Blocks(reason) => write!(f, ", cannot run and blocks: {reason}")?,
+            HookEffect::Never(reason) => write!(f, ", never runs: {reason}")?,
+        }
+        write!(f, ", from {}", self.origin)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
+    }
+}
+
+impl fmt::Display for HookListing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.disabled {
+            writeln!(f, "All hooks are turned off (disableAllHooks).")?;
+        }
+        if self.hooks.is_empty() {
+            return writeln!(f, "No hooks are configured.");
+        }
+        self.hooks.iter().try_for_each(|hook| writeln!(f, "{hook}"))
+    }
+}

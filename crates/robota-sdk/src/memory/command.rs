@@ -1,0 +1,190 @@
+//! The command `memory`, for people and models.
+
+use serde_json::{Value, json};
+
+use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory};
+
+/// A parsed `memory` command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemoryCommand {
+    /// `list`: the index and the topics.
+    List,
+    /// `show [TOPIC]`: a topic, or the index.
+    Show(Option<String>),
+    /// `add KIND TOPIC TEXT`.
+    Add {
+        /// The kind of the entry.
+        kind: MemoryKind,
+        /// The topic of the entry.
+        topic: String,
+        /// The text of the entry.
+        text: String,
+    },
+    /// `pending`: the candidates.
+    Pending,
+    /// `approve ID`.
+    Approve(String),
+    /// `reject ID`.
+    Reject(String),
+    /// `used`: what this session recalled.
+    Used,
+}
+
+/// The answer of a `memory` command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryReply {
+    /// The text for a person.
+    pub message: String,
+    /// The same as data.
+    pub data: Value,
+    /// What to record; `None` if nothing changed.
+    pub event: Option<MemoryEvent>,
+}
+
+const USAGE: &str = "memory list | show [topic] | add <user|feedback|project|reference> <topic> \
+    <text> | pending | approve <id> | reject <id> | used";
+
+impl MemoryCommand {
+    /// Parses the arguments of the command. Without arguments it is `list`.
+    ///
+    /// # Errors
+    /// When they are not of a known form.
+    pub fn parse(arguments: &str) -> Result<Self, MemoryError> {
+        let usage = || MemoryError::Invalid(format!("usage: {USAGE}"));
+        let (name, rest) = split(arguments);
+        let one = |make: fn(String) -> Self| {
+            if rest.is_empty() || rest.contains(char::is_whitespace) {
+                Err(usage())
+            } else {
+                Ok(make(rest.to_owned()))
+            }
+        };
+        let none = |command| if rest.is_empty() { Ok(command) } else { Err(usage()) };
+        match name {
+            "" | "list" => none(Self::List),
+            "show" if rest.is_empty() => Ok(Self::Show(None)),
+            "show" => one(|topic| Self::Show(Some(topic))),
+            "add" => {
+                let (kind, rest) = split(rest);
+                let (topic, text) = split(rest);
+                if text.is_empty() {
+                    return Err(usage());
+                }
+                let (topic, text) = (topic.to_owned(), text.to_owned());
+                Ok(Self::Add { kind: kind.parse()?, topic, text })
+            }
+            "pending" => none(Self::Pending),
+            "approve" => one(Self::Approve),
+            "reject" => one(Self::Reject),
+            "used" => none(Self::Used),
+            _ => Err(usage()),
+        }
+    }
+}
+
+impl ProjectMemory {
+    /// Runs a command. `events` are the events of this session so far, oldest first.
+    ///
+    /// # Errors
+    /// When the command cannot be done. [`MemoryError::event`] says what to record.
+    pub fn run(
+        &self,
+        command: &MemoryCommand,
+        events: &[MemoryEvent],
+    ) -> Result<MemoryReply, MemoryError> {
+        match command {
+            MemoryCommand::List => {
+                let topics = self.topics();
+                let message = match topics.is_empty() {
+                    true => "The memory is empty.".to_owned(),
+                    false => format!("Topics: {}", topics.join(", ")),
+                };
+                Ok(told(message, json!({ "topics": topics })))
+            }
+            MemoryCommand::Show(None) => {
+                let index = self.index()?;
+                let data = json!({ "text": index.text, "truncated": index.truncated });
+                Ok(told(index.text, data))
+            }
+            MemoryCommand::Show(Some(topic)) => {
+                let text = self.topic(topic)?;
+                Ok(told(text.clone(), json!({ "topic": topic, "text": text })))
+            }
+            MemoryCommand::Add { kind, topic, text } => {
+                let entry = MemoryEntry::new(*kind, topic, text)?;
+                let added = self.add(&entry)?;
+                let what = if added.deduplicated { "is already in" } else { "was added to" };
+                let message = format!("The entry {what} `{}`.", entry.topic());
+                let data = json!({ "topic": entry.topic(), "deduplicated": added.deduplicated });
+                Ok(MemoryReply { message, data, event: Some(added.event) })
+            }
+            MemoryCommand::Pending => {
+                let pending = self.pending()?;
+                let line = |it: &super::Candidate| {
+                    format!("{} ({}) {}: {}", it.id, it.kind, it.topic, it.text)
+                };
+                let lines: Vec<_> = pending.iter().map(line).collect();
+                let message = match lines.is_empty() {
+                    true => "No candidate waits.".to_owned(),
+                    false => lines.join("\n"),
+                };
+                Ok(told(message, json!({ "pending": pending })))
+            }
+            MemoryCommand::Approve(id) => {
+                let added = self.approve(id)?;
+                let message = format!("Candidate {id} was approved.");
+                let data = json!({ "id": id, "deduplicated": added.deduplicated });
+                Ok(MemoryReply { message, data, event: Some(added.event) })
+            }
+            MemoryCommand::Reject(id) => {
+                let event = self.reject(id)?;
+                let message = format!("Candidate {id} was rejected.");
+                Ok(MemoryReply { message, data: json!({ "id": id }), event: Some(event) })
+            }
+            MemoryCommand::Used => Ok(used(events)),
+        }
+    }
+}
+
+impl MemoryError {
+    /// Returns the event to record for an error; `None` if nothing was refused.
+    #[must_use]
+    pub fn event(&self) -> Option<MemoryEvent> {
+        match self {
+            Self::Refused(reason) => Some(MemoryEvent::Refused { reason: *reason }),
+            _ => None,
+        }
+    }
+}
+
+/// Lists the topics that were recalled, each once.
+fn used(events: &[MemoryEvent]) -> MemoryReply {
+    let mut topics: Vec<&str> = Vec::new();
+    for event in events {
+        if let MemoryEvent::Recalled { topics: recalled } = event {
+            for topic in recalled {
+                if !topics.contains(&topic.as_str()) {
+                    topics.push(topic);
+                }
+            }
+        }
+    }
+    let message = match topics.is_empty() {
+        true => "This session has recalled nothing.".to_owned(),
+        false => format!("Recalled: {}", topics.join(", ")),
+    };
+    told(message, json!({ "topics": topics }))
+}
+
+fn told(message: String, data: Value) -> MemoryReply {
+    MemoryReply { message, data, event: None }
+}
+
+/// Splits the first word off a text.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    text.split_once(char::is_whitespace).map_or((text, ""), |(word, rest)| (word, rest.trim()))
+}
+
+#[cfg(test)]
+mod tests;

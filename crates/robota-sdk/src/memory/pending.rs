@@ -1,0 +1,138 @@
+//! Candidates that wait for the user's approval.
+
+use robota_core::message::BlobRef;
+use serde::{Deserialize, Serialize};
+
+use super::store::Added;
+use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory};
+
+/// The maximum number of candidates that wait.
+pub const MAX_PENDING: usize = 100;
+
+const FILE: &str = "pending.json";
+
+/// An entry that somebody proposed and the user has not approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The id: `mem_` and twelve hexadecimal digits. The same entry has the same id.
+    pub id: String,
+    /// The kind of the entry.
+    pub kind: MemoryKind,
+    /// The topic of the entry.
+    pub topic: String,
+    /// The text of the entry.
+    pub text: String,
+}
+
+impl From<&MemoryEntry> for Candidate {
+    fn from(entry: &MemoryEntry) -> Self {
+        let hash = BlobRef::of(format!("{}\n{}", entry.topic(), entry.line()).as_bytes()).sha256;
+        let digits: String = hash.chars().take(12).collect();
+        Self {
+            id: format!("mem_{digits}"),
+            kind: entry.kind(),
+            topic: entry.topic().to_owned(),
+            text: entry.text().to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Pending {
+    version: u32,
+    candidates: Vec<Candidate>,
+}
+
+impl ProjectMemory {
+    /// Returns the candidates that wait, oldest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn pending(&self) -> Result<Vec<Candidate>, MemoryError> {
+        self.parse(self.folder.read(FILE)?.as_deref())
+    }
+
+    /// Adds an entry to the candidates, unless it waits already.
+    ///
+    /// # Errors
+    /// When too many wait, or the file cannot be read or written.
+    pub fn propose(&self, entry: &MemoryEntry) -> Result<MemoryEvent, MemoryError> {
+        let candidate = Candidate::from(entry);
+        let event =
+            MemoryEvent::Proposed { id: candidate.id.clone(), topic: candidate.topic.clone() };
+        self.change(|candidates| {
+            if candidates.iter().any(|other| other.id == candidate.id) {
+                return Ok(());
+            }
+            if candidates.len() >= MAX_PENDING {
+                return Err(MemoryError::TooMany(candidates.len()));
+            }
+            candidates.push(candidate);
+            Ok(())
+        })?;
+        Ok(event)
+    }
+
+    /// Adds a candidate to the memory and removes it from those that wait. The candidate is checked
+    /// again, because its file may have been edited.
+    ///
+    /// # Errors
+    /// When there is no such candidate, it may not be stored, or a file cannot be written.
+    pub fn approve(&self, id: &str) -> Result<Added, MemoryError> {
+        let pending = self.pending()?;
+        let candidate = pending.iter().find(|it| it.id == id).ok_or_else(|| unknown(id))?;
+        let entry = MemoryEntry::new(candidate.kind, &candidate.topic, &candidate.text)?;
+        // In this order: a crash in between leaves a candidate that is approved again as a copy.
+        let deduplicated = self.add(&entry)?.deduplicated;
+        self.remove(id)?;
+        let (id, topic) = (id.to_owned(), entry.topic().to_owned());
+        Ok(Added { deduplicated, event: MemoryEvent::Approved { id, topic, deduplicated } })
+    }
+
+    /// Removes a candidate from those that wait.
+    ///
+    /// # Errors
+    /// When there is no such candidate, or the file cannot be written.
+    pub fn reject(&self, id: &str) -> Result<MemoryEvent, MemoryError> {
+        self.remove(id)?;
+        Ok(MemoryEvent::Rejected { id: id.to_owned() })
+    }
+
+    fn remove(&self, id: &str) -> Result<(), MemoryError> {
+        self.change(|candidates| {
+            let before = candidates.len();
+            candidates.retain(|candidate| candidate.id != id);
+            if candidates.len() < before { Ok(()) } else { Err(unknown(id)) }
+        })
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Candidate>) -> Result<(), MemoryError>,
+    ) -> Result<(), MemoryError> {
+        let mut result = Ok(());
+        self.folder.update(FILE, |text| {
+            let changed = self.parse(text).and_then(|mut candidates| {
+                change(&mut candidates)?;
+                let pending = Pending { version: 1, candidates };
+                serde_json::to_string_pretty(&pending).map_err(|error| self.damaged(&error))
+            });
+            changed.map(|text| format!("{text}\n")).map_err(|error| result = Err(error)).ok()
+        })?;
+        result
+    }
+
+    fn parse(&self, text: Option<&str>) -> Result<Vec<Candidate>, MemoryError> {
+        let Some(text) = text else { return Ok(Vec::new()) };
+        let pending: Pending = serde_json::from_str(text).map_err(|error| self.damaged(&error))?;
+        Ok(pending.candidates)
+    }
+
+    fn damaged(&self, error: &serde_json::Error) -> MemoryError {
+        MemoryError::Damaged { path: self.folder.path(FILE), message: error.to_string() }
+    }
+}
+
+fn unknown(id: &str) -> MemoryError {
+    MemoryError::Unknown { what: "candidate", name: id.to_owned(), list: "pending" }
+}
