@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use robota_core::approve::RuleSink;
 use robota_core::hook::{HookContext, Hooks};
-use robota_core::journal::JournalStore;
+use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::Supervisor;
@@ -11,11 +12,11 @@ use robota_session::{
     Approvals, Callbacks, EventFilter, Resume, Session, StartAt, SubscriptionItem,
 };
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::drive::{Drive, RunFacts};
-use super::hooks;
 use super::input::FromHost;
-use super::meter::BudgetHooks;
+use super::meter::{BudgetHooks, Meter};
 use super::options::RunOptions;
 use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
@@ -65,14 +66,20 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let fences = sandbox::prepare(request, &environment).await?;
     let confined = fences.confinement.is_some();
     let settings_hooks = crate::hooks::runner(setup, selected.id(), &supervisor, &environment);
-    let mut all_hooks: Vec<Arc<dyn Hooks>> =
-        vec![Arc::new(BudgetHooks(requests.meter.clone())), Arc::new(settings_hooks)];
+    requests.hook_runners.push(Arc::new(settings_hooks));
     let given = std::mem::take(&mut requests.host_setup);
     if !given.hooks.is_empty() {
         let mut context = HookContext::new(selected.id().as_str(), cwd.display().to_string());
-        context.permission_mode = Some(requests.mode.session());
-        all_hooks.push(Arc::new(hooks::runner(&given.hooks, context, requests.host.clone())));
+        context.transcript_path = Some(String::new());
+        let runner = given.hooks.runner(context, requests.host.clone());
+        requests.hook_runners.push(Arc::new(runner));
     }
+    for hooks in &requests.hook_runners {
+        let mode = requests.mode.session();
+        hooks.update_context(|context| context.permission_mode = Some(mode));
+    }
+    let mut all_hooks: Vec<Arc<dyn Hooks>> = vec![Arc::new(BudgetHooks(requests.meter.clone()))];
+    all_hooks.extend(requests.hook_runners.iter().map(|hooks| hooks.clone() as Arc<dyn Hooks>));
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
     let mut tools = ToolChoice { only: options.tools.clone(), ..ToolChoice::default() };
@@ -117,7 +124,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             }
         })),
     });
+    let builder = builder.rule_sink(requests.saved.clone() as Arc<dyn RuleSink>);
     let blobs = store.blobs(selected.id());
+    let earlier = count_earlier(&store, selected, &requests.meter, options.format);
     let (session, since) = match selected {
         SelectedSession::New(id) => {
             (builder.create(store, Some(id.clone())).await?, StartAt::Start)
@@ -160,7 +169,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             writer.clone(),
             shown,
             structured.clone(),
-            requests.meter.clone(),
+            (requests.meter.clone(), requests.watch.clone()),
+            cwd.clone(),
         ),
         approver: requests.approver.clone(),
         requests,
@@ -171,8 +181,27 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         cancel: cancel.clone(),
         from_host: opening.from_host,
         commands: opening.commands,
+        earlier,
+        injected: Vec::new(),
     };
     Ok(Opened { drive, since, supervisor })
+}
+
+/// Starts to count the model calls of earlier runs of a session, if the result tells them.
+fn count_earlier(
+    store: &Arc<dyn JournalStore>,
+    selected: &SelectedSession,
+    meter: &Arc<Meter>,
+    format: OutputFormat,
+) -> Option<JoinHandle<Result<(), JournalError>>> {
+    let SelectedSession::Resume(id, last) = selected else { return None };
+    match format {
+        OutputFormat::Json | OutputFormat::StreamJson => {}
+        OutputFormat::Text | OutputFormat::Events => return None,
+    }
+    let (store, id, last, meter) = (store.clone(), id.clone(), *last, meter.clone());
+    // A long journal is read while the model answers.
+    Some(tokio::spawn(async move { meter.count_earlier(&*store, &id, last).await }))
 }
 
 /// Goes back to the message of which a line has this id.
