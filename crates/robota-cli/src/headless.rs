@@ -109,8 +109,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     };
     let selected = select_session(sessions, &*store, &cwd.display().to_string()).await;
     let selected = selected.map_err(|error| match options.lines {
-        LineMode::Stream => missing_session(error, sessions),
-        LineMode::Off | LineMode::Collect => error,
+        LineMode::Stream => missing_session(open::in_use(error), sessions),
+        LineMode::Off | LineMode::Collect => open::in_use(error),
     })?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");

@@ -206,8 +206,11 @@ impl Drive {
             }
             Ok(QueueRequest::CancelAsyncMessage { message_uuid }) => {
                 let cancelled = match progress.inputs.waiting(&message_uuid) {
-                    Some(input) => self.session.cancel(&input).await?,
-                    None => false,
+                    Some(sent) if self.session.cancel(sent.chat.input()).await? => {
+                        sent.on_cancel = OnCancel::Discard;
+                        true
+                    }
+                    Some(_) | None => false,
                 };
                 let reply = Ok(json!({"cancelled": cancelled}));
                 self.requests.host.reply(&request.request_id, &reply);
@@ -306,7 +309,7 @@ impl Drive {
                 OnCancel::Forget | OnCancel::SendAgain if progress.outcome.is_none() => {
                     self.finish_turn(progress).await;
                 }
-                OnCancel::Forget | OnCancel::SendAgain => {}
+                OnCancel::Forget | OnCancel::SendAgain | OnCancel::Discard => {}
             },
             _ => {}
         }
@@ -359,7 +362,7 @@ impl Drive {
             _ => None,
         };
         let outcome = result::classify(&record);
-        let queued = progress.inputs.0.iter().filter(|sent| !sent.delivered).count();
+        let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
         progress.results += 1;
         let writer = &self.writer;

@@ -9,7 +9,7 @@ use robota_core::message::Message;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::Supervisor;
 use robota_session::{
-    Approvals, Callbacks, EventFilter, Resume, Session, StartAt, SubscriptionItem,
+    Approvals, Callbacks, EventFilter, Resume, Session, SessionError, StartAt, SubscriptionItem,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -129,7 +129,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let earlier = count_earlier(&store, selected, &requests.meter, options.format);
     let (session, since) = match selected {
         SelectedSession::New(id) => {
-            (builder.create(store, Some(id.clone())).await?, StartAt::Start)
+            let created = builder.create(store, Some(id.clone())).await;
+            (created.map_err(|error| in_use(error.into()))?, StartAt::Start)
         }
         SelectedSession::Resume(id, last) => {
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
@@ -185,6 +186,21 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         injected: Vec::new(),
     };
     Ok(Opened { drive, since, supervisor })
+}
+
+/// Says that a session with the id exists in the words that hosts look for.
+pub(crate) fn in_use(error: anyhow::Error) -> anyhow::Error {
+    let journal = match error.downcast_ref() {
+        Some(SessionError::Journal(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    match journal {
+        Some(JournalError::Exists(id)) => {
+            let text = format!("Session ID {id} is already in use.");
+            error.context(text)
+        }
+        _ => error,
+    }
 }
 
 /// Starts to count the model calls of earlier runs of a session, if the result tells them.

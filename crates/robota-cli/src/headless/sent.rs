@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use robota_core::ids::InputId;
 use robota_core::message::Block;
 use robota_session::Chat;
 use serde::Deserialize;
@@ -22,6 +21,13 @@ pub(crate) struct Sent {
     pub(crate) on_cancel: OnCancel,
 }
 
+impl Sent {
+    /// Returns whether a turn will have it.
+    pub(crate) fn waits(&self) -> bool {
+        !self.delivered && self.on_cancel != OnCancel::Discard
+    }
+}
+
 /// What happens when an input is cancelled before a turn has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnCancel {
@@ -31,6 +37,8 @@ pub(crate) enum OnCancel {
     Report,
     /// It is sent again: it waits for the turn that was interrupted.
     SendAgain,
+    /// The host cancelled it.
+    Discard,
 }
 
 /// A message as the host sent it.
@@ -65,9 +73,12 @@ impl Queue {
     pub(crate) fn interrupt(&mut self, cancel_queued: bool) -> Value {
         let mut waiting = Vec::new();
         for (at, sent) in self.0.iter_mut().enumerate() {
+            if sent.on_cancel == OnCancel::Discard {
+                continue;
+            }
             sent.on_cancel = match at {
                 0 => OnCancel::Report,
-                _ if cancel_queued => OnCancel::Forget,
+                _ if cancel_queued => OnCancel::Discard,
                 _ => OnCancel::SendAgain,
             };
             if at > 0 && !sent.delivered {
@@ -81,12 +92,11 @@ impl Queue {
         }
     }
 
-    /// Returns the input of a message of the host that waits.
-    pub(crate) fn waiting(&self, uuid: &str) -> Option<InputId> {
-        let is_it = |sent: &&Sent| {
+    /// Returns the message of the host with this id, if it waits.
+    pub(crate) fn waiting(&mut self, uuid: &str) -> Option<&mut Sent> {
+        self.0.iter_mut().find(|sent| {
             let message = sent.from_host.as_ref();
-            !sent.delivered && message.is_some_and(|message| message.uuid.as_deref() == Some(uuid))
-        };
-        self.0.iter().find(is_it).map(|sent| sent.chat.input().clone())
+            sent.waits() && message.is_some_and(|message| message.uuid.as_deref() == Some(uuid))
+        })
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
         }
         None => {
             let text = if outcome.is_error { &record.text } else { &outcome.text };
-            output::line(text);
+            output::line(text.strip_suffix('\n').unwrap_or(text));
             if let Some(problem) = problem(record, outcome) {
                 output::error(&problem);
             }

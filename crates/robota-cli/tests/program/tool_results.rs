@@ -30,7 +30,7 @@ fn cli_03_tools_return_the_objects_of_the_sdk() {
             "{tool: Bash, input: {command: echo out, description: Says out}}",
             "{tool: Bash, input: {command: 'true'}}",
             "{tool: Glob, input: {pattern: '*.txt'}}",
-            "{tool: Grep, input: {pattern: bye, output_mode: content}}",
+            "{tool: Grep, input: {pattern: bye, path: notes.txt, output_mode: content}}",
             "{tool: TodoWrite, input: {todos: [{content: One, status: pending, activeForm: Doing one}]}}",
             "{tool: TodoWrite, input: {todos: []}}",
             "{tool: Read, input: {file_path: missing.txt}}",
