@@ -14,18 +14,25 @@ mod hooks;
 mod host;
 mod input;
 mod line;
+mod loaded;
 mod message;
 mod meter;
 mod mode;
+mod model_watch;
 mod open;
 mod options;
+mod permission_updates;
 mod permissions;
 mod project;
 mod requests;
 mod result;
 mod result_line;
+mod saved_rules;
+mod sent;
 mod structured;
 mod tag;
+mod text;
+mod tool_output;
 mod turn_record;
 mod writer;
 
@@ -55,6 +62,7 @@ use open::{Opening, open};
 use options::{LineMode, RunOptions};
 use permissions::HostApprover;
 use requests::{HostSetup, Requests, has_price, no_price};
+use saved_rules::SavedRules;
 use writer::LineWriter;
 
 /// The variable with which a host asks for lines that say whether a turn runs.
@@ -104,7 +112,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(|error| match options.lines {
         LineMode::Stream => missing_session(error, sessions),
-        LineMode::Off | LineMode::Collect => setup::usage(error),
+        LineMode::Off | LineMode::Collect => open::in_use(error),
     })?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
@@ -114,9 +122,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let host = Arc::new(Host::new(writer.clone(), gone.clone()));
     let (send_command, commands) = mpsc::unbounded_channel();
     let run_mode = options.mode.unwrap_or(RunMode::Session(setup.settings.permissions.mode));
+    let saved = Arc::new(SavedRules::new(setup.clone()));
     let approver = options.asks_host.then(|| {
-        let dont_ask = run_mode == RunMode::DontAsk;
-        Arc::new(HostApprover::new(host.clone(), options.host_timeout, send_command, dont_ask))
+        let (limit, saved) = (options.host_timeout, saved.clone());
+        Arc::new(HostApprover::new(host.clone(), limit, send_command, saved, run_mode))
     });
     let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
     let mut requests = Requests {
@@ -132,11 +141,18 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         mode: run_mode,
         meter: Arc::new(Meter::new(options.budget, fallback.as_ref().map(|it| it.served.clone()))),
         fallback,
-        approver: approver.clone(),
+        watch: Arc::default(),
+        approver,
+        saved,
         host_setup: HostSetup::default(),
+        hook_runners: Vec::new(),
         refused: None,
         session: None,
     };
+    if let Some(mut chosen) = requests.chosen.take() {
+        chosen.provider = requests.wrap(chosen.provider);
+        requests.chosen = Some(chosen);
+    }
     let (first, from_host) = match prompt {
         Some(prompt) => (FirstInput::Prompt(prompt), None),
         None => {
@@ -224,10 +240,8 @@ async fn fallback(
         return Err(Usage("--fallback-model must be another model than --model".to_owned()).into());
     }
     let ChosenProvider { provider, model, secrets, .. } = second;
-    let fallback = Fallback { provider, model, served: Arc::default() };
     chosen.secrets.extend(secrets);
-    chosen.provider = fallback.wrap(chosen.provider.clone());
-    Ok(Some(fallback))
+    Ok(Some(Fallback { provider, model, served: Arc::default() }))
 }
 
 /// Says that there is no session to resume in the words that hosts look for.
@@ -235,7 +249,7 @@ fn missing_session(error: SdkError, sessions: &SessionArgs) -> anyhow::Error {
     match (&sessions.resume, error) {
         (Some(Some(id)), error @ SdkError::SessionNotFound(_)) => anyhow::Error::new(error)
             .context(format!("No conversation found with session ID: {id}")),
-        (_, error) => setup::usage(error),
+        (_, error) => open::in_use(error),
     }
 }
 

@@ -90,6 +90,21 @@ impl SettingsWriter<'_> {
         self.write(target, &key, text)
     }
 
+    /// Removes the texts of a list that `keep` does not want. A missing list stays missing.
+    ///
+    /// # Errors
+    /// As [`SettingsWriter::set`].
+    pub fn retain(
+        &mut self,
+        layer: Layer,
+        key: &KeyPath,
+        keep: &dyn Fn(&str) -> bool,
+    ) -> Result<Written, ConfigError> {
+        let target = Target::open(self.places, layer)?;
+        let text = edit::retain(&target.document, key.names(), keep);
+        self.write(target, key, text)
+    }
+
     fn write(
         &mut self,
         target: Target,

@@ -153,7 +153,7 @@ impl Agent {
             if report.interrupted() {
                 return Err(TypedError::Interrupted);
             }
-            match attempts.read(report.text)? {
+            match attempts.read(report.text, report.stop.as_ref())? {
                 Answer::Value(value) => return Ok(value),
                 Answer::Repair(next) => prompt = next,
             }

@@ -129,6 +129,11 @@ pub trait Diagnose: std::error::Error {
         None
     }
 
+    /// Returns the HTTP status with which a service failed, if there was one.
+    fn http_status(&self) -> Option<u16> {
+        None
+    }
+
     /// Returns the failure as plain data, for events and for other processes.
     fn to_data(&self) -> ErrorData {
         ErrorData {
@@ -136,6 +141,7 @@ pub trait Diagnose: std::error::Error {
             message: error_chain(self),
             hint: self.hint(),
             retryable: self.retryable(),
+            http_status: self.http_status(),
         }
     }
 }
@@ -154,12 +160,16 @@ pub struct ErrorData {
     /// Whether a retry without any change may help.
     #[serde(default)]
     pub retryable: bool,
+    /// The HTTP status with which a service failed; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
 }
 
 impl ErrorData {
     /// Creates a failure of this kind, retryable if the kind is, without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, retryable: kind.recoverable() }
+        let (message, retryable) = (message.into(), kind.recoverable());
+        Self { kind, message, hint: None, retryable, http_status: None }
     }
 
     /// Wraps an error of another library. The caller chooses the kind, since it cannot be derived.
@@ -186,6 +196,10 @@ impl Diagnose for ErrorData {
 
     fn hint(&self) -> Option<String> {
         self.hint.clone()
+    }
+
+    fn http_status(&self) -> Option<u16> {
+        self.http_status
     }
 
     fn to_data(&self) -> ErrorData {

@@ -23,6 +23,14 @@ pub trait Gate: Send + Sync {
         Err("this gate cannot remember rules".to_owned())
     }
 
+    /// Denies calls that match these rules until the session ends, or lets them need approval.
+    ///
+    /// # Errors
+    /// As [`Gate::remember`], and for the verdict allow.
+    fn restrict(&self, _verdict: Verdict, _rules: &[String]) -> Result<(), String> {
+        Err("this gate cannot remember rules".to_owned())
+    }
+
     /// Returns the remembered rules.
     fn remembered(&self) -> Vec<String> {
         Vec::new()

@@ -41,9 +41,15 @@ pub trait Provider: Send + Sync {
     /// Returns the name for events and errors. Code must not base decisions on it.
     fn name(&self) -> &str;
 
+    /// Returns the provider that this one wraps. The default methods ask it; a wrapper then
+    /// implements only what it changes.
+    fn inner(&self) -> Option<&dyn Provider> {
+        None
+    }
+
     /// Returns what the service can do.
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        self.inner().map(Provider::capabilities).unwrap_or_default()
     }
 
     /// Enables or disables native web tools for this instance.
@@ -51,13 +57,18 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// When the service does not have a requested tool.
     fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
-        check_native_web(&self.capabilities(), web)
+        match self.inner() {
+            Some(inner) => inner.configure_native_web(web),
+            None => check_native_web(&self.capabilities(), web),
+        }
     }
 
     /// Asks the service for the limits of a model; `None` if it does not tell them.
     async fn limits(&self, model: &str) -> Option<ModelLimits> {
-        let _ = model;
-        None
+        match self.inner() {
+            Some(inner) => inner.limits(model).await,
+            None => None,
+        }
     }
 
     /// Counts the tokens of a request without running it; `None` if the service has no such call.
@@ -65,13 +76,15 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// When the service rejects the request or cannot be reached.
     async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
-        let _ = request;
-        Ok(None)
+        match self.inner() {
+            Some(inner) => inner.count_tokens(request).await,
+            None => Ok(None),
+        }
     }
 
     /// Returns the rate limits that the last response described; `None` if none did.
     fn rate_limits(&self) -> Option<RateLimits> {
-        None
+        self.inner().and_then(Provider::rate_limits)
     }
 
     /// Calls the model. The future resolves when the service begins to answer. Dropping the stream
@@ -106,6 +119,9 @@ pub enum Delta {
     ToolInput {
         /// The position of the call in the answer, from 0.
         index: u32,
+        /// The provider's id of the call; `None` if this piece does not include it, or if the
+        /// provider has no ids.
+        id: Option<String>,
         /// The tool's name; `None` if this piece does not include it.
         name: Option<String>,
         /// A piece of the JSON text.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Diagnose, ErrorData, ErrorKind};
 use crate::message::{Block, Content};
-use crate::provider::OutputSchema;
+use crate::provider::{AnswerEnd, OutputSchema, StopReason};
 use crate::tool::{schema_of, validate};
 
 /// How often an answer that does not fit its type is sent back to the model.
@@ -30,6 +30,12 @@ pub enum TypedError {
         /// How often the model was asked.
         attempts: u32,
     },
+    /// The model refused to answer, or the service withheld the answer.
+    #[error("the model refused to answer: {answer}")]
+    Refused {
+        /// The text of the answer; may be empty.
+        answer: String,
+    },
     /// The run was interrupted before there was an answer.
     #[error("the run was interrupted")]
     Interrupted,
@@ -42,6 +48,7 @@ impl Diagnose for TypedError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Mismatch { .. } | Self::Interrupted => ErrorKind::Validation,
+            Self::Refused { .. } => ErrorKind::Provider,
             Self::Failed(data) => data.kind,
         }
     }
@@ -52,6 +59,7 @@ impl Diagnose for TypedError {
                 Some("use a simpler type, describe its fields, or a larger model".to_owned())
             }
             Self::Failed(data) => data.hint.clone(),
+            Self::Refused { .. } => Some("rephrase the prompt, or use another model".to_owned()),
             Self::Interrupted => None,
         }
     }
@@ -88,14 +96,22 @@ pub enum Answer<T> {
 }
 
 impl Attempts {
-    /// Reads an answer.
+    /// Reads an answer that the model stopped for this reason.
     ///
     /// # Errors
-    /// [`TypedError::Mismatch`] when the answer does not fit and no repair is left.
+    /// [`TypedError::Refused`] when the model refused, [`TypedError::Mismatch`] when the answer does
+    /// not fit and no repair is left.
     pub fn read<T: DeserializeOwned + JsonSchema>(
         &mut self,
         answer: String,
+        stop: Option<&StopReason>,
     ) -> Result<Answer<T>, TypedError> {
+        match stop.map(StopReason::answer) {
+            Some(AnswerEnd::Refused | AnswerEnd::Filtered) => {
+                return Err(TypedError::Refused { answer });
+            }
+            Some(AnswerEnd::Whole | AnswerEnd::Cut | AnswerEnd::Paused) | None => {}
+        }
         self.0 += 1;
         match read(&answer) {
             Ok(value) => Ok(Answer::Value(value)),

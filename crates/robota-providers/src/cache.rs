@@ -9,10 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use robota_core::call::CallContext;
 use robota_core::error::ErrorKind;
-use robota_core::provider::{
-    Capabilities, Delta, DeltaStream, ModelLimits, ModelRequest, NativeWeb, Provider,
-    ProviderError, RateLimits,
-};
+use robota_core::provider::{Delta, DeltaStream, ModelRequest, Provider, ProviderError};
 
 /// Stores the answers of a [`CachedProvider`].
 #[async_trait::async_trait]
@@ -83,24 +80,8 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
         self.inner.name()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
-        self.inner.configure_native_web(web)
-    }
-
-    async fn limits(&self, model: &str) -> Option<ModelLimits> {
-        self.inner.limits(model).await
-    }
-
-    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
-        self.inner.count_tokens(request).await
-    }
-
-    fn rate_limits(&self) -> Option<RateLimits> {
-        self.inner.rate_limits()
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(&self.inner)
     }
 
     async fn stream(

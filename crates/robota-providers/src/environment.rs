@@ -23,6 +23,9 @@ const PROXY: [&str; 6] =
 /// The variables that name a file with additional certificate authorities.
 const CERTIFICATE_FILES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
+/// The start of something in PEM format.
+const PEM: &[u8] = b"-----BEGIN ";
+
 /// A variable counts as set when it is not blank.
 fn get(lookup: Lookup<'_>, name: &str) -> Option<String> {
     lookup(name).filter(|value| !value.trim().is_empty())
@@ -84,15 +87,21 @@ pub fn complete(
 /// Returns the proxy and the additional certificate authorities that the variables name.
 ///
 /// # Errors
-/// When a file of certificates cannot be read.
+/// When a file of certificates cannot be read, or has none.
 pub fn transport(lookup: Lookup<'_>) -> Result<Transport, BuildError> {
     let first = |names: &[&str]| names.iter().find_map(|name| get(lookup, name));
     let mut certificates = Vec::new();
     for name in CERTIFICATE_FILES {
         let Some(file) = get(lookup, name) else { continue };
-        certificates.push(std::fs::read(&file).map_err(|error| BuildError::Transport {
+        let bundle = std::fs::read(&file).map_err(|error| BuildError::Transport {
             reason: format!("cannot read {name}={file}: {error}"),
-        })?);
+        })?;
+        if !bundle.windows(PEM.len()).any(|part| part == PEM) {
+            return Err(BuildError::Transport {
+                reason: format!("{name}={file} has no certificate in PEM format"),
+            });
+        }
+        certificates.push(bundle);
     }
     Ok(Transport {
         proxy: first(&PROXY),

@@ -170,7 +170,7 @@ pub(crate) fn join(deltas: DeltaQueue) -> Vec<Delta> {
             (Some(Delta::Thinking(last)), Delta::Thinking(text)) => last.push_str(&text),
             (
                 Some(Delta::ToolInput { index, json, .. }),
-                Delta::ToolInput { index: same, name: None, json: more },
+                Delta::ToolInput { index: same, id: None, name: None, json: more },
             ) if *index == same => json.push_str(&more),
             (_, delta) => joined.push(delta),
         }

@@ -174,6 +174,9 @@ pub struct Profile {
     /// really uses; absent if the list of models tells it, or nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_path: Option<String>,
+    /// Whether that page is asked for one model, with POST and the field `model`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limits_of_model: bool,
     /// Headers of every request. They must not contain secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,

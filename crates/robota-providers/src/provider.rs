@@ -51,6 +51,7 @@ pub struct HttpProvider {
     model: Option<String>,
     models_path: Option<String>,
     limits_path: Option<String>,
+    limits_of_model: bool,
     known_limits: Mutex<HashMap<String, Option<ModelLimits>>>,
     rate_limits: Mutex<Option<RateLimits>>,
     options: Map<String, Value>,

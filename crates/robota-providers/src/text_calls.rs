@@ -120,6 +120,7 @@ fn emit_items(scanner: &mut Scanner, calls: &mut CallIds, out: &mut DeltaQueue) 
                 let number = calls.next_index();
                 out.push_back(Delta::ToolInput {
                     index: number,
+                    id: None,
                     name: Some(name.clone()),
                     json: input.to_string(),
                 });

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
 use robota_core::history::HistoryEntry;
+use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
 use robota_core::provider::View;
@@ -73,6 +74,7 @@ struct Shared {
     commands: CommandRegistry,
     parts: Vec<PromptPart>,
     open: OpenSessions,
+    settings_hooks: Option<Arc<HookRunner>>,
 }
 
 impl InteractiveSession {
@@ -100,6 +102,7 @@ impl InteractiveSession {
             commands,
             parts: Vec::new(),
             open: OpenSessions::default(),
+            settings_hooks: None,
         })
     }
 
@@ -140,6 +143,12 @@ impl InteractiveSession {
         self.0.tools.get().cloned().unwrap_or_default()
     }
 
+    /// Returns the hooks of the settings; none for a session that was built elsewhere.
+    #[must_use]
+    pub fn settings_hooks(&self) -> Option<Arc<HookRunner>> {
+        self.0.settings_hooks.clone()
+    }
+
     /// Follows the session: events from `start` on, then those that follow.
     ///
     /// # Errors
@@ -171,7 +180,11 @@ impl InteractiveSession {
             let problem = "the settings forbid bypassPermissions".to_owned();
             return Err(SdkError::Option { option: "mode", problem });
         }
-        Ok(self.session().permissions().set_mode(mode).await?)
+        self.session().permissions().set_mode(mode).await?;
+        if let Some(hooks) = &self.0.settings_hooks {
+            hooks.update_context(|context| context.permission_mode = Some(mode));
+        }
+        Ok(())
     }
 
     /// Stops the running turn and removes all waiting prompts. Returns whether something ran.
@@ -214,6 +227,7 @@ impl InteractiveSession {
             commands: shared.commands.clone(),
             parts: shared.parts.clone(),
             open: shared.open.clone(),
+            settings_hooks: shared.settings_hooks.clone(),
         }))
     }
 

@@ -103,7 +103,7 @@ impl ApprovalQueue {
         let answering = tokio::spawn(async move {
             let answer = match decision {
                 Decision::Allow(Scope::Once) => Answer::Allow { note },
-                Decision::Allow(scope) => queue.remember(&question, scope, note).await,
+                Decision::Allow(scope) => queue.remember(question.rules.clone(), scope, note).await,
                 Decision::Deny => Answer::Deny { note },
             };
             sender.send(answer).is_ok()
@@ -114,13 +114,12 @@ impl ApprovalQueue {
         }
     }
 
-    /// Approves with a wider scope: remembers the narrow rules that were shown, and saves them for
+    /// Approves with a wider scope: remembers narrow rules that were shown, and saves them for
     /// [`Scope::Always`]. If that fails, the call may still run, and the note says what was not
     /// saved.
-    async fn remember(&self, question: &Question, scope: Scope, note: Option<String>) -> Answer {
+    async fn remember(&self, rules: Vec<String>, scope: Scope, note: Option<String>) -> Answer {
         let add =
             |why: String| Some(note.as_ref().map_or(why.clone(), |note| format!("{note} ({why})")));
-        let rules = question.rules.clone();
         if rules.is_empty() {
             return Answer::Allow {
                 note: add("for this call only: no rule is narrow enough".into()),
@@ -213,7 +212,15 @@ impl Approver for ApprovalQueue {
         };
         drop(guard);
         match answer {
-            Answer::Remember { scope, note, .. } => self.remember(&question, scope, note).await,
+            Answer::Remember { scope, rules, note } => {
+                // Only what was shown; without a choice, all of it.
+                let shown = question.rules;
+                let rules = match rules {
+                    rules if rules.is_empty() => shown,
+                    rules => rules.into_iter().filter(|rule| shown.contains(rule)).collect(),
+                };
+                self.remember(rules, scope, note).await
+            }
             answer @ (Answer::Allow { .. }
             | Answer::AllowChanged { .. }
             | Answer::Deny { .. }

@@ -114,6 +114,18 @@ impl Gate for PolicyGate {
         Ok(())
     }
 
+    fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
+        let list = match verdict {
+            Verdict::Deny => List::Deny,
+            Verdict::Ask => List::Ask,
+            Verdict::Allow => return Err("a restriction cannot allow".to_owned()),
+        };
+        for rule in rules {
+            self.add_session_rule(list, rule).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
     fn remembered(&self) -> Vec<String> {
         self.read().remembered.clone()
     }

@@ -280,7 +280,9 @@ impl Session {
             let kinds = EventFilter::default();
             let mut chat = Chat::begin(self.clone(), content, options, kinds).await?;
             chat.wait_for_approvals();
-            match attempts.read(chat.finish().await?.into_text()?)? {
+            let reply = chat.finish().await?;
+            let stop = reply.stop.clone();
+            match attempts.read(reply.into_text()?, stop.as_ref())? {
                 Answer::Value(value) => return Ok(value),
                 Answer::Repair(next) => content = next,
             }

@@ -50,6 +50,9 @@ pub struct Todo {
     /// The status of the item.
     #[schemars(with = "StatusName", description = "")]
     pub status: TodoStatus,
+    /// The item while it is in progress, for the user: `Running the tests`.
+    #[serde(default, rename = "activeForm", skip_serializing_if = "Option::is_none")]
+    pub active_form: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -142,6 +142,21 @@ async fn a_typed_answer_that_never_fits_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_typed_run_that_the_model_refuses_says_so() {
+    let answer = || Answer::new().text("I will not.").stop(StopReason::Refusal);
+    let model = ScriptedProvider::new(Script::new().answer(answer()).looped());
+    let mut agent = Agent::builder(model.clone(), "m").build().unwrap();
+    let error = agent.run_as::<City>("Which city?").await.unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, TypedError::Refused { .. }), "{text}");
+    assert!(text.contains("I will not."), "{text}");
+    assert_eq!(model.requests().len(), 1, "a refusal is not repaired");
+    let session = Session::builder(model, "m").open(MemoryStore::new(), "s").await.unwrap();
+    let error = session.run_as::<City>("Which city?").await.unwrap_err();
+    assert!(matches!(error, SessionError::Typed(TypedError::Refused { .. })), "{error}");
+}
+
+#[tokio::test]
 async fn a_report_says_what_a_run_cost_and_why_it_stopped() {
     let answer =
         Answer::new().text("Hi.").usage(Usage::new(1_000_000, 0)).stop(StopReason::MaxTokens);

@@ -40,6 +40,7 @@ pub fn schema(_: &Tree) -> Result<String> {
         generator.subschema_for::<line::StreamEventLine<'_>>(),
         generator.subschema_for::<line::StatusLine<'_>>(),
         generator.subschema_for::<line::RetryLine<'_>>(),
+        generator.subschema_for::<line::RateLimitLine<'_>>(),
         generator.subschema_for::<line::CompactLine<'_>>(),
         generator.subschema_for::<line::HookStartedLine<'_>>(),
         generator.subschema_for::<line::HookResponseLine<'_>>(),

@@ -1,7 +1,11 @@
 //! Prints a streamed answer as events of the Messages API (`--include-partial-messages`).
 
+use std::collections::HashMap;
+
+use robota_core::event::ToolInputChunk;
 use robota_core::ids::Ids;
 use robota_core::message::ToolUse;
+use serde_json::{Map, Value};
 
 use super::line::StreamEventLine;
 use super::message::{AssistantMessage, Block, BlockDelta, MessageDelta, StreamEvent, TokenUsage};
@@ -14,21 +18,41 @@ pub(crate) struct AnswerStream {
     id: String,
     open: Option<OpenBlock>,
     next_index: u32,
+    /// The blocks of calls whose arguments are streamed, by the position of the call.
+    calls: HashMap<u32, StreamedCall>,
 }
 
 /// The block whose pieces arrive.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenBlock {
     Text,
     Thinking,
+    /// The call at this position.
+    Call(u32),
+}
+
+/// The block of a call whose arguments are streamed.
+struct StreamedCall {
+    index: u32,
+    /// Whether any piece of its arguments arrived.
+    has_input: bool,
+}
+
+/// What the start of an answer says of it.
+#[derive(Clone, Copy)]
+pub(crate) struct AnswerStart<'a> {
+    /// The model.
+    pub(crate) model: &'a str,
+    /// How long the first piece took.
+    pub(crate) ttft_ms: Option<u64>,
+    /// The tokens so far.
+    pub(crate) usage: TokenUsage,
 }
 
 impl AnswerStream {
     /// Forgets the answer: a new model call begins.
     pub(crate) fn reset(&mut self) {
-        self.id.clear();
-        self.open = None;
-        self.next_index = 0;
+        *self = Self::default();
     }
 
     /// Returns the id of the answer.
@@ -44,71 +68,71 @@ impl AnswerStream {
         self.next_index > 0
     }
 
-    /// Prints the start of the answer, before its first block.
-    fn start(&mut self, model: &str, ttft_ms: Option<u64>, ids: &dyn Ids, writer: &LineWriter) {
-        if self.is_started() {
-            return;
-        }
+    /// Prints the start of the answer. The first block follows.
+    pub(crate) fn start(&mut self, start: AnswerStart<'_>, ids: &dyn Ids, writer: &LineWriter) {
         let message = AssistantMessage {
-            model,
+            model: start.model,
             id: self.id(ids),
             kind: Default::default(),
             role: Default::default(),
             content: Vec::new(),
             stop_reason: None,
             stop_sequence: None,
-            usage: TokenUsage::default(),
+            usage: start.usage,
         };
-        print(writer, StreamEvent::MessageStart { message }, ttft_ms);
+        print(writer, StreamEvent::MessageStart { message }, start.ttft_ms);
     }
 
     /// Prints a piece of text.
-    pub(crate) fn text(
-        &mut self,
-        text: &str,
-        (model, ttft_ms): (&str, Option<u64>),
-        ids: &dyn Ids,
-        writer: &LineWriter,
-    ) {
-        self.start(model, ttft_ms, ids, writer);
-        let index = self.enter(OpenBlock::Text, writer);
+    pub(crate) fn text(&mut self, text: &str, writer: &LineWriter) {
+        let index = self.enter(OpenBlock::Text, Block::Text { text: "" }, writer);
         let delta = BlockDelta::Text { text };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
     }
 
     /// Prints a piece of reasoning.
-    pub(crate) fn thinking(
-        &mut self,
-        thinking: &str,
-        (model, ttft_ms): (&str, Option<u64>),
-        ids: &dyn Ids,
-        writer: &LineWriter,
-    ) {
-        self.start(model, ttft_ms, ids, writer);
-        let index = self.enter(OpenBlock::Thinking, writer);
+    pub(crate) fn thinking(&mut self, thinking: &str, writer: &LineWriter) {
+        let empty = Block::Thinking { thinking: "", signature: "" };
+        let index = self.enter(OpenBlock::Thinking, empty, writer);
         let delta = BlockDelta::Thinking { thinking };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
     }
 
-    /// Prints a call. Its arguments are one piece, because the id of a call is known with its end.
-    pub(crate) fn call(
-        &mut self,
-        call: &ToolUse,
-        (model, ttft_ms): (&str, Option<u64>),
-        ids: &dyn Ids,
-        writer: &LineWriter,
-    ) {
-        self.start(model, ttft_ms, ids, writer);
-        self.leave(writer);
-        let index = self.next_index;
-        self.next_index += 1;
-        let input = std::borrow::Cow::Owned(serde_json::Value::Object(serde_json::Map::new()));
-        let content_block = Block::ToolUse { id: call.public_id(), name: &call.name, input };
-        print(writer, StreamEvent::ContentBlockStart { index, content_block }, None);
-        let json = call.input.json().map(ToString::to_string).unwrap_or_default();
-        let delta = BlockDelta::InputJson { partial_json: &json };
-        print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
-        print(writer, StreamEvent::ContentBlockStop { index }, None);
+    /// Returns whether a piece of arguments can be printed: the provider told the id of the call.
+    pub(crate) fn takes_input(&self, piece: &ToolInputChunk) -> bool {
+        self.calls.contains_key(&piece.index) || (piece.id.is_some() && piece.name.is_some())
+    }
+
+    /// Prints a piece of the arguments of a call, if [`Self::takes_input`].
+    pub(crate) fn input(&mut self, piece: &ToolInputChunk, writer: &LineWriter) {
+        if let (None, Some(id), Some(name)) = (self.calls.get(&piece.index), &piece.id, &piece.name)
+        {
+            let index = self.enter(OpenBlock::Call(piece.index), empty_call(id, name), writer);
+            self.calls.insert(piece.index, StreamedCall { index, has_input: false });
+        }
+        let Some(call) = self.calls.get_mut(&piece.index) else { return };
+        if !piece.json.is_empty() {
+            call.has_input = true;
+            print_input(writer, call.index, &piece.json);
+        }
+    }
+
+    /// Prints a call that is complete: its end, and its arguments unless they were streamed.
+    pub(crate) fn call(&mut self, position: u32, call: &ToolUse, writer: &LineWriter) {
+        let (index, has_input) = match self.calls.get(&position) {
+            Some(streamed) => (streamed.index, streamed.has_input),
+            None => {
+                let block = empty_call(call.public_id(), &call.name);
+                (self.enter(OpenBlock::Call(position), block, writer), false)
+            }
+        };
+        if !has_input {
+            let json = call.input.json().map(ToString::to_string).unwrap_or_default();
+            print_input(writer, index, &json);
+        }
+        if self.open == Some(OpenBlock::Call(position)) {
+            self.leave(writer);
+        }
     }
 
     /// Prints the end of the last block.
@@ -127,21 +151,26 @@ impl AnswerStream {
         }
     }
 
-    /// Opens a block of this kind, unless it is open; returns its position.
-    fn enter(&mut self, block: OpenBlock, writer: &LineWriter) -> u32 {
+    /// Opens a block, unless it is open; returns its index.
+    fn enter(&mut self, block: OpenBlock, content_block: Block<'_>, writer: &LineWriter) -> u32 {
         if self.open != Some(block) {
             self.leave(writer);
             let index = self.next_index;
             self.next_index += 1;
             self.open = Some(block);
-            let content_block = match block {
-                OpenBlock::Text => Block::Text { text: "" },
-                OpenBlock::Thinking => Block::Thinking { thinking: "", signature: "" },
-            };
             print(writer, StreamEvent::ContentBlockStart { index, content_block }, None);
         }
         self.next_index - 1
     }
+}
+
+fn empty_call<'a>(id: &'a str, name: &'a str) -> Block<'a> {
+    Block::ToolUse { id, name, input: std::borrow::Cow::Owned(Value::Object(Map::new())) }
+}
+
+fn print_input(writer: &LineWriter, index: u32, json: &str) {
+    let delta = BlockDelta::InputJson { partial_json: json };
+    print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
 }
 
 fn print(writer: &LineWriter, event: StreamEvent<'_>, ttft_ms: Option<u64>) {

@@ -8,6 +8,7 @@ use robota_core::blob::Blobs;
 use robota_core::message::{self, BlobRef, Image, ResultBlock, ToolInput, ToolResult};
 use serde_json::{Map, Value, json};
 
+use super::loaded::LoadedBlobs;
 use super::message::{Block, ResultContent};
 
 /// The wire whose blocks hosts send. Content that only that wire understands is passed through.
@@ -40,7 +41,7 @@ pub(crate) fn of_answer(content: &[message::Block]) -> impl Iterator<Item = Bloc
 }
 
 /// Returns the result of a call.
-pub(crate) fn of_result(result: &ToolResult) -> Block<'_> {
+pub(crate) fn of_result<'a>(result: &'a ToolResult, blobs: &LoadedBlobs) -> Block<'a> {
     let content = match result.content.as_slice() {
         [ResultBlock::Text(text)] => ResultContent::Text(&text.text),
         blocks => ResultContent::Blocks(
@@ -48,7 +49,9 @@ pub(crate) fn of_result(result: &ToolResult) -> Block<'_> {
                 .iter()
                 .map(|block| match block {
                     ResultBlock::Text(text) => Block::Text { text: &text.text },
-                    ResultBlock::Image(image) => Block::Other(Cow::Owned(image_note(image))),
+                    ResultBlock::Image(image) => {
+                        Block::Other(Cow::Owned(image_block(image, blobs)))
+                    }
                     ResultBlock::Unknown(value) => Block::Other(Cow::Borrowed(value)),
                 })
                 .collect(),
@@ -57,8 +60,13 @@ pub(crate) fn of_result(result: &ToolResult) -> Block<'_> {
     Block::ToolResult { tool_use_id: result.public_id(), content, is_error: result.is_error }
 }
 
-/// Names an image: hosts limit the length of a line, so the bytes stay in the session's blobs.
-fn image_note(image: &Image) -> Value {
+/// Returns an image, or a note that names it if it is too large for a line.
+fn image_block(image: &Image, blobs: &LoadedBlobs) -> Value {
+    if let Some(bytes) = blobs.get(&image.blob) {
+        let (media_type, data) = (&image.media_type, STANDARD.encode(bytes));
+        let source = json!({"type": "base64", "media_type": media_type, "data": data});
+        return json!({"type": "image", "source": source});
+    }
     let text = format!("[image {}, {} bytes]", image.media_type, image.blob.bytes);
     json!({"type": "text", "text": text})
 }
@@ -86,20 +94,30 @@ pub(crate) async fn from_host(
             Some("image") if block.pointer("/source/type") == Some(&Value::from("base64")) => {
                 image(block, blobs).await?
             }
-            Some("image" | "document" | "search_result") => {
-                message::Block::Opaque(message::Opaque {
-                    wire: MESSAGES_WIRE.to_owned(),
-                    value: block.clone(),
-                    extra: Map::new(),
-                })
-            }
-            Some(other) => {
-                return Err(format!("a message cannot contain a block of type `{other}`"));
-            }
+            // The model knows no call of the host, so that the result is text for it.
+            Some("tool_result") => message::Block::text(result_text(block)),
+            // An image by address, a document, or a block of a newer version.
+            Some(_) => message::Block::Opaque(message::Opaque {
+                wire: MESSAGES_WIRE.to_owned(),
+                value: block.clone(),
+                extra: Map::new(),
+            }),
             None => return Err("a content block has no `type`".to_owned()),
         });
     }
     Ok(read)
+}
+
+/// Returns the text of a tool result that the host sent.
+fn result_text(block: &Value) -> String {
+    match block.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
 }
 
 async fn image(block: &Value, blobs: &dyn Blobs) -> Result<message::Block, String> {

@@ -73,10 +73,19 @@ pub(crate) enum PermissionUpdate {
         /// Where they are kept.
         destination: LocalSettings,
     },
+    /// Sets the permission mode.
+    SetMode {
+        /// The mode.
+        mode: AcceptEditsText,
+        /// Where it is kept.
+        destination: SessionText,
+    },
 }
 
 tag!(AllowText, "allow");
 tag!(LocalSettings, "localSettings");
+tag!(AcceptEditsText, "acceptEdits");
+tag!(SessionText, "session");
 
 /// A rule, in two parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

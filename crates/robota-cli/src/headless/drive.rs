@@ -1,25 +1,28 @@
 //! Runs a session for a host or for one prompt: sends inputs, prints lines, and ends.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use robota_core::event::{Delivery, Event, TurnEnd};
 use robota_core::ids::{RandomIds, TurnId};
+use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
-use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
-use serde_json::{Map, Value};
+use robota_session::{ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::blocks;
-use super::input::{FromHost, UserInput};
+use super::input::{ControlInput, FromHost, UserInput};
 use super::line::{InitLine, SessionStateText};
+use super::loaded::LoadedBlobs;
 use super::options::RunOptions;
 use super::permissions::{HostApprover, HostCommand};
 use super::project::Projection;
 use super::requests::{CAPABILITIES, Requests, VERSION};
 use super::result::{self, Outcome};
+use super::sent::{HostMessage, OnCancel, Queue, QueueRequest, Sent};
 use super::structured::Answer;
-use super::turn_record::TurnRecord;
+use super::text::print_text;
 use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
@@ -50,13 +53,17 @@ pub(crate) struct Drive {
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
     pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
+    /// Counts the model calls of earlier runs.
+    pub(crate) earlier: Option<JoinHandle<Result<(), JournalError>>>,
+    /// Messages that are added to the conversation when no turn runs.
+    pub(crate) injected: Vec<JoinHandle<()>>,
 }
 
 /// The state of a run.
 #[derive(Default)]
 struct Progress {
     /// The inputs whose turns have not ended, oldest first.
-    chats: VecDeque<Chat>,
+    inputs: Queue,
     /// The last printed event.
     last: u64,
     results: u32,
@@ -89,7 +96,7 @@ impl Drive {
             }
             FirstInput::Message(message) => self.on_message(message, &mut progress).await?,
         }
-        while !(progress.chats.is_empty() && (self.from_host.is_none() || progress.stopping)) {
+        while !(progress.inputs.0.is_empty() && (self.from_host.is_none() || progress.stopping)) {
             match self.next(&mut progress).await {
                 Next::Signal | Next::OutputClosed => {
                     progress.stopping = true;
@@ -97,17 +104,20 @@ impl Drive {
                     self.requests.interrupt(None);
                 }
                 Next::Command(HostCommand::Interrupt(note)) => self.requests.interrupt(Some(note)),
-                Next::Command(HostCommand::SetMode(mode)) => {
-                    // A mode that the host may not set stays as it is.
-                    let _ = self.requests.set_mode(mode.name()).await;
+                Next::Command(HostCommand::Change(change)) => {
+                    if let Err(why) = self.requests.change(change).await {
+                        output::note(&format!("robota: permissions not changed: {why}"));
+                    }
                 }
-                Next::Event(Some(event)) => self.on_event(&event?, &mut progress),
-                Next::Event(None) => self.on_chat_end(&mut progress),
+                Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
+                Next::Event(None) => self.on_chat_end(&mut progress).await?,
                 Next::Host(None) => self.from_host = None,
                 Next::Host(Some(FromHost::User(message))) => {
                     self.on_message(message, &mut progress).await?;
                 }
-                Next::Host(Some(FromHost::Control(request))) => self.requests.handle(request).await,
+                Next::Host(Some(FromHost::Control(request))) => {
+                    self.on_request(request, &mut progress).await?;
+                }
                 Next::Host(Some(FromHost::Unreadable(why))) => {
                     output::note(&why);
                     progress.failure = Some(why);
@@ -117,15 +127,18 @@ impl Drive {
                 }
             }
         }
+        for injected in self.injected.drain(..) {
+            let _ = injected.await;
+        }
         Ok(self.exit(&progress))
     }
 
     async fn next(&mut self, progress: &mut Progress) -> Next {
         let stopping = progress.stopping;
-        let chat = progress.chats.front_mut();
+        let chat = progress.inputs.0.front_mut();
         let events = async {
             match chat {
-                Some(chat) => chat.next().await,
+                Some(sent) => sent.chat.next().await,
                 None => std::future::pending().await,
             }
         };
@@ -165,35 +178,75 @@ impl Drive {
         };
         if input.should_query == Some(false) {
             let message = Message::user(&RandomIds, content);
-            return Ok(self.session.context().inject(message).await?);
+            let context = self.session.context();
+            // It waits for the end of the turn that runs.
+            self.injected.push(tokio::spawn(async move {
+                if let Err(error) = context.inject(message).await {
+                    output::error(&error.to_string());
+                }
+            }));
+            return Ok(());
         }
-        self.send(content, Some((input.uuid, input.message.content)), progress).await
+        let message = HostMessage { uuid: input.uuid, content: input.message.content };
+        self.send(content, Some(message), progress).await
+    }
+
+    /// Answers a request of the host.
+    async fn on_request(
+        &mut self,
+        request: ControlInput,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        match serde_json::from_value(request.request.clone()) {
+            Ok(QueueRequest::Interrupt { cancel_queued }) => {
+                let receipt = progress.inputs.interrupt(cancel_queued);
+                // The receipt comes before the result of the interrupted turn.
+                self.requests.host.reply(&request.request_id, &Ok(receipt));
+                self.requests.interrupt(None);
+            }
+            Ok(QueueRequest::CancelAsyncMessage { message_uuid }) => {
+                let cancelled = match progress.inputs.waiting(&message_uuid) {
+                    Some(sent) if self.session.cancel(sent.chat.input()).await? => {
+                        sent.on_cancel = OnCancel::Discard;
+                        true
+                    }
+                    Some(_) | None => false,
+                };
+                let reply = Ok(json!({"cancelled": cancelled}));
+                self.requests.host.reply(&request.request_id, &reply);
+            }
+            Err(_) => self.requests.handle(request).await,
+        }
+        Ok(())
     }
 
     /// Sends an input. While a turn runs, the input joins it before the next model call.
     async fn send(
         &mut self,
         content: Vec<Block>,
-        from_host: Option<(Option<String>, Value)>,
+        from_host: Option<HostMessage>,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
         let delivery =
-            if progress.chats.is_empty() { Delivery::AfterTurn } else { Delivery::NextRound };
+            if progress.inputs.0.is_empty() { Delivery::AfterTurn } else { Delivery::NextRound };
         let mut metadata = Map::new();
-        if let Some((Some(uuid), _)) = &from_host {
-            metadata.insert("uuid".to_owned(), Value::from(uuid.as_str()));
+        if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
+            metadata.insert("uuid".to_owned(), Value::from(uuid));
         }
         let options = SendOptions { metadata, ..SendOptions::from(delivery) };
-        let mut chat = self.session.chat_with(content, options, EventFilter::Everything).await?;
+        let sent = content.clone();
+        let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
-        if let Some((uuid, content)) = from_host {
+        if let Some(message) = &from_host {
+            let (uuid, content) = (message.uuid.clone(), message.content.clone());
             self.projection.remember_sent(chat.input().as_str(), uuid, content);
         }
-        progress.chats.push_back(chat);
+        let on_cancel = OnCancel::Forget;
+        progress.inputs.0.push_back(Sent { chat, content, from_host, delivered: false, on_cancel });
         Ok(())
     }
 
-    fn on_event(&mut self, event: &SessionEvent, progress: &mut Progress) {
+    async fn on_event(&mut self, event: &SessionEvent, progress: &mut Progress) {
         // A later chat also receives the events that an earlier one has printed.
         let seq = event.cursor().seq;
         if seq <= progress.last {
@@ -210,6 +263,16 @@ impl Drive {
             self.writer.state(SessionStateText::Running);
             self.print_init(&data.model);
         }
+        if let Event::UserMessage(data) = event.event() {
+            for sent in &mut progress.inputs.0 {
+                sent.delivered |= data.input.as_ref() == Some(sent.chat.input());
+            }
+        }
+        let wanted = self.projection.wanted_blobs(event.event());
+        if !wanted.is_empty() {
+            let blobs = LoadedBlobs::load(wanted.into_iter(), &*self.blobs).await;
+            self.projection.provide(blobs);
+        }
         let ended = self.projection.on_event(&event.envelope);
         if let (Event::PermissionAsked(data), Some(approver)) = (event.event(), &self.approver) {
             approver.announce_printed(data.call.clone());
@@ -218,33 +281,42 @@ impl Drive {
             self.requests.interrupt(None);
         }
         if ended {
-            self.finish_turn(progress);
+            self.finish_turn(progress).await;
         }
     }
 
     /// A chat ended: mostly with its turn, which was printed already.
-    fn on_chat_end(&mut self, progress: &mut Progress) {
-        let Some(chat) = progress.chats.pop_front() else { return };
-        match chat.end() {
+    async fn on_chat_end(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
+        let Some(sent) = progress.inputs.0.pop_front() else { return Ok(()) };
+        match sent.chat.end() {
             Some(ChatEnd::Ended { end: TurnEnd::StoreFailed, error }) => {
                 // No event says it: the journal could not be written.
                 let record = self.projection.record();
                 record.end = Some(TurnEnd::StoreFailed);
                 record.error.clone_from(error);
-                self.finish_turn(progress);
+                self.finish_turn(progress).await;
             }
             // The chat ends with the decision of the hook, before its turn.
             Some(ChatEnd::Blocked { .. }) => {
                 self.projection.record().end = Some(TurnEnd::Blocked);
-                self.finish_turn(progress);
+                self.finish_turn(progress).await;
             }
-            // An input that was cancelled before its turn has no result, unless it is the only one.
-            Some(ChatEnd::Cancelled) if progress.outcome.is_none() => self.finish_turn(progress),
+            Some(ChatEnd::Cancelled) => match sent.on_cancel {
+                OnCancel::SendAgain if !progress.stopping => {
+                    self.send(sent.content, sent.from_host, progress).await?;
+                }
+                OnCancel::Report => self.finish_turn(progress).await,
+                OnCancel::Forget | OnCancel::SendAgain if progress.outcome.is_none() => {
+                    self.finish_turn(progress).await;
+                }
+                OnCancel::Forget | OnCancel::SendAgain | OnCancel::Discard => {}
+            },
             _ => {}
         }
-        if progress.chats.is_empty() {
+        if progress.inputs.0.is_empty() {
             self.writer.state(SessionStateText::Idle);
         }
+        Ok(())
     }
 
     fn print_init(&self, model: &str) {
@@ -274,7 +346,12 @@ impl Drive {
         });
     }
 
-    fn finish_turn(&mut self, progress: &mut Progress) {
+    async fn finish_turn(&mut self, progress: &mut Progress) {
+        if let Some(earlier) = self.earlier.take()
+            && let Ok(Err(error)) = earlier.await
+        {
+            output::note(&format!("robota: the cost of earlier runs is not known: {error}"));
+        }
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
@@ -285,8 +362,8 @@ impl Drive {
             _ => None,
         };
         let outcome = result::classify(&record);
-        let queued = u32::try_from(progress.chats.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let numbers = (progress.results, queued);
+        let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
+        let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
         progress.results += 1;
         let writer = &self.writer;
         match self.options.format {
@@ -315,8 +392,8 @@ impl Drive {
         progress.outcome = Some(outcome);
     }
 
-    /// Returns the exit status: what a signal asks for, then what the last turn means. A host reads
-    /// the reason from the result, so that for it there are only success and failure.
+    /// Returns the exit status: what a signal asks for, then what the last turn means. A turn that the
+    /// host interrupted, or that a hook of it ended, is no signal.
     fn exit(&self, progress: &Progress) -> Exit {
         if let Some(exit) = self.cancel.exit() {
             return exit;
@@ -325,13 +402,11 @@ impl Drive {
         match &progress.outcome {
             _ if failed => Exit::Failure,
             None => Exit::Ok,
-            Some(outcome) if self.options.stream_input => {
-                if outcome.is_error {
-                    Exit::Failure
-                } else {
-                    Exit::Ok
-                }
-            }
+            Some(outcome) if self.options.stream_input => match outcome.exit {
+                _ if !outcome.is_error => Exit::Ok,
+                Exit::Limit => Exit::Limit,
+                _ => Exit::Failure,
+            },
             Some(outcome) => outcome.exit,
         }
     }
@@ -343,54 +418,4 @@ pub(crate) enum FirstInput {
     Prompt(String),
     /// A message of the host.
     Message(UserInput),
-}
-
-/// Prints the answer to standard output, and problems to standard error.
-fn print_text(record: &TurnRecord, outcome: &Outcome) {
-    match &record.error {
-        Some(cause) => {
-            output::error(&cause.message);
-            if let Some(hint) = &cause.hint {
-                output::note(&format!("hint: {hint}"));
-            }
-        }
-        None => {
-            let text = if outcome.is_error { &record.text } else { &outcome.text };
-            output::line(text);
-            if let Some(problem) = problem(record, outcome) {
-                output::error(&problem);
-            }
-        }
-    }
-}
-
-/// Explains why a turn did not complete; none if it did.
-fn problem(record: &TurnRecord, outcome: &Outcome) -> Option<String> {
-    match record.end {
-        _ if outcome.exit == Exit::Ok => None,
-        Some(TurnEnd::Complete) => match outcome.stop.as_deref() {
-            Some("max_tokens") => {
-                Some("the answer was cut: the model reached its output limit".into())
-            }
-            stop => Some(format!("the model stopped: {}", stop.unwrap_or("no reason"))),
-        },
-        Some(TurnEnd::RoundLimit) => Some(format!("stopped at --max-turns {}", record.max_rounds)),
-        Some(TurnEnd::ContextFull) => {
-            Some("the conversation exceeds the context window of the model".to_owned())
-        }
-        Some(TurnEnd::Blocked) => Some(format!(
-            "a hook blocked the prompt: {}",
-            record.blocked.clone().unwrap_or_default()
-        )),
-        Some(TurnEnd::Stopped) if record.budget.is_none() => {
-            Some(format!("a hook stopped the turn. {}", record.text))
-        }
-        Some(TurnEnd::Interrupted) | None => Some("interrupted".to_owned()),
-        Some(
-            TurnEnd::Stopped
-            | TurnEnd::UnknownTools
-            | TurnEnd::ProviderFailed
-            | TurnEnd::StoreFailed,
-        ) => Some(outcome.text.clone()),
-    }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::StreamExt as _;
 use robota_core::call::CallContext;
 use robota_core::provider::{
-    Capabilities, DeltaStream, FailureReason, ModelLimits, ModelRequest, NativeWeb, Provider,
-    ProviderError, RateLimits,
+    Delta, DeltaStream, FailureReason, ModelRequest, Provider, ProviderError,
 };
 
 /// The second model.
@@ -23,6 +23,16 @@ impl Fallback {
     /// Returns a provider that calls this model when the first one is overloaded.
     pub(crate) fn wrap(&self, first: Arc<dyn Provider>) -> Arc<dyn Provider> {
         Arc::new(FallbackProvider { first, second: self.clone() })
+    }
+
+    async fn stream(
+        &self,
+        request: ModelRequest,
+        context: CallContext,
+    ) -> Result<DeltaStream, ProviderError> {
+        *self.served.lock() = Some(self.model.clone());
+        let request = ModelRequest { model: self.model.clone(), ..request };
+        self.provider.stream(request, context).await
     }
 }
 
@@ -53,24 +63,8 @@ impl Provider for FallbackProvider {
         self.first.name()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.first.capabilities()
-    }
-
-    fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
-        self.first.configure_native_web(web)
-    }
-
-    async fn limits(&self, model: &str) -> Option<ModelLimits> {
-        self.first.limits(model).await
-    }
-
-    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
-        self.first.count_tokens(request).await
-    }
-
-    fn rate_limits(&self) -> Option<RateLimits> {
-        self.first.rate_limits()
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(&*self.first)
     }
 
     async fn stream(
@@ -78,17 +72,62 @@ impl Provider for FallbackProvider {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
-        let second = &self.second;
         match self.first.stream(request.clone(), context.clone()).await {
-            Err(error) if error.reason == Some(FailureReason::Overloaded) => {
-                *second.served.lock() = Some(second.model.clone());
-                let request = ModelRequest { model: second.model.clone(), ..request };
-                second.provider.stream(request, context).await
+            Err(error) if is_overloaded(&error) => self.second.stream(request, context).await,
+            Err(error) => {
+                *self.second.served.lock() = None;
+                Err(error)
             }
-            answer => {
-                *second.served.lock() = None;
-                answer
+            Ok(stream) => {
+                *self.second.served.lock() = None;
+                let second = Some((self.second.clone(), request, context));
+                Ok(switching(SwitchingStream { stream, second }))
             }
         }
     }
 }
+
+/// An answer of the first model, which the second one replaces if the first reports an overload
+/// before any of its answer was passed on.
+struct SwitchingStream {
+    stream: DeltaStream,
+    second: Option<(Fallback, ModelRequest, CallContext)>,
+}
+
+fn switching(state: SwitchingStream) -> DeltaStream {
+    futures::stream::unfold(state, |mut state| async move {
+        loop {
+            let item = state.stream.next().await?;
+            match &item {
+                Err(error) if is_overloaded(error) => {
+                    if let Some((second, request, context)) = state.second.take() {
+                        match second.stream(request, context).await {
+                            Ok(stream) => state.stream = stream,
+                            Err(error) => return Some((Err(error), state)),
+                        }
+                        continue;
+                    }
+                }
+                // Nothing of the answer yet.
+                Ok(Delta::Usage(_) | Delta::LeftOut(_) | Delta::Activity) => {}
+                Ok(
+                    Delta::Text(_)
+                    | Delta::Thinking(_)
+                    | Delta::ToolInput { .. }
+                    | Delta::Block(_)
+                    | Delta::End(_),
+                )
+                | Err(_) => state.second = None,
+            }
+            return Some((item, state));
+        }
+    })
+    .boxed()
+}
+
+fn is_overloaded(error: &ProviderError) -> bool {
+    error.reason == Some(FailureReason::Overloaded)
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,16 @@ use super::host::{Host, HostError};
 use crate::output;
 use crate::setup::print_hook_notice;
 
-/// The hooks of the host, by event.
-pub(crate) type HostHooks = BTreeMap<String, Option<Vec<HostMatcher>>>;
+/// The hooks of the host as it sends them, by the name of the event.
+pub(crate) type HooksInput = BTreeMap<String, Option<Vec<HostMatcher>>>;
+
+/// The hooks of the host.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostHooks {
+    known: Vec<(HookEvent, Vec<HostMatcher>)>,
+    /// The events that do not exist here: their hooks never run.
+    pub(crate) unknown: Vec<String>,
+}
 
 /// Callbacks that share a matcher.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,45 +41,58 @@ pub(crate) struct HostMatcher {
     on_failure: Option<String>,
 }
 
-/// Checks the hooks of the host. Hooks at events that do not exist here never run.
-///
-/// # Errors
-/// When such a hook is to block on failure: the host relies on it.
-pub(crate) fn check(hooks: &HostHooks) -> Result<(), String> {
-    for (name, matchers) in hooks {
-        if event(name).is_some() {
-            continue;
+impl HostHooks {
+    /// Reads the hooks of the host. Events that do not exist here are reported.
+    ///
+    /// # Errors
+    /// When a hook at such an event is to block on failure: the host relies on it.
+    pub(crate) fn read(input: HooksInput) -> Result<Self, String> {
+        let mut hooks = Self::default();
+        for (name, matchers) in input {
+            let matchers = matchers.unwrap_or_default();
+            match event(&name) {
+                Some(event) => hooks.known.push((event, matchers)),
+                None if matchers.iter().any(HostMatcher::blocks_on_failure) => {
+                    return Err(format!(
+                        "the hook event {name} does not exist here, so its hook with onFailure \
+                         `block` would never run"
+                    ));
+                }
+                None => {
+                    output::note(&format!(
+                        "robota: the hook event {name} does not exist here; its hooks never run"
+                    ));
+                    hooks.unknown.push(name);
+                }
+            }
         }
-        let blocks = |matcher: &HostMatcher| {
-            matcher.on_failure.as_deref().is_some_and(|value| value != "continue")
-        };
-        if matchers.iter().flatten().any(blocks) {
-            return Err(format!(
-                "the hook event {name} does not exist here, so its hook with onFailure `block` \
-                 would never run"
-            ));
-        }
-        output::note(&format!(
-            "robota: the hook event {name} does not exist here; its hooks never run"
-        ));
+        Ok(hooks)
     }
-    Ok(())
+
+    /// Returns whether any hook can run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.iter().all(|(_, matchers)| matchers.is_empty())
+    }
+
+    /// Returns a runner for the hooks.
+    pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
+        let mut runner = HookRunner::new(context)
+            .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
+            .on_notice(|notice| print_hook_notice(&notice));
+        for (event, matchers) in &self.known {
+            runner = runner.groups(*event, matchers.iter().map(group));
+        }
+        for problem in runner.problems() {
+            output::error(&problem.to_string());
+        }
+        runner
+    }
 }
 
-/// Returns a runner for the hooks of the host.
-pub(crate) fn runner(hooks: &HostHooks, context: HookContext, host: Arc<Host>) -> HookRunner {
-    let mut runner = HookRunner::new(context)
-        .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
-        .on_notice(|notice| print_hook_notice(&notice));
-    for (name, matchers) in hooks {
-        let Some(event) = event(name) else { continue };
-        let groups = matchers.iter().flatten().map(group);
-        runner = runner.groups(event, groups);
+impl HostMatcher {
+    fn blocks_on_failure(&self) -> bool {
+        self.on_failure.as_deref().is_some_and(|value| value != "continue")
     }
-    for problem in runner.problems() {
-        output::error(&problem.to_string());
-    }
-    runner
 }
 
 fn event(name: &str) -> Option<HookEvent> {
@@ -81,9 +102,7 @@ fn event(name: &str) -> Option<HookEvent> {
 /// A callback is a command hook whose command is the id of the callback.
 fn group(matcher: &HostMatcher) -> HookGroup {
     let mut other = Map::new();
-    if let Some(on_failure) = &matcher.on_failure
-        && on_failure != "continue"
-    {
+    if matcher.blocks_on_failure() {
         other.insert("onFailure".to_owned(), Value::from("block"));
     }
     let common = HookCommon { timeout: matcher.timeout, other, ..HookCommon::default() };

@@ -127,10 +127,49 @@ pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedR
 
 /// Parses one line.
 fn parse(line: &[u8]) -> Result<InputLine, String> {
-    serde_json::from_slice(line).map_err(|error| {
+    let read = serde_json::from_slice(line).or_else(|error| {
+        let repaired = replace_lone_surrogates(line).ok_or(error)?;
+        serde_json::from_slice(&repaired)
+    });
+    read.map_err(|error| {
         let shown: String = String::from_utf8_lossy(line).trim_end().chars().take(200).collect();
         format!("Error parsing streaming input line ({error}): {shown}")
     })
+}
+
+/// Replaces escapes of half a surrogate pair by U+FFFD; none if the line has none. JavaScript and
+/// Python write such escapes for text that was cut in the middle of a character.
+fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
+    let mut repaired = Vec::with_capacity(line.len());
+    let (mut at, mut found) = (0, false);
+    while let Some(byte) = line.get(at) {
+        let length = match (byte, escaped_unit(line, at)) {
+            (b'\\', Some(0xd800..=0xdbff)) => match escaped_unit(line, at + 6) {
+                Some(0xdc00..=0xdfff) => 12,
+                _ => 0,
+            },
+            (b'\\', Some(0xdc00..=0xdfff)) => 0,
+            (b'\\', Some(_)) => 6,
+            (b'\\', None) => 2,
+            _ => 1,
+        };
+        if length == 0 {
+            found = true;
+            repaired.extend_from_slice(b"\\ufffd");
+            at += 6;
+        } else {
+            let end = line.len().min(at + length);
+            repaired.extend_from_slice(line.get(at..end).unwrap_or_default());
+            at = end;
+        }
+    }
+    found.then_some(repaired)
+}
+
+/// Returns the number of the escape `\uXXXX` at a position.
+fn escaped_unit(line: &[u8], at: usize) -> Option<u16> {
+    let digits = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]

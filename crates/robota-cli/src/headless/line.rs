@@ -24,6 +24,7 @@ tag!(HookResponseTag, "hook_response");
 tag!(DeniedTag, "permission_denied");
 tag!(InformationalTag, "informational");
 tag!(SessionStateTag, "session_state_changed");
+tag!(RateLimitTag, "rate_limit_event");
 tag!(BlockedKind, "blocked_by_hook");
 tag!(Off, "off");
 tag!(DefaultText, "default");
@@ -115,8 +116,11 @@ pub(crate) struct AssistantLine<'a> {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ErrorClass {
     AuthenticationFailed,
+    BillingError,
     RateLimit,
+    Overloaded,
     InvalidRequest,
+    ModelNotFound,
     ServerError,
     Unknown,
 }
@@ -255,6 +259,46 @@ pub(crate) struct RetryLine<'a> {
     pub(crate) session_id: &'a str,
     /// Unique per line.
     pub(crate) uuid: &'a str,
+}
+
+/// The state of the service's rate limits changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RateLimitLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: RateLimitTag,
+    /// The state.
+    pub(crate) rate_limit_info: RateLimitInfo,
+    /// The session's id.
+    pub(crate) session_id: &'a str,
+    /// Unique per line.
+    pub(crate) uuid: &'a str,
+}
+
+/// The state of the service's rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RateLimitInfo {
+    /// Whether calls are allowed.
+    pub(crate) status: RateLimitStatus,
+    /// When the limit that is most used is reset, in seconds since 1970; absent if not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resets_at: Option<i64>,
+    /// The used share of that limit, from 0 to 1; absent if not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) utilization: Option<f64>,
+}
+
+/// Whether a service allows more calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RateLimitStatus {
+    /// It does.
+    #[default]
+    Allowed,
+    /// It does, and a limit is nearly reached.
+    AllowedWarning,
+    /// It does not: a limit is reached.
+    Rejected,
 }
 
 /// A summary replaced the older messages.

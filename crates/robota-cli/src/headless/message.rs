@@ -93,7 +93,7 @@ pub(crate) enum Block<'a> {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// An image, of which the line has only a note: the bytes are in the session's blobs.
+    /// An image, or another block of a provider.
     #[serde(untagged)]
     Other(Cow<'a, Value>),
 }

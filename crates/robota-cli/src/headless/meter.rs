@@ -1,27 +1,33 @@
-//! Counts what the model calls of a run cost, and stops a turn at the budget.
+//! Counts what the model calls of a session cost, and stops a turn at the budget.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use robota_core::catalogue::Catalogue;
-use robota_core::event::{Envelope, Event};
+use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, JournalStore};
 use robota_core::usage::Usage;
 
 use super::fallback::ServedModel;
 use super::message::TokenUsage;
 use super::result_line::{CostBasis, ModelUsage};
 
-/// Counts the model calls of a run. It observes the session's events in the session's own task, so
-/// that the cost of an answer is known before a tool call of that answer runs.
+/// Counts the model calls of a session. It observes the session's events in the session's own task,
+/// so that the cost of an answer is known before a tool call of that answer runs. The budget is that
+/// of this run; results also count the runs before it.
 pub(crate) struct Meter {
     budget: Option<f64>,
     /// The model that answered, if it was the one of `--fallback-model`.
     served: Option<Arc<ServedModel>>,
     counts: Mutex<Counts>,
+    /// The calls of earlier runs.
+    earlier: Mutex<BTreeMap<String, ModelUsage>>,
 }
 
+/// Counts model calls from events.
 #[derive(Default)]
 struct Counts {
     model: String,
@@ -33,7 +39,7 @@ struct Counts {
 impl Meter {
     /// Creates a meter with a budget in dollars.
     pub(crate) fn new(budget: Option<f64>, served: Option<Arc<ServedModel>>) -> Self {
-        Self { budget, served, counts: Mutex::default() }
+        Self { budget, served, counts: Mutex::default(), earlier: Mutex::default() }
     }
 
     /// Returns the model that answered the last call, if it is not the one of the turn.
@@ -43,23 +49,31 @@ impl Meter {
 
     /// Takes an event of the session.
     pub(crate) fn observe(&self, envelope: &Envelope) {
-        let mut counts = self.lock();
-        match &envelope.event {
-            Event::TurnStarted(data) => counts.model.clone_from(&data.model),
-            Event::ModelRequested(_) => counts.requested = Some(envelope.ts),
-            Event::ModelResponded(data) => {
-                counts.end_call(envelope.ts);
-                let model = self.served().unwrap_or_else(|| counts.model.clone());
-                counts.add(&model, data.usage);
+        self.lock().observe(envelope, || self.served());
+    }
+
+    /// Counts the calls of earlier runs from the events of the session up to this one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn count_earlier(
+        &self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+        last: Cursor,
+    ) -> Result<(), JournalError> {
+        let mut counts = Counts::default();
+        let mut after = 0;
+        while after < last.seq {
+            let page = store.read(session, after, PAGE).await?;
+            let Some(end) = page.last() else { break };
+            after = end.seq;
+            for envelope in page.iter().filter(|envelope| envelope.seq <= last.seq) {
+                counts.observe(envelope, || None);
             }
-            Event::ModelFailed(_) | Event::ModelRetry(_) => counts.end_call(envelope.ts),
-            Event::ModelAsked(data) => counts.add(&data.model, data.usage),
-            Event::CompactionFinished(data) => {
-                let model = counts.model.clone();
-                counts.add(&model, data.summary.usage);
-            }
-            _ => {}
         }
+        *self.earlier.lock().unwrap_or_else(PoisonError::into_inner) = counts.models;
+        Ok(())
     }
 
     /// Returns how long the model calls since the last turn took, in milliseconds.
@@ -67,19 +81,18 @@ impl Meter {
         std::mem::take(&mut self.lock().api_ms)
     }
 
-    /// Returns the tokens and price by model.
+    /// Returns the tokens and price by model, of this run and earlier ones.
     pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
-        self.lock().models.clone()
+        let mut models = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (name, usage) in &self.lock().models {
+            models.entry(name.clone()).or_default().add(*usage);
+        }
+        models
     }
 
-    /// Returns the price of all calls in dollars.
-    pub(crate) fn cost(&self) -> f64 {
-        self.lock().models.values().fold(0.0, |sum, model| sum + model.cost_usd)
-    }
-
-    /// Returns the budget, if it is used up.
+    /// Returns the budget, if this run has used it up.
     pub(crate) fn exhausted(&self) -> Option<f64> {
-        self.budget.filter(|budget| self.cost() >= *budget)
+        self.budget.filter(|budget| cost(&self.lock().models) >= *budget)
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -87,7 +100,48 @@ impl Meter {
     }
 }
 
+/// Returns the price of all calls in dollars.
+pub(crate) fn cost(models: &BTreeMap<String, ModelUsage>) -> f64 {
+    models.values().fold(0.0, |sum, model| sum + model.cost_usd)
+}
+
+/// How many events of a journal are read at once.
+const PAGE: usize = 4096;
+
+impl ModelUsage {
+    fn add(&mut self, more: Self) {
+        self.input_tokens += more.input_tokens;
+        self.output_tokens += more.output_tokens;
+        self.cache_read_input_tokens += more.cache_read_input_tokens;
+        self.cache_creation_input_tokens += more.cache_creation_input_tokens;
+        self.web_search_requests += more.web_search_requests;
+        self.cost_usd += more.cost_usd;
+        self.context_window = more.context_window;
+        self.max_output_tokens = more.max_output_tokens;
+        self.cost_basis = more.cost_basis;
+    }
+}
+
 impl Counts {
+    fn observe(&mut self, envelope: &Envelope, served: impl Fn() -> Option<String>) {
+        match &envelope.event {
+            Event::TurnStarted(data) => self.model.clone_from(&data.model),
+            Event::ModelRequested(_) => self.requested = Some(envelope.ts),
+            Event::ModelResponded(data) => {
+                self.end_call(envelope.ts);
+                let model = served().unwrap_or_else(|| self.model.clone());
+                self.add(&model, data.usage);
+            }
+            Event::ModelFailed(_) | Event::ModelRetry(_) => self.end_call(envelope.ts),
+            Event::ModelAsked(data) => self.add(&data.model, data.usage),
+            Event::CompactionFinished(data) => {
+                let model = self.model.clone();
+                self.add(&model, data.summary.usage);
+            }
+            _ => {}
+        }
+    }
+
     fn end_call(&mut self, now: Timestamp) {
         if let Some(requested) = self.requested.take() {
             self.api_ms += u64::try_from(now.duration_since(requested).as_millis()).unwrap_or(0);

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use robota_core::approve::RuleSink;
 use robota_core::hook::HookContext;
-use robota_core::journal::JournalStore;
+use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
-use robota_sdk::{InteractiveSession, SelectedSession};
-use robota_session::{Approvals, Callbacks, EventFilter, Session, StartAt, SubscriptionItem};
+use robota_sdk::{InteractiveSession, SdkError, SelectedSession};
+use robota_session::{
+    Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
+};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::drive::{Drive, RunFacts};
-use super::hooks;
 use super::input::FromHost;
-use super::meter::BudgetHooks;
+use super::meter::{BudgetHooks, Meter};
 use super::options::RunOptions;
 use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
@@ -58,7 +61,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let (meter, observed) = (requests.meter.clone(), structured.clone());
     let model = chosen.into_setup(args.effort.clone());
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
-        .store(store)
+        .store(store.clone())
         .mode(requests.mode.session())
         .max_rounds(args.max_turns)
         .first_hooks(BudgetHooks(requests.meter.clone()))
@@ -71,8 +74,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         })));
     if !given.hooks.is_empty() {
         let mut context = HookContext::new(selected.id().as_str(), cwd.display().to_string());
-        context.permission_mode = Some(requests.mode.session());
-        builder = builder.hooks(hooks::runner(&given.hooks, context, requests.host.clone()));
+        context.transcript_path = Some(String::new());
+        let runner = Arc::new(given.hooks.runner(context, requests.host.clone()));
+        requests.hook_runners.push(runner.clone());
+        builder = builder.hooks(runner);
     }
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
@@ -98,8 +103,15 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(reaper) = setup::reaper() {
         builder = builder.reaper(reaper);
     }
-    let interactive = builder.selected(selected).open().await.map_err(setup::usage)?;
+    let builder = builder.rule_sink(requests.saved.clone() as Arc<dyn RuleSink>);
+    let earlier = count_earlier(&store, &selected, &requests.meter, options.format);
+    let interactive = builder.selected(selected).open().await.map_err(in_use)?;
     let session = interactive.session().clone();
+    requests.hook_runners.extend(interactive.settings_hooks());
+    for hooks in &requests.hook_runners {
+        let mode = requests.mode.session();
+        hooks.update_context(|context| context.permission_mode = Some(mode));
+    }
     if let Some(uuid) = &args.session.resume_session_at {
         rewind(&session, uuid).await?;
     }
@@ -128,7 +140,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             writer.clone(),
             shown,
             structured.clone(),
-            requests.meter.clone(),
+            (requests.meter.clone(), requests.watch.clone()),
+            cwd.clone(),
         ),
         approver: requests.approver.clone(),
         requests,
@@ -139,8 +152,39 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         cancel: cancel.clone(),
         from_host: opening.from_host,
         commands: opening.commands,
+        earlier,
+        injected: Vec::new(),
     };
     Ok(Opened { drive, session: interactive })
+}
+
+/// Says that a session with the id exists in the words that hosts look for.
+pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
+    match &error {
+        SdkError::Journal(JournalError::Exists(id))
+        | SdkError::Session(SessionError::Journal(JournalError::Exists(id))) => {
+            let text = format!("Session ID {id} is already in use.");
+            anyhow::Error::from(error).context(text)
+        }
+        _ => setup::usage(error),
+    }
+}
+
+/// Starts to count the model calls of earlier runs of a session, if the result tells them.
+fn count_earlier(
+    store: &Arc<dyn JournalStore>,
+    selected: &SelectedSession,
+    meter: &Arc<Meter>,
+    format: OutputFormat,
+) -> Option<JoinHandle<Result<(), JournalError>>> {
+    let SelectedSession::Resume(id, last) = selected else { return None };
+    match format {
+        OutputFormat::Json | OutputFormat::StreamJson => {}
+        OutputFormat::Text | OutputFormat::Events => return None,
+    }
+    let (store, id, last, meter) = (store.clone(), id.clone(), *last, meter.clone());
+    // A long journal is read while the model answers.
+    Some(tokio::spawn(async move { meter.count_earlier(&*store, &id, last).await }))
 }
 
 /// Goes back to the message of which a line has this id.

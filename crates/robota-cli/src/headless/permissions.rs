@@ -1,13 +1,13 @@
 //! Asks the host about calls that need approval (`can_use_tool`).
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, Question, Scope};
 use robota_core::ids::CallId;
 use robota_core::message::ToolInput;
+use robota_core::permission::{Class, Mode};
 use robota_tools::{QuestionHandler, UserQuestion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,14 +16,16 @@ use tokio::sync::{Notify, mpsc};
 use super::control::{HostRequest, PermissionUpdate, RuleValue};
 use super::host::Host;
 use super::mode::RunMode;
+use super::permission_updates::{self, PermissionChange, UpdateInput};
+use super::saved_rules::SavedRules;
 
 /// What an answer of the host asks for besides the decision about a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HostCommand {
     /// Interrupt the turn, for this reason.
     Interrupt(String),
-    /// Change the permission mode.
-    SetMode(RunMode),
+    /// Change the permissions.
+    Change(PermissionChange),
 }
 
 /// Asks the host about calls.
@@ -32,8 +34,9 @@ pub(crate) struct HostApprover {
     limit: Duration,
     commands: mpsc::UnboundedSender<HostCommand>,
     announced: Announced,
-    /// Mode `dontAsk`: calls that need approval are denied.
-    dont_ask: AtomicBool,
+    /// Saves the rules of approvals.
+    saved: Arc<SavedRules>,
+    mode: Mutex<RunMode>,
 }
 
 /// The questions whose call the host has seen. A request about a call comes after the line with
@@ -50,20 +53,20 @@ impl HostApprover {
         host: Arc<Host>,
         limit: Duration,
         commands: mpsc::UnboundedSender<HostCommand>,
-        dont_ask: bool,
+        saved: Arc<SavedRules>,
+        mode: RunMode,
     ) -> Self {
-        let dont_ask = AtomicBool::new(dont_ask);
-        Self { host, limit, commands, announced: Announced::default(), dont_ask }
+        let (announced, mode) = (Announced::default(), Mutex::new(mode));
+        Self { host, limit, commands, announced, saved, mode }
     }
 
-    /// Switches mode `dontAsk` on or off.
-    pub(crate) fn set_dont_ask(&self, dont_ask: bool) {
-        self.dont_ask.store(dont_ask, Ordering::Relaxed);
+    /// Takes the new permission mode.
+    pub(crate) fn set_mode(&self, mode: RunMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
-    /// Returns whether questions reach the host.
-    pub(crate) fn asks(&self) -> bool {
-        !self.dont_ask.load(Ordering::Relaxed)
+    fn mode(&self) -> RunMode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that everything before the question about this call was printed.
@@ -89,7 +92,7 @@ impl HostApprover {
 impl Approver for HostApprover {
     async fn ask(&self, question: Question) -> Answer {
         self.wait_until_printed(&question.call.call).await;
-        if !self.asks() {
+        if self.mode() == RunMode::DontAsk {
             return Answer::Unanswered {
                 reason: format!("{}; mode `dontAsk` does not ask", question.reason),
             };
@@ -100,7 +103,7 @@ impl Approver for HostApprover {
             tool_name: &question.call.name,
             display_name: &question.call.name,
             input,
-            permission_suggestions: suggestions(&question.rules),
+            permission_suggestions: suggestions(&question, self.mode()),
             blocked_path: None,
             decision_reason: &question.reason,
             description: description(input),
@@ -175,40 +178,23 @@ impl HostApprover {
         updated_input: Option<Value>,
         updates: Vec<UpdateInput>,
     ) -> Answer {
-        let mut scope = Scope::Once;
-        let mut note = None;
-        for update in updates {
-            match update {
-                UpdateInput::AddRules { rules, behavior, destination } => {
-                    let given: Vec<_> = rules.iter().map(RuleInput::text).collect();
-                    if behavior == "allow" && given.iter().all(|rule| question.rules.contains(rule))
-                    {
-                        scope = scope.max(match destination.as_str() {
-                            "session" | "cliArg" => Scope::Session,
-                            _ => Scope::Always,
-                        });
-                    } else {
-                        note = Some("approved for this call: only the suggested rules are kept");
-                    }
-                }
-                UpdateInput::SetMode { mode } => match RunMode::parse(&mode) {
-                    Ok(mode) => {
-                        let _ = self.commands.send(HostCommand::SetMode(mode));
-                    }
-                    Err(_) => note = Some("approved for this call: the mode is not known"),
-                },
-                UpdateInput::Other => {
-                    note = Some("approved for this call: the change of permissions is not known");
-                }
-            }
+        let accepted = permission_updates::accept(updates, question);
+        for change in accepted.changes {
+            let _ = self.commands.send(HostCommand::Change(change));
         }
-        let note = note.map(str::to_owned);
+        let note = accepted.note.map(str::to_owned);
         let changed =
             updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
-        match (changed, scope) {
+        match (changed, accepted.scope) {
             (Some(input), _) => Answer::AllowChanged { input, note },
             (None, Scope::Once) => Answer::Allow { note },
-            (None, scope) => Answer::Remember { scope, rules: question.rules.clone(), note },
+            (None, scope) => {
+                let rules = accepted.rules;
+                if scope == Scope::Always {
+                    self.saved.expect(rules.clone(), accepted.layers);
+                }
+                Answer::Remember { scope, rules, note }
+            }
         }
     }
 }
@@ -235,48 +221,17 @@ fn or_empty<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<UpdateInpu
     Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-enum UpdateInput {
-    AddRules {
-        rules: Vec<RuleInput>,
-        #[serde(default)]
-        behavior: String,
-        #[serde(default)]
-        destination: String,
-    },
-    SetMode {
-        mode: String,
-    },
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RuleInput {
-    tool_name: String,
-    #[serde(default)]
-    rule_content: Option<String>,
-}
-
-impl RuleInput {
-    fn text(&self) -> String {
-        match &self.rule_content {
-            Some(content) => format!("{}({content})", self.tool_name),
-            None => self.tool_name.clone(),
-        }
-    }
-}
-
-/// Returns the rules of a question as a suggestion to the host.
-fn suggestions(rules: &[String]) -> Vec<PermissionUpdate> {
-    let rules: Vec<_> = rules.iter().map(|rule| rule_value(rule)).collect();
-    if rules.is_empty() {
-        return Vec::new();
-    }
+/// Returns what the host can do besides approving the call: save its narrow rules, or let the
+/// session edit files.
+fn suggestions(question: &Question, mode: RunMode) -> Vec<PermissionUpdate> {
+    let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
     let (behavior, destination) = Default::default();
-    vec![PermissionUpdate::AddRules { rules, behavior, destination }]
+    let add = PermissionUpdate::AddRules { rules, behavior, destination };
+    let has_rules = !question.rules.is_empty();
+    let edits = question.class == Class::Modify && mode == RunMode::Session(Mode::Default);
+    let (mode, destination) = Default::default();
+    let accept_edits = PermissionUpdate::SetMode { mode, destination };
+    has_rules.then_some(add).into_iter().chain(edits.then_some(accept_edits)).collect()
 }
 
 /// Splits a rule: `Bash(git log *)` is the tool `Bash` and `git log *`.

@@ -1,29 +1,31 @@
 //! Turns the events of a session into lines for the host, and into a record of each turn.
 
+mod results;
 mod system_lines;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{
-    Author, CompactionTrigger, Envelope, Event, ToolFinished, ToolResultAdded, TurnEnd,
-};
+use robota_core::event::{Author, CompactionTrigger, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, Ids, RandomIds};
-use robota_core::message::{Message, MessageState, ToolUse};
+use robota_core::message::{BlobRef, Message, MessageState, ToolUse};
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::answer_stream::AnswerStream;
+use super::answer_stream::{AnswerStart, AnswerStream};
 use super::blocks;
 use super::line::{
-    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, ResultMeta,
+    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, RateLimitStatus,
     SessionStateText, StatusText, UserLine,
 };
+use super::loaded::LoadedBlobs;
 use super::message::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
 use super::meter::Meter;
-use super::result::stop_name;
-use super::structured::{self, Answer};
+use super::model_watch::ModelWatch;
+use super::result::{api_error_text, stop_name};
+use super::structured::Answer;
 use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
 
@@ -52,13 +54,22 @@ pub(crate) struct Projection {
     structured: Option<Arc<Answer>>,
     record: TurnRecord,
     meter: Arc<Meter>,
+    watch: Arc<ModelWatch>,
+    cwd: PathBuf,
     model: String,
     /// The model that answered, if it is another one.
     served: Option<String>,
     request_id: String,
     stream: AnswerStream,
     usage: Option<Usage>,
+    /// The messages of the request that is being answered.
+    messages: u64,
     calls: HashMap<CallId, Call>,
+    /// The to-do list after the last call of TodoWrite.
+    todos: Value,
+    /// The blobs that the next line shows.
+    blobs: LoadedBlobs,
+    rate_limits: RateLimitStatus,
     hooks: HashMap<Option<CallId>, String>,
     compaction: Option<CompactMetadata>,
     /// The message about an interrupt.
@@ -71,6 +82,12 @@ pub(crate) struct Projection {
 struct Call {
     tool_use: ToolUse,
     decision: Option<DecisionMeta>,
+    /// The arguments with which it runs, if they are not the model's.
+    input: Option<Value>,
+    /// How long it ran, in milliseconds.
+    duration_ms: u64,
+    /// The content of the file that it changes, before the change.
+    before: Option<BlobRef>,
 }
 
 impl Projection {
@@ -78,7 +95,8 @@ impl Projection {
         writer: Arc<LineWriter>,
         shown: Shown,
         structured: Option<Arc<Answer>>,
-        meter: Arc<Meter>,
+        (meter, watch): (Arc<Meter>, Arc<ModelWatch>),
+        cwd: PathBuf,
     ) -> Self {
         Self {
             writer,
@@ -86,12 +104,18 @@ impl Projection {
             structured,
             record: TurnRecord::default(),
             meter,
+            watch,
+            cwd,
             model: String::new(),
             served: None,
             request_id: String::new(),
             stream: AnswerStream::default(),
             usage: None,
+            messages: 0,
             calls: HashMap::new(),
+            todos: json!([]),
+            blobs: LoadedBlobs::default(),
+            rate_limits: RateLimitStatus::default(),
             hooks: HashMap::new(),
             compaction: None,
             interrupted: None,
@@ -134,7 +158,8 @@ impl Projection {
                 self.user_message(&data.message, data.author, input, envelope);
             }
             Event::InputBlocked(data) => self.blocked(&data.reason),
-            Event::ModelRequested(_) => {
+            Event::ModelRequested(data) => {
+                self.messages = data.messages;
                 self.record.requested.get_or_insert(ts);
                 self.request_id = format!("req_{}", self.ids.next().simple());
                 self.stream.reset();
@@ -146,27 +171,37 @@ impl Projection {
             Event::TextChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
-                    let about = (self.model.as_str(), self.record.ttft_ms());
-                    self.stream.text(&data.text, about, &self.ids, &self.writer);
+                    self.start_answer(envelope);
+                    self.stream.text(&data.text, &self.writer);
                 }
             }
             Event::ThinkingChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
-                    let about = (self.model.as_str(), self.record.ttft_ms());
-                    self.stream.thinking(&data.text, about, &self.ids, &self.writer);
+                    self.start_answer(envelope);
+                    self.stream.thinking(&data.text, &self.writer);
                 }
             }
-            Event::ToolInputChunk(_) => {
+            Event::ToolInputChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
+                if self.shown.partial && self.stream.takes_input(data) {
+                    self.start_answer(envelope);
+                    self.stream.input(data, &self.writer);
+                }
             }
             Event::ToolCalled(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
-                    let about = (self.model.as_str(), self.record.ttft_ms());
-                    self.stream.call(&data.tool_use, about, &self.ids, &self.writer);
+                    self.start_answer(envelope);
+                    self.stream.call(data.index, &data.tool_use, &self.writer);
                 }
-                let call = Call { tool_use: data.tool_use.clone(), decision: None };
+                let call = Call {
+                    tool_use: data.tool_use.clone(),
+                    decision: None,
+                    input: None,
+                    duration_ms: 0,
+                    before: None,
+                };
                 self.calls.insert(data.tool_use.call.clone(), call);
             }
             Event::StreamReset(_) => self.stream.reset(),
@@ -174,17 +209,28 @@ impl Projection {
                 self.served = self.meter.served();
                 self.record.stop = Some(data.stop.clone());
                 self.usage = data.usage;
+                self.rate_limits(ts);
             }
             Event::AssistantMessage(data) => self.answer(&data.message, envelope),
             Event::ToolBatchStarted(_) => self.record.in_tools = true,
             Event::ToolBatchFinished(_) => self.record.in_tools = false,
-            Event::ModelRetry(data) => self.retry(data),
+            Event::ModelRetry(data) => {
+                self.rate_limits(ts);
+                self.retry(data);
+            }
+            Event::ModelFailed(_) => self.rate_limits(ts),
             Event::HookStarted(data) => self.hook_started(data),
             Event::HookFinished(data) => self.hook_finished(data),
             Event::PermissionAsked(_) if self.shown.host => {
                 self.writer.state(SessionStateText::RequiresAction);
             }
             Event::PermissionDecided(data) => self.decided(data),
+            Event::ToolStarted(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    call.input.clone_from(&data.input);
+                }
+            }
+            Event::FilesChanging(data) => self.files_changing(data),
             Event::ToolFinished(data) => self.finished(data),
             Event::ToolResultAdded(data) => self.result(data, envelope),
             Event::CompactionStarted(data) => {
@@ -227,6 +273,21 @@ impl Projection {
             _ => {}
         }
         false
+    }
+
+    /// Prints the start of an answer, before its first piece.
+    fn start_answer(&mut self, envelope: &Envelope) {
+        if self.stream.is_started() {
+            return;
+        }
+        let turn = envelope.turn.as_ref();
+        let usage = turn.and_then(|turn| self.watch.take_first_usage(turn, self.messages));
+        let start = AnswerStart {
+            model: &self.model,
+            ttft_ms: self.record.ttft_ms(),
+            usage: usage.map(TokenUsage::from).unwrap_or_default(),
+        };
+        self.stream.start(start, &self.ids, &self.writer);
     }
 
     fn user_message(
@@ -336,63 +397,29 @@ impl Projection {
 
     /// Prints a failed model call as a message.
     fn failure(&mut self, error: &ErrorData, envelope: &Envelope) {
-        let text = format!("API Error: {}", error.message);
+        let text = api_error_text(error);
         let id = self.writer.id();
         let about = (SYNTHETIC, id.as_str(), TokenUsage::default());
         let block = Block::Text { text: &text };
         let uuid = self.writer.id();
         self.assistant(block, about, Some(error_class(error)), false, (uuid.as_str(), envelope));
     }
-
-    /// Counts attempts at a structured answer.
-    fn finished(&mut self, data: &ToolFinished) {
-        let Some(answer) = &self.structured else { return };
-        let is_answer =
-            self.calls.get(&data.call).is_some_and(|call| call.tool_use.name == structured::TOOL);
-        if is_answer && data.outcome.error_code.as_deref() == Some("invalid_input") {
-            self.record.structured_exhausted = answer.count_invalid();
-        }
-    }
-
-    fn result(&self, data: &ToolResultAdded, envelope: &Envelope) {
-        if !self.writer.is_on() {
-            return;
-        }
-        let id = self.writer.id();
-        let result = &data.result;
-        let content = UserContent::Blocks(vec![blocks::of_result(result)]);
-        let text = result.as_text();
-        let tool_use_result = if result.is_error {
-            Value::from(format!("Error: {text}"))
-        } else if result.name == "Bash" {
-            json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false})
-        } else {
-            let mut object = result.metadata.clone();
-            object.insert("content".to_owned(), Value::from(text));
-            Value::Object(object)
-        };
-        let decision = self.calls.get(&result.call).and_then(|call| call.decision);
-        let meta = decision
-            .map(|permission_decision| ResultMeta { id: result.public_id(), permission_decision });
-        self.writer.print(&UserLine {
-            tool_use_result: Some(tool_use_result),
-            tool_result_meta: meta.into_iter().collect(),
-            ..self.user_line(content, id.as_str(), envelope)
-        });
-    }
 }
 
 /// Returns the class of a failed model call.
 fn error_class(error: &ErrorData) -> ErrorClass {
-    match error.kind {
-        ErrorKind::Authentication => ErrorClass::AuthenticationFailed,
-        ErrorKind::RateLimit => ErrorClass::RateLimit,
-        ErrorKind::Validation | ErrorKind::ModelNotAvailable | ErrorKind::Configuration => {
-            ErrorClass::InvalidRequest
-        }
-        ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen => {
+    match (error.http_status, error.kind) {
+        (Some(402), _) => ErrorClass::BillingError,
+        (Some(529), _) => ErrorClass::Overloaded,
+        (_, ErrorKind::Authentication) => ErrorClass::AuthenticationFailed,
+        (_, ErrorKind::RateLimit) => ErrorClass::RateLimit,
+        (_, ErrorKind::ModelNotAvailable) => ErrorClass::ModelNotFound,
+        (_, ErrorKind::Validation | ErrorKind::Configuration) => ErrorClass::InvalidRequest,
+        (_, ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen) => {
             ErrorClass::ServerError
         }
-        ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage => ErrorClass::Unknown,
+        (_, ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage) => {
+            ErrorClass::Unknown
+        }
     }
 }

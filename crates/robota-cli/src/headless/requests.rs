@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
+use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
-use robota_core::permission::Mode;
+use robota_core::hook::HookRunner;
+use robota_core::permission::{Mode, Verdict};
+use robota_core::provider::Provider;
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::control::ControlErrorCode;
 use super::fallback::Fallback;
-use super::hooks::{self, HostHooks};
+use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
 use super::input::ControlInput;
 use super::meter::Meter;
 use super::mode::RunMode;
-use super::options::RunOptions;
+use super::model_watch::ModelWatch;
+use super::options::{LineMode, RunOptions};
+use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
+use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::Setup;
@@ -61,8 +67,13 @@ pub(crate) struct Requests {
     pub(crate) api_key_source: &'static str,
     pub(crate) mode: RunMode,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) watch: Arc<ModelWatch>,
     pub(crate) approver: Option<Arc<HostApprover>>,
+    /// Writes changes of permissions to settings files.
+    pub(crate) saved: Arc<SavedRules>,
     pub(crate) host_setup: HostSetup,
+    /// The hooks, which learn the permission mode.
+    pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
     pub(crate) refused: Option<String>,
     /// The session, once it exists.
@@ -74,6 +85,7 @@ pub(crate) struct Requests {
 enum Request {
     Initialize(Box<Initialize>),
     Interrupt {},
+    CancelAsyncMessage {},
     SetPermissionMode {
         mode: String,
     },
@@ -100,7 +112,7 @@ enum Request {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Initialize {
-    hooks: Option<HostHooks>,
+    hooks: Option<HooksInput>,
     agents: Option<Value>,
     sdk_mcp_servers: Option<Vec<String>>,
     json_schema: Option<Value>,
@@ -115,12 +127,6 @@ impl Requests {
         let subtype = input.request.get("subtype").and_then(Value::as_str).unwrap_or_default();
         let subtype = subtype.to_owned();
         let reply = match serde_json::from_value(input.request) {
-            Ok(Request::Interrupt {}) => {
-                // The receipt comes before the result of the interrupted turn.
-                self.host.reply(&input.request_id, &Ok(json!({"still_queued": []})));
-                self.interrupt(None);
-                return;
-            }
             Ok(request) => self.reply(request, &subtype).await,
             Err(error) => Err((
                 ControlErrorCode::InvalidRequest,
@@ -144,7 +150,9 @@ impl Requests {
                 self.refused = reply.as_ref().err().map(|(_, why)| why.clone());
                 reply
             }
-            Request::Interrupt {} => Ok(json!({})),
+            // Nothing runs yet; with a session the run itself interrupts.
+            Request::Interrupt {} => Ok(json!({"still_queued": []})),
+            Request::CancelAsyncMessage {} => Ok(json!({"cancelled": false})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
             Request::SetModel { model } => self.set_model(model).await,
             Request::McpStatus {} => Ok(json!({"mcpServers": []})),
@@ -180,8 +188,8 @@ impl Requests {
         if request.agents.is_some_and(|agents| !is_empty(&agents)) {
             return Err(missing("initialize", "subagents are not supported yet"));
         }
-        let hooks = request.hooks.unwrap_or_default();
-        hooks::check(&hooks).map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
+        let hooks = HostHooks::read(request.hooks.unwrap_or_default())
+            .map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
         let schema =
             match request.json_schema {
                 None => None,
@@ -223,6 +231,8 @@ impl Requests {
             "capabilities": CAPABILITIES,
             "hook_on_failure_supported": true,
             "hooks_applied": hooks_applied,
+            "unsupported_hook_events": self.host_setup.hooks.unknown,
+            "pending_permission_requests": [],
         })
     }
 
@@ -255,7 +265,10 @@ impl Requests {
             session.permissions().set_mode(mode.session()).await.map_err(failed)?;
         }
         if let Some(approver) = &self.approver {
-            approver.set_dont_ask(mode == RunMode::DontAsk);
+            approver.set_mode(mode);
+        }
+        for hooks in &self.hook_runners {
+            hooks.update_context(|context| context.permission_mode = Some(mode.session()));
         }
         self.mode = mode;
         Ok(json!({"mode": mode.name()}))
@@ -281,9 +294,7 @@ impl Requests {
             model: WantedModel::Flag(Some(&wanted)),
         };
         let mut chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
-        if let Some(fallback) = &self.fallback {
-            chosen.provider = fallback.wrap(chosen.provider);
-        }
+        chosen.provider = self.wrap(chosen.provider);
         if self.options.budget.is_some() && !has_price(&chosen.model) {
             return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
         }
@@ -295,6 +306,59 @@ impl Requests {
             None => self.chosen = Some(chosen),
         }
         Ok(json!({}))
+    }
+
+    /// Adds what a run needs to a provider: the second model, and what lines say of calls.
+    pub(crate) fn wrap(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        let provider = match &self.fallback {
+            Some(fallback) => fallback.wrap(provider),
+            None => provider,
+        };
+        match self.options.lines {
+            LineMode::Off => provider,
+            LineMode::Stream | LineMode::Collect => self.watch.wrap(provider),
+        }
+    }
+
+    /// Makes a change of permissions that the host returned with an approval.
+    ///
+    /// # Errors
+    /// When it cannot be made; the text is for the user.
+    pub(crate) async fn change(&mut self, change: PermissionChange) -> Result<(), String> {
+        let permissions = self.session.as_ref().map(Session::permissions);
+        let saved = self.saved.clone();
+        let in_file = match change {
+            PermissionChange::SetMode(mode) => {
+                return self.set_mode(mode.name()).await.map(|_| ()).map_err(|(_, why)| why);
+            }
+            PermissionChange::Restrict { list, rules, layer } => {
+                let verdict = match list {
+                    RuleList::Deny => Verdict::Deny,
+                    RuleList::Ask | RuleList::Allow => Verdict::Ask,
+                };
+                if let Some(permissions) = permissions {
+                    permissions.restrict(verdict, &rules).map_err(|error| error.to_string())?;
+                }
+                layer.map(|layer| saved.add(layer, list, &rules))
+            }
+            PermissionChange::Remove { rules, layer } => {
+                if let Some(permissions) = permissions {
+                    permissions.revoke(&rules);
+                }
+                layer.map(|layer| saved.remove(layer, &RuleList::Allow.key(), Some(&rules)))
+            }
+            PermissionChange::Clear { layer } => {
+                if let Some(permissions) = permissions {
+                    permissions.clear_session_allowed();
+                }
+                layer.map(|layer| saved.remove(layer, &RuleList::Allow.key(), None))
+            }
+            PermissionChange::RemoveDirectories { directories, layer } => {
+                let key = KeyPath::parse("permissions.additionalDirectories").unwrap_or_default();
+                Some(saved.remove(layer, &key, Some(&directories)))
+            }
+        };
+        in_file.unwrap_or(Ok(())).map_err(|error| error.to_string())
     }
 
     async fn context_usage(&self) -> Reply {

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use robota_core::error::ErrorData;
 use robota_core::event::TurnEnd;
 use robota_core::message::ToolUse;
 use robota_core::provider::{AnswerEnd, StopReason};
 use serde_json::{Map, Value};
 
 use super::message::TokenUsage;
-use super::meter::{Meter, budget_text};
+use super::meter::{Meter, budget_text, cost};
 use super::result_line::{Denial, ModelUsage, ResultLine, ResultSubtype, TerminalReason};
 use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
@@ -131,7 +132,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
         Some(TurnEnd::ProviderFailed) => Outcome {
             is_error: true,
             reason: TerminalReason::ApiError,
-            text: format!("API Error: {message}"),
+            text: record.error.as_ref().map(api_error_text).unwrap_or_default(),
             stop: Some("stop_sequence".to_owned()),
             exit: Exit::Failure,
             ..done
@@ -141,6 +142,14 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
                 if message.is_empty() { "the journal could not be written" } else { message };
             failed(during, TerminalReason::ApiError, text.to_owned(), Exit::Failure)
         }
+    }
+}
+
+/// Returns the text about a failed model call.
+pub(crate) fn api_error_text(error: &ErrorData) -> String {
+    match error.http_status {
+        Some(status) => format!("API Error: {status} {}", error.message),
+        None => format!("API Error: {}", error.message),
     }
 }
 
@@ -175,7 +184,8 @@ pub(crate) fn with_line<T>(
         kind: Default::default(),
         subtype: outcome.subtype,
         is_error: outcome.is_error,
-        api_error_status: None,
+        api_error_status: success
+            .then(|| record.error.as_ref().and_then(|error| error.http_status)),
         duration_ms: record.duration_ms(),
         duration_api_ms: record.api_ms,
         ttft_ms: record.ttft_ms(),
@@ -184,7 +194,7 @@ pub(crate) fn with_line<T>(
         errors: (!success).then(|| vec![Cow::Borrowed(outcome.text.as_str())]),
         stop_reason: outcome.stop.as_deref(),
         session_id: writer.session(),
-        total_cost_usd: meter.cost(),
+        total_cost_usd: cost(&models),
         usage: record.usage.into(),
         model_usage: models.iter().map(|(name, usage)| (name.as_str(), *usage)).collect(),
         permission_denials: record.denials.iter().map(|(call, _)| denial(call)).collect(),

@@ -25,9 +25,10 @@ pub(crate) struct ResultLine<'a> {
     pub(crate) subtype: ResultSubtype,
     /// Whether it failed. A failed model call has subtype `success` and true here.
     pub(crate) is_error: bool,
-    /// The HTTP status of the failed model call; absent unless one failed with a status.
+    /// The HTTP status of the failed model call, null if there was none; absent with an error
+    /// subtype.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) api_error_status: Option<u16>,
+    pub(crate) api_error_status: Option<Option<u16>>,
     /// How long the turn took.
     pub(crate) duration_ms: u64,
     /// How long its model calls took.
@@ -47,11 +48,11 @@ pub(crate) struct ResultLine<'a> {
     pub(crate) stop_reason: Option<&'a str>,
     /// The session's id.
     pub(crate) session_id: &'a str,
-    /// The price of all model calls of this process.
+    /// The price of all model calls of the session, of earlier runs too.
     pub(crate) total_cost_usd: f64,
     /// The tokens of the turn.
     pub(crate) usage: TokenUsage,
-    /// The tokens and price of all model calls of this process, by model.
+    /// The tokens and price of all model calls of the session, by model.
     #[serde(rename = "modelUsage")]
     pub(crate) model_usage: BTreeMap<&'a str, ModelUsage>,
     /// The calls that were denied in the turn.

@@ -7,21 +7,18 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, stderr, stdout};
 use crate::host::{Host, kinds};
-use crate::schema::assert_valid;
+use crate::schema::parse_lines;
 
 const READ: &str = "tools: [{tool: Read, input: {file_path: notes.txt}}]";
-const TOUCH: &str = "tools: [{tool: Bash, input: {command: touch made}}]";
+pub(crate) const TOUCH: &str = "tools: [{tool: Bash, input: {command: touch made}}]";
 
 /// Runs one prompt with a script; returns its lines and exit code.
-fn lines(home: &Home, script: &str, args: &[&str]) -> (Vec<Value>, Option<i32>) {
+pub(crate) fn lines(home: &Home, script: &str, args: &[&str]) -> (Vec<Value>, Option<i32>) {
     home.write("project/script.yaml", script).write("project/notes.txt", "hello\n");
     let stream = ["--output-format", "stream-json", "--verbose"];
     let prompt = ["-p", "Do it", "--provider", "scripted:script.yaml"];
     let output = home.command(&[&prompt[..], &stream, args].concat()).output().unwrap();
-    let lines: Vec<Value> =
-        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    lines.iter().for_each(assert_valid);
-    (lines, output.status.code())
+    (parse_lines(&stdout(&output)), output.status.code())
 }
 
 #[test]
@@ -177,8 +174,7 @@ fn cli_03_a_failed_start_is_a_result_line() {
         .command(&["-p", "hi", "--output-format", "stream-json", "--verbose", "-r", "missing"])
         .output()
         .unwrap();
-    let line: Value = serde_json::from_str(stdout(&output).trim()).unwrap();
-    assert_valid(&line);
+    let line = parse_lines(&stdout(&output)).remove(0);
     assert_eq!(line["subtype"], "error_during_execution");
     let output = Home::new()
         .command(&["--output-format", "stream-json", "--no-such-flag"])
@@ -540,7 +536,7 @@ fn sdk_08_a_failed_turn_is_told_and_the_exit_code_is_1() {
 
 /// A command that writes its process id into a pipe and runs until it is ended.
 #[cfg(unix)]
-fn long_command(home: &Home) -> (String, std::path::PathBuf) {
+pub(crate) fn long_command(home: &Home) -> (String, std::path::PathBuf) {
     let fifo = home.path("project/pid");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let script =
@@ -555,7 +551,7 @@ fn assert_gone(pid: &str) {
 }
 
 #[cfg(unix)]
-const BYPASS: [&str; 1] = ["--dangerously-skip-permissions"];
+pub(crate) const BYPASS: [&str; 1] = ["--dangerously-skip-permissions"];
 
 #[cfg(unix)]
 #[test]
@@ -674,9 +670,7 @@ async fn cli_03_another_model_answers_while_the_first_is_overloaded() {
     let variables =
         [("ANTHROPIC_BASE_URL", &*mock.origin()), ("ANTHROPIC_API_KEY", "sk-test-0123456789")];
     let output = home.robota(&[&args[..], &stream].concat(), &variables).await;
-    let printed: Vec<Value> =
-        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    printed.iter().for_each(assert_valid);
+    let printed = parse_lines(&stdout(&output));
     let result = printed.last().unwrap();
     assert_eq!(result["result"], "Second.", "{}", stderr(&output));
     assert!(result["modelUsage"].get("claude-sonnet-5-5").is_some(), "{result}");

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::schema::check_output;
+
 /// A temporary folder with the folders `home` and `project`.
 pub(crate) struct Home(tempfile::TempDir);
 
@@ -51,8 +53,11 @@ impl Home {
     }
 }
 
+/// Returns what the program printed; lines of the protocol among it are validated.
 pub(crate) fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    check_output(&text);
+    text
 }
 
 pub(crate) fn stderr(output: &Output) -> String {

@@ -14,6 +14,8 @@ mod host;
 mod killed;
 mod permissions;
 mod print;
+#[cfg(unix)]
+mod protocol;
 mod providers;
 mod schema;
 mod secrets;
@@ -25,5 +27,7 @@ mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]
 mod telemetry;
+#[cfg(unix)]
+mod tool_results;
 #[cfg(target_os = "linux")]
 mod tools;

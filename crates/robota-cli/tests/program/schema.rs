@@ -9,6 +9,32 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 });
 
+/// Parses printed lines, and asserts that each has exactly the shape of its type.
+pub(crate) fn parse_lines(text: &str) -> Vec<Value> {
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    lines.iter().for_each(assert_valid);
+    lines
+}
+
+/// Asserts that every line of the protocol in a program's output is valid, whatever else is there.
+pub(crate) fn check_output(text: &str) {
+    for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        match &line {
+            Value::Array(lines) => lines.iter().filter(|line| is_line(line)).for_each(assert_valid),
+            line if is_line(line) => assert_valid(line),
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether this is a line of the protocol, and not a line of a journal or a report.
+fn is_line(line: &Value) -> bool {
+    line.get("type").is_some() && line.get("uuid").is_some() && line.get("session_id").is_some()
+}
+
 /// Asserts that a line has exactly the shape of its type.
 pub(crate) fn assert_valid(line: &Value) {
     let kinds = SCHEMA["anyOf"].as_array().unwrap();

@@ -45,6 +45,23 @@ pub(super) fn push(document: &Document, path: &[String], item: &Value) -> Result
     }
 }
 
+/// Returns the text without the items of a list that `keep` does not want. Items that are not text
+/// stay.
+pub(super) fn retain(
+    document: &Document,
+    path: &[String],
+    keep: &dyn Fn(&str) -> bool,
+) -> Result<String, String> {
+    let (node, _, rest) = reach(&document.root, path)?;
+    let (Kind::Array(items), []) = (&node.kind, rest) else { return Ok(document.text.clone()) };
+    let kept: Vec<_> =
+        items.iter().map(Node::to_value).filter(|item| item.as_str().is_none_or(keep)).collect();
+    if kept.len() == items.len() {
+        return Ok(document.text.clone());
+    }
+    set(document, path, &Value::Array(kept))
+}
+
 /// Returns the text without a key.
 pub(super) fn remove(document: &Document, path: &[String]) -> Result<String, String> {
     let Some((name, outer)) = path.split_last() else { return Err("the key is empty".to_owned()) };

@@ -230,7 +230,7 @@ impl DeltaBuffer {
                     _ => self.inputs.push_back(Input::Delta(Delta::Thinking(text))),
                 }
             }
-            Delta::ToolInput { index, name, json } => {
+            Delta::ToolInput { index, id, name, json } => {
                 self.bytes += json.len();
                 match self.inputs.back_mut() {
                     Some(Input::Delta(Delta::ToolInput { index: at, json: last, .. }))
@@ -239,7 +239,7 @@ impl DeltaBuffer {
                         last.push_str(&json);
                     }
                     _ => {
-                        let delta = Delta::ToolInput { index, name, json };
+                        let delta = Delta::ToolInput { index, id, name, json };
                         self.inputs.push_back(Input::Delta(delta));
                     }
                 }

@@ -109,6 +109,13 @@ impl ProviderError {
         self
     }
 
+    /// Sets the HTTP status of the response.
+    #[must_use]
+    pub fn with_http_status(mut self, status: Option<u16>) -> Self {
+        self.data.http_status = status;
+        self
+    }
+
     /// Sets the specific reason.
     #[must_use]
     pub fn with_reason(mut self, reason: FailureReason) -> Self {
@@ -155,5 +162,9 @@ impl Diagnose for ProviderError {
 
     fn hint(&self) -> Option<String> {
         self.data.hint.clone()
+    }
+
+    fn http_status(&self) -> Option<u16> {
+        self.data.http_status
     }
 }

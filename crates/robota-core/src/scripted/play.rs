@@ -93,6 +93,7 @@ impl Play {
     fn call(&mut self, tool: &ToolStep) {
         let index = self.calls;
         self.calls += 1;
+        let id = tool.id.clone().unwrap_or_else(|| format!("call_{index}"));
         if tool.chunk.is_some() {
             let raw = match &tool.input {
                 ToolInput::Json(value) => value.to_string(),
@@ -100,12 +101,12 @@ impl Play {
             };
             let inputs = pieces(&raw, tool.chunk).enumerate().map(|(nth, json)| Delta::ToolInput {
                 index,
+                id: (nth == 0).then(|| id.clone()),
                 name: (nth == 0).then(|| tool.name.clone()),
                 json,
             });
             self.ready.extend(inputs);
         }
-        let id = tool.id.clone().unwrap_or_else(|| format!("call_{index}"));
         // The reader of the stream creates our id of the call.
         let tool_use = ToolUse::new(CallId::from(""), id, tool.name.clone(), tool.input.clone());
         self.ready.push_back(Delta::Block(Block::ToolUse(tool_use)));

@@ -121,6 +121,7 @@ async fn tool_calls_are_numbered_in_each_answer_anew() {
 async fn arguments_stream_when_a_piece_size_is_given() {
     let piece = |name: Option<&str>, json: &str| Delta::ToolInput {
         index: 0,
+        id: name.map(|_| "call_0".to_owned()),
         name: name.map(str::to_owned),
         json: json.to_owned(),
     };

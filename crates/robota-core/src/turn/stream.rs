@@ -32,8 +32,8 @@ impl Turn {
                 self.pending.push_thinking(&text);
                 out.emit(ThinkingChunk { round, text });
             }
-            Delta::ToolInput { index, name, json } => {
-                out.emit(ToolInputChunk { round, index, name, json });
+            Delta::ToolInput { index, id, name, json } => {
+                out.emit(ToolInputChunk { round, index, id, name, json });
             }
             Delta::Block(block) => self.on_block(block, env, out),
             Delta::Usage(usage) => self.answer_usage = Some(usage),

@@ -101,6 +101,7 @@ pub fn build(
         model: settings.model.or_else(|| profile.default_model.clone()),
         models_path: profile.models_path.clone(),
         limits_path: profile.limits_path.clone(),
+        limits_of_model: profile.limits_of_model,
         known_limits: Mutex::default(),
         rate_limits: Mutex::default(),
         options: match options {

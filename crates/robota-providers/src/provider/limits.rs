@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use robota_core::provider::ModelLimits;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::models::read_page;
 use super::{HttpProvider, MAX_RESPONSE_BODY};
@@ -45,11 +45,34 @@ impl HttpProvider {
     async fn used_window(&self, path: &str, model: &str) -> Option<u64> {
         let mut url = self.base.clone();
         url.set_path(path);
-        let response = self.send(Method::Get, url, Bytes::new()).await.ok()?;
+        let (method, body) = if self.limits_of_model {
+            (Method::Post, Bytes::from(json!({"model": model}).to_string()))
+        } else {
+            (Method::Get, Bytes::new())
+        };
+        let response = self.send(method, url, body).await.ok()?;
         let text = response.text(MAX_RESPONSE_BODY).await.ok()?;
         let page: Value = serde_json::from_str(&text).ok()?;
-        page.pointer("/default_generation_settings/n_ctx").and_then(Value::as_u64).or_else(|| {
-            read_page(&page).into_iter().find(|entry| entry.id == model)?.context_window
-        })
+        window_in(&page, model)
     }
 }
+
+/// Returns the context window that a page tells: what the server uses, or else what the model was
+/// trained for.
+fn window_in(page: &Value, model: &str) -> Option<u64> {
+    let llama = || page.pointer("/default_generation_settings/n_ctx")?.as_u64();
+    let listed = || read_page(page).into_iter().find(|entry| entry.id == model)?.context_window;
+    // Ollama: the parameters of the model, as the lines of a Modelfile.
+    let parameter = || {
+        let lines = page.get("parameters")?.as_str()?.lines();
+        lines.filter_map(|line| line.trim().strip_prefix("num_ctx")).next()?.trim().parse().ok()
+    };
+    let trained = || {
+        let fields = page.get("model_info")?.as_object()?;
+        fields.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()
+    };
+    llama().or_else(parameter).or_else(trained).or_else(listed)
+}
+
+#[cfg(test)]
+mod tests;

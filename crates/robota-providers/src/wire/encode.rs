@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use robota_core::message::{BlobRef, Block, Image, Message, Opaque, ToolInput, ToolUse};
-use robota_core::provider::{LeftOut, ModelRequest, NativeWeb};
+use robota_core::provider::{LeftOut, ModelRequest, NativeWeb, ToolChoice};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -257,6 +257,24 @@ pub(crate) fn arguments(input: &ToolInput) -> Value {
         ToolInput::Json(Value::Null) => json!({}),
         ToolInput::Json(value) => json!({ "value": value }),
         ToolInput::Unparsed(unparsed) => json!({ "invalid_json": unparsed.raw }),
+    }
+}
+
+/// Returns the choice of tools on wires that name it by a word; none leaves it to the model.
+/// `required` is the word for any tool, and `tool` makes the choice of one tool.
+pub(crate) fn named_choice(
+    frame: &RequestFrame<'_>,
+    required: &str,
+    tool: impl FnOnce(&str) -> Value,
+) -> Option<Value> {
+    if frame.tools.is_empty() {
+        return None;
+    }
+    match &frame.request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some(required.into()),
+        ToolChoice::Tool(name) => Some(tool(&tool_name(name))),
     }
 }
 

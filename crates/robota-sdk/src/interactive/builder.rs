@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use robota_core::approve::RuleSink;
 use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
@@ -44,6 +45,7 @@ pub struct InteractiveSessionBuilder {
     selection: Selection,
     approvals: Approvals,
     questions: Option<Arc<dyn QuestionHandler>>,
+    rule_sink: Option<Arc<dyn RuleSink>>,
     first_hooks: Vec<Arc<dyn Hooks>>,
     hooks: Vec<Arc<dyn Hooks>>,
     callbacks: Callbacks,
@@ -78,6 +80,7 @@ impl InteractiveSessionBuilder {
             selection: Selection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
+            rule_sink: None,
             first_hooks: Vec::new(),
             hooks: Vec::new(),
             callbacks: Callbacks::new(),
@@ -124,6 +127,12 @@ impl InteractiveSessionBuilder {
     /// offered.
     pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets who saves the rules of the answer "always". Without it that answer lasts for the session.
+    pub fn rule_sink(mut self, sink: impl IntoArc<dyn RuleSink>) -> Self {
+        self.rule_sink = Some(sink.into_arc());
         self
     }
 
@@ -253,8 +262,9 @@ impl InteractiveSessionBuilder {
         for problem in settings_hooks.problems() {
             (self.on_notice)(Notice::Error(problem.to_string()));
         }
+        let settings_hooks = Arc::new(settings_hooks);
         let mut hooks = std::mem::take(&mut self.first_hooks);
-        hooks.push(Arc::new(settings_hooks));
+        hooks.push(settings_hooks.clone());
         hooks.append(&mut self.hooks);
         let place = self.place(&fences, supervisor.clone(), environment);
         let crash_cleanup = processes::crash_cleanup(&cwd);
@@ -262,10 +272,11 @@ impl InteractiveSessionBuilder {
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
         let open = self.open.clone();
         let name = self.name.take();
-        let hints = self.hints.take();
+        let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
         let mut builder =
             self.session(place, &fences, tools.clone())?.crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         let (session, since) = match selected {
             SelectedSession::New(id) => {
                 if let Some(name) = name {
@@ -294,6 +305,7 @@ impl InteractiveSessionBuilder {
             commands,
             parts: Vec::new(),
             open,
+            settings_hooks: Some(settings_hooks),
         }))
     }
 

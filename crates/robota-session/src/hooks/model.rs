@@ -7,10 +7,7 @@ use robota_core::call::CallContext;
 use robota_core::error::ErrorKind;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, MessageState};
-use robota_core::provider::{
-    Capabilities, Delta, DeltaStream, ModelLimits, ModelRequest, NativeWeb, Provider,
-    ProviderError, RateLimits,
-};
+use robota_core::provider::{Delta, DeltaStream, ModelRequest, Provider, ProviderError};
 use robota_core::streaming::StreamingAnswer;
 
 use super::{CodeHook, HookChain};
@@ -47,24 +44,8 @@ impl Provider for HookedProvider {
         self.inner.name()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
-        self.inner.configure_native_web(web)
-    }
-
-    async fn limits(&self, model: &str) -> Option<ModelLimits> {
-        self.inner.limits(model).await
-    }
-
-    async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
-        self.inner.count_tokens(request).await
-    }
-
-    fn rate_limits(&self) -> Option<RateLimits> {
-        self.inner.rate_limits()
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(&*self.inner)
     }
 
     async fn stream(

@@ -1,9 +1,10 @@
 //! The permissions of a session.
 
 use robota_core::approve::Question;
+use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
 use robota_core::ids::CallId;
-use robota_core::permission::Mode;
+use robota_core::permission::{Mode, Verdict};
 
 use super::Session;
 use crate::approvals::Decision;
@@ -56,6 +57,26 @@ impl Permissions {
     #[must_use]
     pub fn session_allowed(&self) -> Vec<String> {
         self.0.shared.turn_setup().setup.gate.remembered()
+    }
+
+    /// Adds rules for this session that deny calls, or let them need approval.
+    ///
+    /// # Errors
+    /// If a rule is not valid, or the verdict is allow.
+    pub fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), SessionError> {
+        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        gate.restrict(verdict, rules)
+            .map_err(|why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why)))
+    }
+
+    /// Revokes some of the rules that the user allowed for this session.
+    pub fn revoke(&self, rules: &[String]) {
+        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        let mut kept = gate.remembered();
+        kept.retain(|rule| !rules.contains(rule));
+        gate.forget();
+        // These were valid before.
+        let _ = gate.remember(&kept);
     }
 
     /// Revokes those rules.

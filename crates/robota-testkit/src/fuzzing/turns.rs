@@ -95,7 +95,7 @@ pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
     match bytes.pick(9) {
         0 => Delta::Text(bytes.text()),
         1 => Delta::Thinking(bytes.text()),
-        2 => Delta::ToolInput { index: u32::MAX, name: None, json: bytes.text() },
+        2 => Delta::ToolInput { index: u32::MAX, id: None, name: None, json: bytes.text() },
         3 => Delta::Usage(Usage::new(bytes.one_of(&[1, 0, u64::MAX]), u64::MAX)),
         4 => Delta::Activity,
         5 => Delta::End(

@@ -15,6 +15,23 @@ fn unknown_fields_and_lines_are_ignored_and_broken_lines_are_named() {
 }
 
 #[test]
+fn half_of_a_surrogate_pair_is_replaced() {
+    for (text, expected) in [
+        (r"a\ud800b", "a\u{fffd}b"),
+        (r"\udc00", "\u{fffd}"),
+        (r"\ud83d\ude00 \ud83d", "😀 \u{fffd}"),
+        (r"\ud83d\u0041", "\u{fffd}A"),
+        (r"\\ud800 \ud800", "\\ud800 \u{fffd}"),
+    ] {
+        let line = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);
+        let Ok(InputLine::User(user)) = parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!(user.message.content, expected, "{line}");
+    }
+    assert!(replace_lone_surrogates(br#"{"a": "\u12"#).is_none());
+    assert!(replace_lone_surrogates(br#"{"a": "\"#).is_none());
+}
+
+#[test]
 fn an_answer_may_have_no_content() {
     let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"1"}}"#;
     let Ok(InputLine::ControlResponse { response: AnswerInput::Success { response, .. } }) =

@@ -6,7 +6,7 @@ use super::*;
 fn rules_survive_the_way_to_the_host_and_back() {
     for rule in ["Bash(git log *)", "Bash(echo (a))", "Edit", "Read(//etc/**)"] {
         let value = serde_json::to_value(rule_value(rule)).unwrap();
-        let back: RuleInput = serde_json::from_value(value).unwrap();
+        let back: permission_updates::RuleInput = serde_json::from_value(value).unwrap();
         assert_eq!(back.text(), rule);
     }
 }

@@ -1,15 +1,17 @@
 //! Prints `system` lines: hooks, permissions, retries, compaction.
 
+use jiff::Timestamp;
 use robota_core::event::{DecidedBy, HookFinished, HookStarted, ModelRetry, PermissionDecided};
 use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
+use robota_core::provider::{RateLimit, RateLimits};
 use serde_json::json;
 
 use super::{Projection, error_class};
 use crate::headless::line::{
     CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, HookOutcome,
-    HookResponseLine, HookStartedLine, InformationalLine, PromptOutcome, RetryLine,
-    SessionStateText, StatusLine, StatusText,
+    HookResponseLine, HookStartedLine, InformationalLine, PromptOutcome, RateLimitInfo,
+    RateLimitLine, RateLimitStatus, RetryLine, SessionStateText, StatusLine, StatusText,
 };
 use crate::output;
 
@@ -38,11 +40,26 @@ impl Projection {
             attempt: data.attempt,
             max_retries: data.attempt + 1,
             retry_delay_ms: data.delay_ms,
-            error_status: None,
+            error_status: data.error.http_status,
             error: error_class(&data.error),
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),
         });
+    }
+
+    /// Prints the state of the rate limits, if it changed.
+    pub(super) fn rate_limits(&mut self, now: Timestamp) {
+        let Some(limits) = self.watch.rate_limits() else { return };
+        let info = rate_limit_info(&limits, now);
+        if info.status != self.rate_limits {
+            self.rate_limits = info.status;
+            self.writer.print(&RateLimitLine {
+                kind: Default::default(),
+                rate_limit_info: info,
+                session_id: self.writer.session(),
+                uuid: self.writer.id().as_str(),
+            });
+        }
     }
 
     pub(super) fn hook_started(&mut self, data: &HookStarted) {
@@ -154,3 +171,35 @@ impl Projection {
         });
     }
 }
+
+/// From this used share of a limit on, hosts are warned.
+const WARNING_SHARE: f64 = 0.8;
+
+/// Returns the state of the limit that is most used.
+fn rate_limit_info(limits: &RateLimits, now: Timestamp) -> RateLimitInfo {
+    let used = |limit: &RateLimit| match (limit.remaining?, limit.limit) {
+        (0, _) => Some(1.0),
+        (remaining, Some(all)) if all > 0 => Some(1.0 - remaining.min(all) as f64 / all as f64),
+        _ => None,
+    };
+    let most = limits
+        .0
+        .iter()
+        .filter_map(|limit| Some((used(limit)?, limit)))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let share = most.map(|(share, _)| share);
+    let resets_at =
+        most.and_then(|(_, limit)| now.checked_add(limit.reset?).ok()).map(Timestamp::as_second);
+    RateLimitInfo {
+        status: match share {
+            Some(share) if share >= 1.0 => RateLimitStatus::Rejected,
+            Some(share) if share >= WARNING_SHARE => RateLimitStatus::AllowedWarning,
+            Some(_) | None => RateLimitStatus::Allowed,
+        },
+        resets_at,
+        utilization: share,
+    }
+}
+
+#[cfg(test)]
+mod tests;

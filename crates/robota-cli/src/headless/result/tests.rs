@@ -58,4 +58,10 @@ fn a_failed_model_call_is_told_in_the_result() {
     let outcome = classify(&TurnRecord { error, ..ended(TurnEnd::ProviderFailed) });
     assert_eq!(outcome.text, "API Error: 400 bad request");
     assert_eq!(outcome.stop.as_deref(), Some("stop_sequence"));
+    let error = ErrorData {
+        http_status: Some(400),
+        ..ErrorData::new(ErrorKind::Validation, "bad request")
+    };
+    let outcome = classify(&TurnRecord { error: Some(error), ..ended(TurnEnd::ProviderFailed) });
+    assert_eq!(outcome.text, "API Error: 400 bad request");
 }

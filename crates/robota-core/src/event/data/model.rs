@@ -108,6 +108,9 @@ data! {
         round: u32,
         /// The position of the call in the answer, from 0.
         index: u32,
+        /// The provider's id of the call; absent where the provider did not send it with this piece.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
         /// The tool's name; absent where the provider did not send it with this piece.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,

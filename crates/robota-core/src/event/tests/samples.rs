@@ -227,7 +227,8 @@ fn model() -> Vec<Event> {
         .into(),
         TextChunk { round, text: text.clone() }.into(),
         ThinkingChunk { round, text: text.clone() }.into(),
-        ToolInputChunk { round, index: 0, name: Some("read".to_owned()), json: text }.into(),
+        ToolInputChunk { round, index: 0, id: None, name: Some("read".to_owned()), json: text }
+            .into(),
         ProviderPayload {
             round,
             provider: "p".to_owned(),

@@ -192,7 +192,7 @@ impl Choices {
             }
             11 => {
                 let json = self.words();
-                Delta::ToolInput { index: 0, name: None, json }
+                Delta::ToolInput { index: 0, id: None, name: None, json }
             }
             12 => Delta::Usage(Usage::new(u64::from(self.pick(90)), 3)),
             13 => self.of(&[

@@ -122,20 +122,22 @@ impl Decoder {
             }
             "tool_use" => {
                 let number = self.calls.next_index();
-                let name = text("name");
+                let (id, name) = (text("id"), text("name"));
                 out.push_back(Delta::ToolInput {
                     index: number,
+                    id: Some(id.clone()).filter(|id| !id.is_empty()),
                     name: Some(name.clone()),
                     json: String::new(),
                 });
                 let input = block.get("input").cloned().unwrap_or_default();
-                Kind::Tool { number, id: text("id"), name, input, json: String::new() }
+                Kind::Tool { number, id, name, input, json: String::new() }
             }
             "server_tool_use" => {
                 let number = SERVER_TOOL_INDEX + self.server_tools;
                 self.server_tools += 1;
                 let name = Some(text("name"));
-                out.push_back(Delta::ToolInput { index: number, name, json: String::new() });
+                let json = String::new();
+                out.push_back(Delta::ToolInput { index: number, id: None, name, json });
                 Kind::Server { number, block, json: String::new() }
             }
             _ => Kind::Other(block),
@@ -184,7 +186,7 @@ impl Decoder {
                 json.push_str(&piece.partial_json);
                 if !piece.partial_json.is_empty() {
                     let json = piece.partial_json.into_string();
-                    out.push_back(Delta::ToolInput { index: number, name: None, json });
+                    out.push_back(Delta::ToolInput { index: number, id: None, name: None, json });
                 }
             }
             _ => {}

@@ -180,6 +180,8 @@ impl Decoder {
         let args = call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({}));
         out.push_back(Delta::ToolInput {
             index: self.calls.next_index(),
+            // The call follows at once, with an id that may be generated.
+            id: None,
             name: Some(call.name.to_string()),
             json: args.to_string(),
         });
@@ -200,6 +202,7 @@ impl Decoder {
         if let Some(queries) = grounding.get("webSearchQueries") {
             out.push_back(Delta::ToolInput {
                 index: SERVER_TOOL_INDEX + self.searches,
+                id: None,
                 name: Some("web_search".to_owned()),
                 json: json!({"queries": queries}).to_string(),
             });

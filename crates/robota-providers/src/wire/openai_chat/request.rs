@@ -1,7 +1,6 @@
 //! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
-use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -15,7 +14,7 @@ use crate::schema;
 use crate::wire::anthropic::last_user_turns;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
-    arguments, cache_control, join_path, tool_name, tool_schema,
+    arguments, cache_control, join_path, named_choice, tool_name, tool_schema,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -120,20 +119,11 @@ impl Encode for Encoder {
 
 /// Returns the choice of tools; none leaves it to the model.
 fn tool_choice(frame: &RequestFrame<'_>) -> Option<Value> {
-    if frame.tools.is_empty() {
-        return None;
-    }
-    match &frame.request.tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::None => Some("none".into()),
-        ToolChoice::Required => Some(match frame.quirks.required_choice {
-            RequiredChoice::Required => "required".into(),
-            RequiredChoice::Any => "any".into(),
-        }),
-        ToolChoice::Tool(name) => {
-            Some(json!({"type": "function", "function": {"name": tool_name(name)}}))
-        }
-    }
+    let required = match frame.quirks.required_choice {
+        RequiredChoice::Required => "required",
+        RequiredChoice::Any => "any",
+    };
+    named_choice(frame, required, |name| json!({"type": "function", "function": {"name": name}}))
 }
 
 fn response_format(frame: &RequestFrame<'_>) -> Option<Value> {

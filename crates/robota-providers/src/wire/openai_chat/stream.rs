@@ -251,6 +251,7 @@ impl Decoder {
         if named.is_some() || !json.is_empty() {
             out.push_back(Delta::ToolInput {
                 index: call.number,
+                id: named.as_ref().and(Some(call.id.clone())).filter(|id| !id.is_empty()),
                 name: named,
                 json: json.into_owned(),
             });

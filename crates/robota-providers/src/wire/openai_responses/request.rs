@@ -1,7 +1,6 @@
 //! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
-use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -11,7 +10,7 @@ use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
     Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
-    arguments, join_path, push_element, tool_name, tool_schema,
+    arguments, join_path, named_choice, push_element, tool_name, tool_schema,
 };
 use crate::wire::openai_chat::{file_name, system_role};
 use crate::wire::plan::{IdRule, NO_RESULT};
@@ -130,15 +129,7 @@ impl Encode for Encoder {
 
 /// Returns the choice of tools; none leaves it to the model.
 fn tool_choice(frame: &RequestFrame<'_>) -> Option<Value> {
-    if frame.tools.is_empty() {
-        return None;
-    }
-    match &frame.request.tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::None => Some("none".into()),
-        ToolChoice::Required => Some("required".into()),
-        ToolChoice::Tool(name) => Some(json!({"type": "function", "name": tool_name(name)})),
-    }
+    named_choice(frame, "required", |name| json!({"type": "function", "name": name}))
 }
 
 fn user(role: &str, message: &Message, context: &EncodeContext<'_>) -> Vec<Value> {

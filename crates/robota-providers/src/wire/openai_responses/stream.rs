@@ -94,15 +94,20 @@ impl Decoder {
         match item.get("type").and_then(Value::as_str) {
             Some("function_call") => {
                 open.number = self.calls.next_index();
-                let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
-                out.push_back(Delta::ToolInput { index: open.number, name, json: String::new() });
+                let text = |key: &str| {
+                    let text = item.get(key).and_then(Value::as_str);
+                    text.filter(|text| !text.is_empty()).map(str::to_owned)
+                };
+                let (index, json) = (open.number, String::new());
+                let (id, name) = (text("call_id"), text("name"));
+                out.push_back(Delta::ToolInput { index, id, name, json });
             }
             Some("web_search_call") => {
                 let index = SERVER_TOOL_INDEX + self.server_tools;
                 self.server_tools += 1;
                 let json = item.get("action").map(Value::to_string).unwrap_or_default();
                 let name = Some("web_search".to_owned());
-                out.push_back(Delta::ToolInput { index, name, json });
+                out.push_back(Delta::ToolInput { index, id: None, name, json });
             }
             _ => {}
         }
@@ -263,7 +268,12 @@ impl Decode for Decoder {
                 if let Some(open) = self.open.get_mut(&at) {
                     open.json.push_str(&event.delta);
                     let json = event.delta.into_string();
-                    out.push_back(Delta::ToolInput { index: open.number, name: None, json });
+                    out.push_back(Delta::ToolInput {
+                        index: open.number,
+                        id: None,
+                        name: None,
+                        json,
+                    });
                 }
             }
             "response.output_item.added" => {

@@ -22,8 +22,9 @@ pub async fn one_tool(suite: Suite) {
     assert!(!answered.calls()[0].id.is_empty());
     let (mut pieces, mut name) = (String::new(), None);
     for delta in &answered.deltas {
-        if let Delta::ToolInput { index, name: reported, json } = delta {
+        if let Delta::ToolInput { index, id, name: reported, json } = delta {
             assert_eq!(*index, 0);
+            assert!(id.as_ref().is_none_or(|id| *id == answered.calls()[0].id), "{id:?}");
             name = name.or_else(|| reported.clone());
             pieces.push_str(json);
         }

@@ -227,6 +227,7 @@ fn sdk_26_web_search_is_reported_and_kept_unchanged() {
     let (deltas, _) = decode(&text);
     assert!(deltas.contains(&Delta::ToolInput {
         index: SERVER_TOOL_INDEX,
+        id: None,
         name: Some("web_search".into()),
         json: "{\"query\":\"x\"}".into(),
     }));

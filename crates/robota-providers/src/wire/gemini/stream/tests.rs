@@ -106,6 +106,7 @@ fn sdk_26_a_search_is_reported_and_its_sources_kept() {
     let (deltas, _) = decode(&sse(&[event.clone()]));
     assert!(deltas.contains(&Delta::ToolInput {
         index: SERVER_TOOL_INDEX,
+        id: None,
         name: Some("web_search".into()),
         json: "{\"queries\":[\"x\"]}".into(),
     }));

@@ -1,0 +1,90 @@
+//! Prints the results of tool calls.
+
+use robota_core::event::{Envelope, Event, FilesChanging, ToolFinished, ToolResultAdded};
+use robota_core::message::{BlobRef, ResultBlock};
+use serde_json::Value;
+
+use super::Projection;
+use crate::headless::blocks;
+use crate::headless::line::{ResultMeta, UserLine};
+use crate::headless::loaded::LoadedBlobs;
+use crate::headless::message::UserContent;
+use crate::headless::structured;
+use crate::headless::tool_output::{self, FinishedCall};
+
+impl Projection {
+    /// Remembers the content of a file before a call changes it.
+    pub(super) fn files_changing(&mut self, data: &FilesChanging) {
+        if let (Some(call), [file]) = (self.calls.get_mut(&data.call), data.files.as_slice()) {
+            call.before.clone_from(&file.before);
+        }
+    }
+
+    /// Returns the blobs that the line of this event shows.
+    pub(crate) fn wanted_blobs(&self, event: &Event) -> Vec<BlobRef> {
+        let Event::ToolResultAdded(data) = event else { return Vec::new() };
+        if !self.writer.is_on() {
+            return Vec::new();
+        }
+        let images = data.result.content.iter().filter_map(|block| match block {
+            ResultBlock::Image(image) => Some(image.blob.clone()),
+            ResultBlock::Text(_) | ResultBlock::Unknown(_) => None,
+        });
+        let call = self.calls.get(&data.result.call);
+        images.chain(call.and_then(|call| call.before.clone())).collect()
+    }
+
+    /// Takes the blobs that the next line shows.
+    pub(crate) fn provide(&mut self, blobs: LoadedBlobs) {
+        self.blobs = blobs;
+    }
+
+    /// Takes the outcome of a call, and counts attempts at a structured answer.
+    pub(super) fn finished(&mut self, data: &ToolFinished) {
+        if let Some(call) = self.calls.get_mut(&data.call) {
+            call.duration_ms = data.duration_ms;
+        }
+        let Some(answer) = &self.structured else { return };
+        let is_answer =
+            self.calls.get(&data.call).is_some_and(|call| call.tool_use.name == structured::TOOL);
+        if is_answer && data.outcome.error_code.as_deref() == Some("invalid_input") {
+            self.record.structured_exhausted = answer.count_invalid();
+        }
+    }
+
+    pub(super) fn result(&mut self, data: &ToolResultAdded, envelope: &Envelope) {
+        if !self.writer.is_on() {
+            return;
+        }
+        let blobs = std::mem::take(&mut self.blobs);
+        let result = &data.result;
+        let call = self.calls.get(&result.call);
+        let no_input = Value::Null;
+        let before = call.and_then(|call| call.before.as_ref()).and_then(|blob| blobs.get(blob));
+        let tool_use_result = FinishedCall {
+            input: call
+                .and_then(|call| call.input.as_ref().or_else(|| call.tool_use.input.json()))
+                .unwrap_or(&no_input),
+            result,
+            duration_ms: call.map_or(0, |call| call.duration_ms),
+            before: before.and_then(|bytes| std::str::from_utf8(bytes).ok()),
+            old_todos: &self.todos,
+            cwd: &self.cwd,
+            blobs: &blobs,
+        }
+        .output();
+        let decision = call.and_then(|call| call.decision);
+        let meta = decision
+            .map(|permission_decision| ResultMeta { id: result.public_id(), permission_decision });
+        let id = self.writer.id();
+        let content = UserContent::Blocks(vec![blocks::of_result(result, &blobs)]);
+        self.writer.print(&UserLine {
+            tool_use_result: Some(tool_use_result),
+            tool_result_meta: meta.into_iter().collect(),
+            ..self.user_line(content, id.as_str(), envelope)
+        });
+        if let Some(list) = result.metadata.get("todos") {
+            self.todos = tool_output::todos(Some(list));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The inputs of a run whose turns have not ended.
+
+use std::collections::VecDeque;
+
+use robota_core::message::Block;
+use robota_session::Chat;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// An input whose turn has not ended.
+pub(crate) struct Sent {
+    /// Follows the input.
+    pub(crate) chat: Chat,
+    /// What was sent.
+    pub(crate) content: Vec<Block>,
+    /// The message of the host; none for the prompt of the command line.
+    pub(crate) from_host: Option<HostMessage>,
+    /// Whether a turn has it.
+    pub(crate) delivered: bool,
+    /// What happens if it is cancelled before that.
+    pub(crate) on_cancel: OnCancel,
+}
+
+impl Sent {
+    /// Returns whether a turn will have it.
+    pub(crate) fn waits(&self) -> bool {
+        !self.delivered && self.on_cancel != OnCancel::Discard
+    }
+}
+
+/// What happens when an input is cancelled before a turn has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnCancel {
+    /// It has no result, unless it is the only input of the run.
+    Forget,
+    /// Its turn was interrupted before it started, which has a result.
+    Report,
+    /// It is sent again: it waits for the turn that was interrupted.
+    SendAgain,
+    /// The host cancelled it.
+    Discard,
+}
+
+/// A message as the host sent it.
+#[derive(Clone)]
+pub(crate) struct HostMessage {
+    /// Its id; none if the host gave none.
+    pub(crate) uuid: Option<String>,
+    /// Its content.
+    pub(crate) content: Value,
+}
+
+/// The inputs, oldest first: the first one runs, or is the next to run.
+#[derive(Default)]
+pub(crate) struct Queue(pub(crate) VecDeque<Sent>);
+
+/// A request about the inputs that wait.
+#[derive(Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub(crate) enum QueueRequest {
+    Interrupt {
+        #[serde(default)]
+        cancel_queued: bool,
+    },
+    CancelAsyncMessage {
+        message_uuid: String,
+    },
+}
+
+impl Queue {
+    /// Prepares an interrupt of the turn that runs, and returns the receipt. Inputs that wait for the
+    /// turn are sent again after it, or cancelled if the host wants that.
+    pub(crate) fn interrupt(&mut self, cancel_queued: bool) -> Value {
+        let mut waiting = Vec::new();
+        for (at, sent) in self.0.iter_mut().enumerate() {
+            if sent.on_cancel == OnCancel::Discard {
+                continue;
+            }
+            sent.on_cancel = match at {
+                0 => OnCancel::Report,
+                _ if cancel_queued => OnCancel::Discard,
+                _ => OnCancel::SendAgain,
+            };
+            if at > 0 && !sent.delivered {
+                waiting.extend(sent.from_host.as_ref().and_then(|message| message.uuid.clone()));
+            }
+        }
+        if cancel_queued {
+            json!({"still_queued": [], "cancelled": waiting})
+        } else {
+            json!({"still_queued": waiting})
+        }
+    }
+
+    /// Returns the message of the host with this id, if it waits.
+    pub(crate) fn waiting(&mut self, uuid: &str) -> Option<&mut Sent> {
+        self.0.iter_mut().find(|sent| {
+            let message = sent.from_host.as_ref();
+            sent.waits() && message.is_some_and(|message| message.uuid.as_deref() == Some(uuid))
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! The output of a run in the format `text`.
+
+use robota_core::event::TurnEnd;
+
+use super::result::Outcome;
+use super::turn_record::TurnRecord;
+use crate::{Exit, output};
+
+/// Prints the answer to standard output, and problems to standard error.
+pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
+    match &record.error {
+        Some(cause) => {
+            output::error(&cause.message);
+            if let Some(hint) = &cause.hint {
+                output::note(&format!("hint: {hint}"));
+            }
+        }
+        None => {
+            let text = if outcome.is_error { &record.text } else { &outcome.text };
+            output::line(text.strip_suffix('\n').unwrap_or(text));
+            if let Some(problem) = problem(record, outcome) {
+                output::error(&problem);
+            }
+        }
+    }
+}
+
+/// Explains why a turn did not complete; none if it did.
+fn problem(record: &TurnRecord, outcome: &Outcome) -> Option<String> {
+    match record.end {
+        _ if outcome.exit == Exit::Ok => None,
+        Some(TurnEnd::Complete) => match outcome.stop.as_deref() {
+            Some("max_tokens") => {
+                Some("the answer was cut: the model reached its output limit".into())
+            }
+            stop => Some(format!("the model stopped: {}", stop.unwrap_or("no reason"))),
+        },
+        Some(TurnEnd::RoundLimit) => Some(format!("stopped at --max-turns {}", record.max_rounds)),
+        Some(TurnEnd::ContextFull) => {
+            Some("the conversation exceeds the context window of the model".to_owned())
+        }
+        Some(TurnEnd::Blocked) => Some(format!(
+            "a hook blocked the prompt: {}",
+            record.blocked.clone().unwrap_or_default()
+        )),
+        Some(TurnEnd::Stopped) if record.budget.is_none() => {
+            Some(format!("a hook stopped the turn. {}", record.text))
+        }
+        Some(TurnEnd::Interrupted) | None => Some("interrupted".to_owned()),
+        Some(
+            TurnEnd::Stopped
+            | TurnEnd::UnknownTools
+            | TurnEnd::ProviderFailed
+            | TurnEnd::StoreFailed,
+        ) => Some(outcome.text.clone()),
+    }
+}
