@@ -21,7 +21,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
     ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "similar"]),
     ("robota-mcp", &["robota-core"], &[]),
-    ("robota-config", &["robota-core", "robota-policy"], &["tempfile"]),
+    ("robota-config", &["robota-core", "robota-policy"], &["globset", "serde-saphyr", "tempfile"]),
     ("robota-runtime", &["robota-core"], &[]),
     ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-config"], &["tempfile"]),
     ("robota-server", &["robota-core"], &[]),

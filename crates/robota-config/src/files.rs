@@ -147,9 +147,21 @@ fn unreadable(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &s
     }
 }
 
-/// Reads a file; none if it does not exist. Follows links, but reads regular files only: a read of a
-/// pipe could block indefinitely, and a device may have no end.
+/// Reads a file; none if it does not exist. Follows links, but reads regular files only.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = open_regular(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let message = format!("it is larger than {} KiB", MAX_FILE_BYTES / 1024);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(Some(bytes))
+}
+
+/// Opens a file; none if it does not exist. Follows links, but opens regular files only: a read of a
+/// pipe could block indefinitely, and a device may have no end.
+pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     // Check the type before opening: opening a pipe blocks until another process writes.
     let opened = path.metadata().and_then(|metadata| {
         require_regular(&metadata)?;
@@ -165,13 +177,7 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
     };
     // And again, because the file may have been replaced in between.
     require_regular(&file.metadata()?)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let message = format!("it is larger than {} KiB", MAX_FILE_BYTES / 1024);
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(Some(bytes))
+    Ok(Some(file))
 }
 
 fn require_regular(metadata: &Metadata) -> io::Result<()> {
@@ -183,7 +189,7 @@ fn require_regular(metadata: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
-fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -110,7 +110,7 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
-            Some(file) => write!(f, "{}", file.display())?,
+            Some(file) => f.write_str(&crate::clean::shown(file))?,
             None => write!(f, "{}", self.layer)?,
         }
         match self.line {

@@ -44,21 +44,31 @@
 //! # Ok(()) }
 //! ```
 
+pub mod agents;
+mod clean;
 mod error;
 mod files;
+pub mod frontmatter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod instructions;
 mod json;
 pub mod keys;
 mod layer;
+mod mentions;
 mod merge;
 pub mod model;
+pub mod output_styles;
 mod path;
 mod places;
 mod policy;
+pub mod project;
 mod provider;
+mod reader;
 mod report;
 mod settings;
+pub mod skills;
+pub mod tasks;
 mod trust;
 mod validate;
 mod write;
@@ -66,6 +76,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use clean::clean;
 pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
@@ -74,6 +85,7 @@ pub use path::KeyPath;
 pub use places::{Environment, Places, SettingSource, SettingsArgument};
 pub use policy::rule_check;
 pub use provider::ActiveProvider;
+pub use reader::{ContextReader, ReadCounts};
 pub use report::{Dropped, Problem, Reason, Report, Severity};
 pub use settings::{
     Explanation, Permissions, RuleCheck, RuleList, RuleText, Settings, SourcedHooks, load,

@@ -198,7 +198,7 @@ impl Hash {
 }
 
 /// Returns a SHA-256 as it is recorded.
-fn hex(digest: &[u8]) -> String {
+pub(crate) fn hex(digest: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = "sha256:".to_owned();
     for byte in digest {

@@ -28,6 +28,9 @@ pub struct TrustStore {
 struct Records {
     #[serde(default)]
     folders: IndexMap<String, Record>,
+    /// Single files of checkouts that may run commands or allow calls: skills and agents.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    files: IndexMap<String, Record>,
     /// Fields of a later version.
     #[serde(flatten)]
     other: serde_json::Map<String, serde_json::Value>,
@@ -96,18 +99,51 @@ impl TrustStore {
         })
     }
 
-    /// Revokes trust in a folder. Returns whether it was trusted.
+    /// Returns whether the user trusts a file with this content. The path has no links.
+    #[must_use]
+    pub fn trusts_file(&self, file: &Path, hash: &str) -> bool {
+        let record = name(file).and_then(|file| self.records.files.get(file));
+        record.is_some_and(|record| record.hash == hash)
+    }
+
+    /// Records that the user trusts a file with this content, such as a skill that runs commands.
+    ///
+    /// # Errors
+    /// If there is no home folder, or the record cannot be read or written.
+    pub fn grant_file(
+        &mut self,
+        file: &Path,
+        hash: &str,
+        clock: &dyn Clock,
+    ) -> Result<(), ConfigError> {
+        let file = name(file)
+            .ok_or(ConfigError::NoPlace("cannot trust this file: its path is not UTF-8"))?;
+        let record = Record { hash: hash.to_owned(), granted: clock.now() };
+        self.change(|records| {
+            records.files.insert(file.to_owned(), record);
+        })
+    }
+
+    /// Revokes trust in a folder and in the files in it. Returns whether anything was trusted.
     ///
     /// # Errors
     /// If the record cannot be read or written.
     pub fn revoke(&mut self, folder: &Path) -> Result<bool, ConfigError> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-        let Some(folder) = name(&folder) else { return Ok(false) };
-        if !self.records.folders.contains_key(folder) && self.problem.is_none() {
+        let Some(name) = name(&folder) else { return Ok(false) };
+        let is_inside = |file: &String| Path::new(file).starts_with(&folder);
+        let known =
+            self.records.folders.contains_key(name) || self.records.files.keys().any(is_inside);
+        if !known && self.problem.is_none() {
             return Ok(false);
         }
         let mut was_there = false;
-        self.change(|records| was_there = records.folders.shift_remove(folder).is_some())?;
+        self.change(|records| {
+            was_there = records.folders.shift_remove(name).is_some();
+            let before = records.files.len();
+            records.files.retain(|file, _| !is_inside(file));
+            was_there |= records.files.len() < before;
+        })?;
         Ok(was_there)
     }
 

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use robota_config::{
-    Files, KeyPath, Layer, Places, RuleText, Settings, SettingsWriter, Trust, TrustStore, load,
+    ContextReader, Files, KeyPath, Layer, Places, RuleText, Settings, SettingsWriter, Trust,
+    TrustStore, load,
 };
 use robota_core::clock::Clock;
 use tempfile::TempDir;
@@ -77,6 +78,43 @@ impl World {
         work(SettingsWriter { places: &self.places, trust: &mut trust, clock: &Stopped })
     }
 
+    /// Writes a file of the project, or of the home folder for a path that begins with `~/`.
+    pub fn put(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.path(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(rest) => self.places.home.as_ref().unwrap().join(rest),
+            None => self.places.cwd.join(path),
+        }
+    }
+
+    /// Makes a link in the project to a path as it is written.
+    pub fn link(&self, path: &str, target: impl AsRef<Path>) {
+        let file = self.path(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, file).unwrap();
+    }
+
+    pub fn pipe(&self, path: &str) {
+        let file = self.path(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+
+    pub fn reader(&self) -> ContextReader {
+        ContextReader::new(&self.places)
+    }
+
+    pub fn trust_store(&self) -> TrustStore {
+        TrustStore::load(&self.places)
+    }
+
     pub fn project(&self) -> &Path {
         &self.places.cwd
     }
@@ -96,4 +134,8 @@ pub fn allowed(settings: &Settings) -> Vec<&str> {
 
 pub fn problems(settings: &Settings) -> Vec<String> {
     settings.report.problems.iter().map(ToString::to_string).collect()
+}
+
+pub fn lines(report: &robota_config::Report) -> Vec<String> {
+    report.problems.iter().map(ToString::to_string).collect()
 }

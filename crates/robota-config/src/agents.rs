@@ -1,0 +1,252 @@
+//! Finds agent definitions: the built-in agents, and Markdown files of the user and the project.
+//!
+//! ```
+//! use robota_config::agents::Agents;
+//! use robota_config::{ContextReader, Places, TrustStore};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (home, project) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let (home, project) = (home.path(), project.path());
+//! std::fs::create_dir_all(project.join(".claude/agents"))?;
+//! std::fs::write(
+//!     project.join(".claude/agents/tester.md"),
+//!     "---\nname: tester\ndescription: Runs tests\ntools: Bash, Read\n---\nRun the tests.\n",
+//! )?;
+//!
+//! let places = Places::new(home, project);
+//! let agents = Agents::load(&ContextReader::new(&places), &TrustStore::load(&places), Vec::new());
+//! let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+//! assert_eq!(names, ["tester", "general-purpose", "Explore", "Plan"]);
+//! assert_eq!(agents.get("tester").and_then(|agent| agent.tools.as_deref()).unwrap(), ["Bash", "Read"]);
+//! # Ok(()) }
+//! ```
+
+mod definition;
+mod model;
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+pub use definition::{AgentDefinition, AgentIsolation, AgentMemory};
+pub use model::AgentModel;
+
+use crate::clean::one_line;
+use crate::frontmatter::{Fields, Header, Markdown};
+use crate::layer::{Layer, Origin, Scope};
+use crate::reader::{Boundary, ContextReader, Depth, Folders, warning};
+use crate::report::{Problem, Report, Severity};
+use crate::trust::TrustStore;
+
+/// The built-in agents.
+const BUILT_IN: [&str; 3] = [
+    include_str!("../data/agents/general-purpose.md"),
+    include_str!("../data/agents/Explore.md"),
+    include_str!("../data/agents/Plan.md"),
+];
+
+/// The folders of a project with agents, highest priority first.
+const PROJECT: [(&str, Layer); 3] = [
+    (".robota/agents", Layer::ProjectRobota),
+    (".agents/agents", Layer::ProjectRobota),
+    (".claude/agents", Layer::ProjectClaude),
+];
+
+/// The most bytes of one file, and the most agents.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+const MAX_AGENTS: usize = 500;
+
+/// The most characters of a description in the list for the model, and the most bytes of the list.
+const MAX_DESCRIPTION: usize = 1_536;
+const MAX_LISTING: usize = 16 * 1024;
+
+/// The agents of a working folder, by name.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    /// Files that were not read or have invalid fields, and why.
+    pub report: Report,
+    agents: IndexMap<String, AgentDefinition>,
+}
+
+impl Agents {
+    /// Reads all definitions. The first of a name applies: `arguments` (see [`agents_from_json`]),
+    /// then the files of the project, nearest folder first, then the user's, then the built-in ones.
+    #[must_use]
+    pub fn load(
+        reader: &ContextReader,
+        trust: &TrustStore,
+        arguments: Vec<AgentDefinition>,
+    ) -> Self {
+        let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
+        agents.extend(arguments);
+        for source in sources(&reader.folders) {
+            agents.add_folder(reader, trust, &source);
+        }
+        for text in BUILT_IN {
+            let Markdown { header, body, .. } = Markdown::parse(text);
+            let mut problems = Vec::new();
+            let origin = Origin::of(Layer::BuiltIn);
+            let read = AgentDefinition::read(&header, &body, &origin, true, &mut problems);
+            agents.extend(read);
+        }
+        agents
+    }
+
+    /// Returns an agent by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&AgentDefinition> {
+        self.agents.get(name)
+    }
+
+    /// Returns all agents, highest priority first.
+    pub fn iter(&self) -> impl Iterator<Item = &AgentDefinition> {
+        self.agents.values()
+    }
+
+    /// Returns names and descriptions for the model, one line for each agent. Agents that do not fit
+    /// are counted in the last line.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        let mut text = String::new();
+        let mut more = 0usize;
+        for agent in self.iter() {
+            let description: String =
+                one_line(&agent.description).chars().take(MAX_DESCRIPTION).collect();
+            let line = format!("- {}: {description}\n", one_line(&agent.name));
+            if more > 0 || text.len() + line.len() > MAX_LISTING {
+                more += 1;
+            } else {
+                text.push_str(&line);
+            }
+        }
+        if more > 0 {
+            text.push_str(&format!("- {more} more agents\n"));
+        }
+        text
+    }
+
+    /// Adds definitions whose names do not exist yet.
+    fn extend(&mut self, agents: impl IntoIterator<Item = AgentDefinition>) {
+        for agent in agents {
+            self.agents.entry(agent.name.clone()).or_insert(agent);
+        }
+    }
+
+    /// Adds the definitions of a folder and of the folders in it.
+    fn add_folder(&mut self, reader: &ContextReader, trust: &TrustStore, source: &Source) {
+        let Source { folder, layer, boundary } = source;
+        let files =
+            reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.report.problems);
+        for file in files {
+            if self.agents.len() >= MAX_AGENTS {
+                let message = format!("not read: there are {MAX_AGENTS} agents already");
+                self.report.problems.push(warning(*layer, &file.path, message));
+                return;
+            }
+            match read_file(reader, trust, source, &file.path, &mut self.report.problems) {
+                Ok(agent) => self.extend(agent),
+                Err(reason) => {
+                    let message = format!("not read: {reason}");
+                    self.report.problems.push(warning(*layer, &file.path, message));
+                }
+            }
+        }
+    }
+}
+
+/// A folder with agents.
+struct Source {
+    folder: PathBuf,
+    layer: Layer,
+    boundary: Boundary,
+}
+
+/// Returns the folders, highest priority first.
+fn sources(folders: &Folders) -> Vec<Source> {
+    let mut sources = Vec::new();
+    for at in folders.checkout() {
+        for (name, layer) in PROJECT {
+            let folder = at.join(name);
+            let is_users = folder.parent().is_some_and(|config| folders.is_users(config));
+            if folders.places.reads(layer) && !is_users {
+                sources.push(Source { folder, layer, boundary: folders.boundary(at) });
+            }
+        }
+    }
+    for layer in [Layer::UserRobota, Layer::UserClaude] {
+        let folder = folders.user(layer, "agents");
+        sources.extend(folder.map(|folder| Source { folder, layer, boundary: Boundary::User }));
+    }
+    sources
+}
+
+/// Reads one file; none if it has no valid definition, which is then in `problems`.
+fn read_file(
+    reader: &ContextReader,
+    trust: &TrustStore,
+    source: &Source,
+    file: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<AgentDefinition>, String> {
+    let Some(text) = reader.read(file, &source.boundary, MAX_FILE_BYTES)? else { return Ok(None) };
+    let hash =
+        text.hash.ok_or_else(|| format!("it has {} bytes, at most {MAX_FILE_BYTES}", text.size))?;
+    let trusted = source.layer.scope() == Scope::User || trust.trusts_file(&text.real, &hash);
+    let Markdown { header, body, notes } = Markdown::parse(&text.text);
+    let mut fields = Fields::new(&header, source.layer, Some(file));
+    fields.note(&notes);
+    problems.append(&mut fields.problems);
+    let origin = Origin { layer: source.layer, file: Some(file.to_owned()), line: None };
+    let agent = AgentDefinition::read(&header, &body, &origin, trusted, problems);
+    Ok(agent.map(|agent| AgentDefinition { hash: Some(hash), ..agent }))
+}
+
+/// Reads the value of `--agents`: an object with one definition for each name, whose `prompt` is the
+/// system prompt. An invalid definition is left out and reported.
+///
+/// ```
+/// use robota_config::agents::agents_from_json;
+///
+/// let (agents, report) = agents_from_json(
+///     r#"{"reviewer": {"description": "Reviews", "prompt": "Review.", "model": "opus"}, "bad": 7}"#,
+/// );
+/// assert_eq!(agents[0].name, "reviewer");
+/// assert_eq!(agents[0].prompt, "Review.");
+/// assert_eq!(report.problems.len(), 1);
+/// ```
+#[must_use]
+pub fn agents_from_json(text: &str) -> (Vec<AgentDefinition>, Report) {
+    let mut report = Report::default();
+    let error = |message: String| Problem {
+        severity: Severity::Error,
+        origin: Origin::of(Layer::Flags),
+        key: None,
+        message: format!("--agents: {message}"),
+    };
+    let definitions: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(definitions) => definitions,
+        Err(reason) => {
+            report.problems.push(error(format!("is not a JSON object: {reason}")));
+            return (Vec::new(), report);
+        }
+    };
+    let mut agents = Vec::new();
+    for (name, definition) in definitions {
+        let Value::Object(mut fields) = definition else {
+            let name = one_line(&name);
+            report.problems.push(error(format!("the definition of `{name}` is not an object")));
+            continue;
+        };
+        let prompt = fields.shift_remove("prompt");
+        let prompt = prompt.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+        fields.insert("name".to_owned(), Value::from(name));
+        let header = Header::from_json(fields);
+        let origin = Origin::of(Layer::Flags);
+        agents.extend(AgentDefinition::read(&header, &prompt, &origin, true, &mut report.problems));
+    }
+    (agents, report)
+}
+
+#[cfg(test)]
+mod tests;

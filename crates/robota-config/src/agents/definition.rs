@@ -1,0 +1,222 @@
+//! The definition of one agent.
+
+use robota_core::permission::Mode;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::AgentModel;
+use crate::frontmatter::{Fields, Header};
+use crate::layer::Origin;
+use crate::report::Problem;
+
+/// The memory of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentMemory {
+    /// For all projects of the user.
+    User,
+    /// For the project.
+    Project,
+    /// For the project, not committed.
+    Local,
+}
+
+/// Where an agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentIsolation {
+    /// In the folder of its parent.
+    #[default]
+    None,
+    /// In a worktree of its own.
+    Worktree,
+}
+
+/// The definition of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentDefinition {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model that chooses an agent.
+    pub description: String,
+    /// Its system prompt.
+    pub prompt: String,
+    /// Its model.
+    pub model: AgentModel,
+    /// The only tools it has; none means all tools of its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The tools it does not have. They are removed before `tools` applies.
+    pub disallowed_tools: Vec<String>,
+    /// Its permission mode; none means that of its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<Mode>,
+    /// The most rounds of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// The skills whose text it starts with.
+    pub skills: Vec<String>,
+    /// Its MCP servers: an object, or a list of names and objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Value>,
+    /// Its hooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Value>,
+    /// Its memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<AgentMemory>,
+    /// Whether it runs in the background.
+    pub background: bool,
+    /// The effort of its model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Where it works.
+    pub isolation: AgentIsolation,
+    /// Whether its prompt contains the instructions of the project.
+    pub instructions: bool,
+    /// Its colour in a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// The first input, if the main conversation runs as this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_prompt: Option<String>,
+    /// The layer and file that it comes from.
+    pub origin: Origin,
+    /// The hash of its file, for [`crate::TrustStore::grant_file`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// Whether its file may run commands and widen permissions. Otherwise the fields that could are
+    /// absent, and the report names them.
+    pub trusted: bool,
+}
+
+/// Fields of an untrusted file that have no effect.
+const NEEDS_TRUST: &str = "has no effect, because the file is not trusted";
+
+impl AgentDefinition {
+    /// Reads a definition; none if it has no valid name.
+    pub(super) fn read(
+        header: &Header,
+        prompt: &str,
+        origin: &Origin,
+        trusted: bool,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        let mut fields = Fields::new(header, origin.layer, origin.file.as_deref());
+        let name = name(&mut fields);
+        let agent = name.map(|name| Self::fields(name, &mut fields, prompt, origin, trusted));
+        problems.append(&mut fields.problems);
+        agent
+    }
+
+    fn fields(
+        name: String,
+        fields: &mut Fields<'_>,
+        prompt: &str,
+        origin: &Origin,
+        trusted: bool,
+    ) -> Self {
+        let description = fields.text("description").unwrap_or_else(|| {
+            fields.warn(
+                None,
+                None,
+                "`description` is missing, so no model can choose it".to_owned(),
+            );
+            String::new()
+        });
+        let mode = fields.choice(
+            "permissionMode",
+            "plan, default, acceptEdits or bypassPermissions",
+            mode,
+        );
+        let memory = fields.choice("memory", "user, project or local", memory);
+        let isolation = fields.choice("isolation", "worktree or none", isolation);
+        let mut agent = Self {
+            name,
+            description,
+            prompt: prompt.trim().to_owned(),
+            model: fields.text("model").map(|text| AgentModel::parse(&text)).unwrap_or_default(),
+            tools: tools(fields),
+            disallowed_tools: fields.words("disallowedTools"),
+            permission_mode: mode,
+            max_turns: fields.number("maxTurns"),
+            skills: fields.words("skills"),
+            mcp_servers: fields.value("mcpServers"),
+            hooks: fields.value("hooks"),
+            memory,
+            background: fields.flag("background").unwrap_or(false),
+            effort: fields.text("effort"),
+            isolation: isolation.unwrap_or_default(),
+            instructions: fields.flag("instructions").unwrap_or(true),
+            color: fields.text("color"),
+            initial_prompt: fields.text("initialPrompt"),
+            origin: origin.clone(),
+            hash: None,
+            trusted,
+        };
+        if !trusted {
+            agent.withhold(fields);
+        }
+        agent
+    }
+
+    /// Removes what can run commands, widen permissions or reach files of other projects.
+    fn withhold(&mut self, fields: &mut Fields<'_>) {
+        if self.hooks.take().is_some() {
+            fields.warn_of("hooks", NEEDS_TRUST);
+        }
+        if self.mcp_servers.take().is_some() {
+            fields.warn_of("mcpServers", NEEDS_TRUST);
+        }
+        // No mode is stricter than this one.
+        if self.permission_mode.is_some_and(|mode| mode != Mode::Plan) {
+            self.permission_mode = None;
+            fields.warn_of("permissionMode", NEEDS_TRUST);
+        }
+        if self.memory == Some(AgentMemory::User) {
+            self.memory = None;
+            fields.warn_of("memory", NEEDS_TRUST);
+        }
+    }
+}
+
+fn name(fields: &mut Fields<'_>) -> Option<String> {
+    let Some(name) = fields.text("name") else {
+        fields.warn(None, None, "not an agent: it has no `name` in a header".to_owned());
+        return None;
+    };
+    if name.contains(':') || name.starts_with('-') || name.contains('\n') {
+        let message = "a name has no `:` and does not begin with `-`, so the agent is left out";
+        fields.warn_of("name", message);
+        return None;
+    }
+    Some(name)
+}
+
+/// Returns the only tools of an agent. A list without items is no tools; a field without a value is
+/// all tools.
+fn tools(fields: &Fields<'_>) -> Option<Vec<String>> {
+    let given = fields.has("tools").then(|| fields.words("tools"))?;
+    (!given.iter().any(|tool| tool == "*")).then_some(given)
+}
+
+fn mode(text: &str) -> Option<Mode> {
+    if text == "manual" { Some(Mode::Default) } else { text.parse().ok() }
+}
+
+fn memory(text: &str) -> Option<AgentMemory> {
+    match text {
+        "user" => Some(AgentMemory::User),
+        "project" => Some(AgentMemory::Project),
+        "local" => Some(AgentMemory::Local),
+        _ => None,
+    }
+}
+
+fn isolation(text: &str) -> Option<AgentIsolation> {
+    match text {
+        "worktree" => Some(AgentIsolation::Worktree),
+        "none" => Some(AgentIsolation::None),
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Removes from the text of a file what a terminal would interpret and what readers cannot see.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::path::Path;
+use std::str::Chars;
+
+/// Returns the text with line feeds as line ends, without a byte order mark, terminal escape
+/// sequences, other control characters, and characters that hide or reorder text. What an escape
+/// sequence tried to hide stays in the text, where it can be seen.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|letter| letter == '\r' || is_hidden(letter)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\u{1b}' => skip_escape(&mut rest),
+            '\u{9b}' => skip_control_sequence(&mut rest),
+            hidden if is_hidden(hidden) => {}
+            visible => out.push(visible),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns the text cleaned and on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a path for messages: a file of a stranger may have control characters in its name.
+pub(crate) fn shown(path: &Path) -> String {
+    path.to_string_lossy()
+        .chars()
+        .map(|c| if is_hidden(c) || c == '\n' { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// Returns whether a character is not shown, or changes how the characters near it are shown. The
+/// joiners of emoji and of some scripts are no such characters.
+pub(crate) fn is_hidden(letter: char) -> bool {
+    match letter {
+        '\n' | '\t' => false,
+        letter if letter.is_control() => true,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+/// Skips the rest of an escape sequence.
+fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            skip_control_sequence(rest);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            rest.next();
+            skip_string(rest);
+        }
+        Some('0'..='~') => {
+            rest.next();
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// Skips the parameters and the final character of a control sequence.
+fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
+    while rest.next_if(|letter| matches!(letter, ' '..='?')).is_some() {}
+    rest.next_if(|letter| matches!(letter, '@'..='~'));
+}
+
+/// Skips a string for the terminal, such as a window title. One that does not end in its line is no
+/// such string; its text stays.
+fn skip_string(rest: &mut Peekable<Chars<'_>>) {
+    let mut ahead = rest.clone();
+    while let Some(letter) = ahead.next() {
+        match letter {
+            '\n' => return,
+            '\u{7}' | '\u{9c}' => break,
+            '\u{1b}' if ahead.peek() == Some(&'\\') => {
+                ahead.next();
+                break;
+            }
+            _ if ahead.peek().is_none() => return,
+            _ => {}
+        }
+    }
+    *rest = ahead;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+use super::*;
+
+fn paths(text: &str) -> Vec<String> {
+    mentions(text).into_iter().map(|mention| mention.path).collect()
+}
+
+#[test]
+fn mentions_are_found_outside_code() {
+    for (text, expected) in [
+        ("@a.md", &["a.md"][..]),
+        ("See @docs/a.md, @~/b.md and @/etc/c.", &["docs/a.md", "~/b.md", "/etc/c"]),
+        ("- @./x.md#part", &["./x.md"]),
+        ("mail@example.org (@inner)", &[]),
+        ("`@a.md` and ``x ` @b.md`` and @c.md", &["c.md"]),
+        ("`open @d.md", &["d.md"]),
+        ("```\n@a.md\n```\n@b.md", &["b.md"]),
+        ("~~~~ md\n@a.md\n~~~\n@a2.md\n~~~~\n@b.md", &["b.md"]),
+        ("```x``` @a.md", &["a.md"]),
+        ("```never closed\n@a.md", &[]),
+        ("@\"with space.md\" @with\\ space2.md", &["with space.md", "with space2.md"]),
+        ("@ x @, @\" @", &[]),
+        ("@$1 @$ARGUMENTS.", &["$1", "$ARGUMENTS"]),
+    ] {
+        assert_eq!(paths(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_range_covers_the_mention() {
+    let text = "See @a.md.\nAnd @\"b c\"!";
+    let shown: Vec<_> = mentions(text).into_iter().map(|found| &text[found.range]).collect();
+    assert_eq!(shown, ["@a.md", "@\"b c\""]);
+}
+
+#[test]
+fn the_number_of_mentions_is_limited() {
+    assert_eq!(mentions(&"@a ".repeat(10_000)).len(), MAX_MENTIONS);
+}
+
+proptest::proptest! {
+    #[test]
+    fn ranges_are_inside_the_text(text in "[@`~ \"\\\\a-c/.#ü\n]{0,60}") {
+        for found in mentions(&text) {
+            proptest::prop_assert!(text[found.range].starts_with('@'));
+        }
+    }
+}

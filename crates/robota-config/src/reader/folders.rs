@@ -1,0 +1,105 @@
+//! The folders around a working folder, and how far links in each may lead.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::layer::Layer;
+use crate::places::Places;
+
+/// How far a link may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Boundary {
+    /// Anywhere: the user's own files, often links into a folder of dot files.
+    User,
+    /// Inside this folder: the files of a checkout.
+    Within(PathBuf),
+    /// Inside this folder above the checkout, where only files of these users are read.
+    Above { folder: PathBuf, owners: [u32; 2] },
+}
+
+impl Boundary {
+    pub(crate) fn contains(&self, real: &Path) -> bool {
+        match self {
+            Self::User => true,
+            Self::Within(folder) | Self::Above { folder, .. } => real.starts_with(folder),
+        }
+    }
+}
+
+/// The folders that context files are searched in.
+#[derive(Debug, Clone)]
+pub(crate) struct Folders {
+    pub(crate) places: Places,
+    /// The canonical working folder.
+    pub(crate) cwd: PathBuf,
+    /// The canonical folder of the checkout.
+    pub(crate) root: PathBuf,
+    pub(crate) home: Option<PathBuf>,
+    /// `~/.robota`
+    pub(crate) user_robota: Option<PathBuf>,
+    /// `~/.claude`, or the folder that replaces it.
+    pub(crate) user_claude: Option<PathBuf>,
+    /// The user who owns the home folder (or the working folder), and root.
+    owners: [u32; 2],
+}
+
+impl Folders {
+    pub(crate) fn find(places: &Places) -> Self {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let cwd = real(&places.cwd);
+        let home = places.home.as_deref().map(real);
+        let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+        let root = cwd.ancestors().find(is_repository).unwrap_or(&cwd).to_owned();
+        let owner = home.as_deref().unwrap_or(&cwd).metadata().map_or(0, |found| found.uid());
+        let user_claude = places.claude_dir.clone();
+        Self {
+            user_robota: home.as_deref().map(|home| home.join(".robota")),
+            user_claude: user_claude.or_else(|| home.as_deref().map(|home| home.join(".claude"))),
+            places: places.clone(),
+            cwd,
+            root,
+            home,
+            owners: [owner, 0],
+        }
+    }
+
+    /// Returns the working folder and the folders above it up to the checkout, nearest first.
+    pub(crate) fn checkout(&self) -> impl Iterator<Item = &Path> {
+        self.cwd.ancestors().take_while(|folder| folder.starts_with(&self.root))
+    }
+
+    /// Returns how far links in a folder of the project may lead.
+    pub(crate) fn boundary(&self, folder: &Path) -> Boundary {
+        if folder.starts_with(&self.root) {
+            Boundary::Within(self.root.clone())
+        } else {
+            Boundary::Above { folder: folder.to_owned(), owners: self.owners }
+        }
+    }
+
+    /// Returns the path of a file or folder of the user; none if the layer is not the user's, is not
+    /// read, or there is no home folder.
+    pub(crate) fn user(&self, layer: Layer, name: &str) -> Option<PathBuf> {
+        let base = match layer {
+            Layer::UserRobota => self.user_robota.as_deref(),
+            Layer::UserClaude => self.user_claude.as_deref(),
+            Layer::BuiltIn
+            | Layer::ProjectRobota
+            | Layer::ProjectRobotaLocal
+            | Layer::ProjectClaude
+            | Layer::ProjectClaudeLocal
+            | Layer::Argument
+            | Layer::Flags => None,
+        };
+        base.filter(|_| self.places.reads(layer)).map(|base| base.join(name))
+    }
+
+    /// Returns whether a folder such as `PROJECT/.claude` is the user's own.
+    pub(crate) fn is_users(&self, folder: &Path) -> bool {
+        let users = [self.user_robota.as_deref(), self.user_claude.as_deref()];
+        let real = |path: &Path| path.canonicalize().ok();
+        users.into_iter().flatten().any(|own| {
+            folder == own || real(folder).is_some_and(|folder| real(own) == Some(folder))
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! Finds skills and commands, lists them for the model, and expands one for a turn.
+//!
+//! Finding skills lists folders and opens no file. The header of a skill is read when it is needed,
+//! the body when the skill is invoked. Nothing here runs a command: [`SkillBody::expand`] returns the
+//! parts of the text, and the caller runs the commands among them through the permissions.
+//!
+//! ```
+//! use robota_config::skills::{ListingCaps, SkillInvocation, SkillPart, Skills};
+//! use robota_config::{ContextReader, Places, TrustStore};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (home, project) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let (home, project) = (home.path(), project.path());
+//! let folder = project.join(".claude/skills/review");
+//! std::fs::create_dir_all(&folder)?;
+//! std::fs::write(folder.join("SKILL.md"), "---\ndescription: Reviews a file\n---\nReview $0 for $1.\n")?;
+//!
+//! let places = Places::new(home, project);
+//! let skills = Skills::find(&ContextReader::new(&places));
+//! assert_eq!(skills.listing(&ListingCaps::default()).text, "- review: Reviews a file\n");
+//!
+//! let body = skills.open("review", &TrustStore::load(&places))?;
+//! let call = SkillInvocation { arguments: "main.rs 'dead code'", ..SkillInvocation::default() };
+//! assert_eq!(body.expand(&call)?, [SkillPart::Text("Review main.rs for dead code.\n".to_owned())]);
+//! # Ok(()) }
+//! ```
+
+mod arguments;
+mod body;
+mod find;
+mod listing;
+mod parts;
+mod skill;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+
+pub use body::{SkillBody, SkillError, SkillInvocation};
+pub use listing::{ListingCaps, SkillListing};
+pub use parts::SkillPart;
+pub use skill::{Skill, SkillContext, SkillGrants, SkillKind};
+
+use crate::instructions::Globs;
+use crate::reader::ContextReader;
+use crate::report::{Problem, Report};
+use find::Candidate;
+
+/// The skills of a working folder.
+#[derive(Debug)]
+pub struct Skills {
+    reader: ContextReader,
+    /// By name, in order of priority.
+    entries: IndexMap<String, SkillEntry>,
+    overrides: BTreeMap<String, SkillOverride>,
+    /// The skills with `paths` that a file has matched.
+    active: BTreeSet<String>,
+    /// The folders below the working folder that were searched.
+    visited: BTreeSet<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Default)]
+struct SkillEntry {
+    /// The files that may define the skill; the first that exists does.
+    candidates: Vec<Candidate>,
+    loaded: OnceLock<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    skill: Option<Arc<Skill>>,
+    problems: Vec<Problem>,
+}
+
+/// How a setting changes the visibility of a skill (`skillOverrides`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillOverride {
+    /// The skill works as its file says.
+    On,
+    /// The model sees the name, but not the description.
+    NameOnly,
+    /// Only the user can invoke the skill.
+    UserInvocableOnly,
+    /// The skill does not exist.
+    Off,
+}
+
+impl std::str::FromStr for SkillOverride {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "on" => Ok(Self::On),
+            "name-only" => Ok(Self::NameOnly),
+            "user-invocable-only" => Ok(Self::UserInvocableOnly),
+            "off" => Ok(Self::Off),
+            _ => Err(format!(
+                "unknown value `{text}`; use on, name-only, user-invocable-only or off"
+            )),
+        }
+    }
+}
+
+impl Skills {
+    /// Finds the skills and commands of the user and of the working folder.
+    #[must_use]
+    pub fn find(reader: &ContextReader) -> Self {
+        let mut skills = Self {
+            reader: reader.clone(),
+            entries: IndexMap::new(),
+            overrides: BTreeMap::new(),
+            active: BTreeSet::new(),
+            visited: BTreeSet::new(),
+            problems: Vec::new(),
+        };
+        for source in find::sources(&reader.folders) {
+            skills.add_source(&source, None);
+        }
+        skills
+    }
+
+    /// Applies the setting `skillOverrides`. An unknown value is reported and has no effect.
+    #[must_use]
+    pub fn with_overrides<'a>(
+        mut self,
+        overrides: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        for (name, value) in overrides {
+            match value.parse() {
+                Ok(value) => {
+                    self.overrides.insert(name.to_owned(), value);
+                }
+                Err(message) => self.problems.push(find::override_problem(name, message)),
+            }
+        }
+        self
+    }
+
+    /// Returns the number of names that were found. Some may turn out to have no file.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether no name was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns a skill by name. Reads its header on the first use.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Arc<Skill>> {
+        if self.setting(name) == SkillOverride::Off {
+            return None;
+        }
+        self.entries.get(name).and_then(|entry| self.loaded(name, entry).skill.clone())
+    }
+
+    /// Returns all skills in order of priority. Reads the header of each on the first use.
+    pub fn all(&self) -> impl Iterator<Item = Arc<Skill>> {
+        self.entries.keys().filter_map(|name| self.get(name))
+    }
+
+    /// Returns the skills that the user can invoke, for menus. Reads the header of each.
+    pub fn for_user(&self) -> impl Iterator<Item = Arc<Skill>> {
+        self.all().filter(|skill| skill.user_invocable)
+    }
+
+    /// Returns whether the model may invoke a skill.
+    #[must_use]
+    pub fn is_for_model(&self, skill: &Skill) -> bool {
+        !skill.disable_model_invocation
+            && match self.setting(&skill.name) {
+                SkillOverride::On | SkillOverride::NameOnly => true,
+                SkillOverride::UserInvocableOnly | SkillOverride::Off => false,
+            }
+    }
+
+    /// Adds the skills of the folders between the working folder and a file that is read, and returns
+    /// the names of the skills that became available: those, and those whose `paths` match the file.
+    /// A name that exists already gets the folder as a prefix: `apps/web:deploy`.
+    pub fn on_access(&mut self, path: &Path) -> Vec<String> {
+        let Some(real) = self.reader.accessed(path) else { return Vec::new() };
+        let mut names = Vec::new();
+        for folder in self.reader.nested_folders(&real) {
+            if self.visited.insert(folder.clone()) {
+                let prefix = folder.strip_prefix(self.reader.cwd()).unwrap_or(&folder);
+                let prefix = prefix.to_string_lossy().into_owned();
+                for source in find::nested(&self.reader.folders, &folder) {
+                    names.extend(self.add_source(&source, Some(&prefix)));
+                }
+            }
+        }
+        // Only headers that were read are known to have `paths`.
+        let known = self
+            .entries
+            .iter()
+            .filter_map(|(name, entry)| Some((name, entry.loaded.get()?.skill.as_ref()?)));
+        let cwd = self.reader.cwd();
+        let matching = known.filter(|(name, skill)| {
+            !skill.paths.is_empty()
+                && !self.active.contains(*name)
+                && real
+                    .strip_prefix(cwd)
+                    .is_ok_and(|path| Globs::new(&skill.paths).0.match_path(path))
+        });
+        let matching: Vec<_> = matching.map(|(name, _)| name.clone()).collect();
+        self.active.extend(matching.iter().cloned());
+        names.extend(matching);
+        names
+    }
+
+    /// Returns what is wrong with the folders and with the skills that were read so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let loaded = self.entries.values().filter_map(|entry| entry.loaded.get());
+        let of_skills = loaded.flat_map(|loaded| &loaded.problems);
+        let problems = self.problems.iter().chain(of_skills).cloned().collect();
+        Report { problems, dropped: Vec::new() }
+    }
+
+    fn setting(&self, name: &str) -> SkillOverride {
+        self.overrides.get(name).copied().unwrap_or(SkillOverride::On)
+    }
+
+    fn loaded<'a>(&self, name: &str, entry: &'a SkillEntry) -> &'a Loaded {
+        entry.loaded.get_or_init(|| {
+            let mut problems = Vec::new();
+            let skill = entry
+                .candidates
+                .iter()
+                .find_map(|candidate| Skill::read(&self.reader, name, candidate, &mut problems));
+            Loaded { skill: skill.map(Arc::new), problems }
+        })
+    }
+}

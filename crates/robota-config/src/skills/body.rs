@@ -1,0 +1,165 @@
+//! The body of a skill, read when it is invoked.
+
+use std::path::PathBuf;
+
+use robota_core::error::{Diagnose, ErrorKind};
+
+use super::arguments::Arguments;
+use super::parts::{self, SkillPart};
+use super::{Skill, SkillGrants, Skills};
+use crate::clean::shown;
+use crate::trust::TrustStore;
+
+/// The most bytes of the file of a skill.
+const MAX_BODY_BYTES: u64 = 256 * 1024;
+
+/// What takes the place of a command where commands of skills are turned off.
+const COMMANDS_DISABLED: &str = "[commands of skills are turned off]";
+
+/// A skill that is about to be used: its metadata and its text, from one read of its file.
+#[derive(Debug, Clone)]
+pub struct SkillBody {
+    /// The metadata.
+    pub skill: Skill,
+    /// The file without links.
+    pub file: PathBuf,
+    /// The hash of the file, for [`TrustStore::grant_file`].
+    pub hash: String,
+    /// Whether the skill may run commands and allow calls: it is the user's own, or the user trusts
+    /// its file with this content.
+    pub trusted: bool,
+    template: String,
+    project: PathBuf,
+}
+
+/// What a skill is invoked with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SkillInvocation<'a> {
+    /// The text after the name of the skill.
+    pub arguments: &'a str,
+    /// The value of `${CLAUDE_SESSION_ID}`.
+    pub session_id: Option<&'a str>,
+    /// The value of `${CLAUDE_EFFORT}`.
+    pub effort: Option<&'a str>,
+    /// Whether commands are replaced by a note (the setting `disableSkillShellExecution`).
+    pub commands_disabled: bool,
+}
+
+/// Why a skill cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SkillError {
+    /// There is no skill of this name.
+    #[error("there is no skill `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the skill {}: {reason}", shown(file))]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// The skill is part of a checkout, runs commands, and its file is not trusted.
+    #[error("the skill `{name}` runs commands, and its file {} is not trusted", shown(file))]
+    Untrusted {
+        /// The name.
+        name: String,
+        /// The file without links.
+        file: PathBuf,
+        /// The commands, to show to the user.
+        commands: Vec<String>,
+    },
+}
+
+impl Diagnose for SkillError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unknown { .. } => ErrorKind::Validation,
+            Self::Unreadable { .. } => ErrorKind::Storage,
+            Self::Untrusted { .. } => ErrorKind::Configuration,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Unknown { .. } => "list the skills to see their names".to_owned(),
+            Self::Unreadable { .. } => "check the file and its permissions".to_owned(),
+            Self::Untrusted { .. } => "read the file, and trust it if you agree".to_owned(),
+        })
+    }
+}
+
+impl Skills {
+    /// Reads a skill to use it: metadata and text from the same bytes.
+    ///
+    /// # Errors
+    /// If there is no such skill, or its file cannot be read.
+    pub fn open(&self, name: &str, trust: &TrustStore) -> Result<SkillBody, SkillError> {
+        let unknown = || SkillError::Unknown { name: name.to_owned() };
+        let skill = self.get(name).ok_or_else(unknown)?;
+        let entry = self.entries.get(name).ok_or_else(unknown)?;
+        let candidate =
+            entry.candidates.iter().find(|it| it.file == skill.file).ok_or_else(unknown)?;
+        let error = |reason: String| SkillError::Unreadable { file: skill.file.clone(), reason };
+        let text = self.reader.read(&candidate.file, &candidate.boundary, MAX_BODY_BYTES);
+        let text = text.map_err(error)?.ok_or_else(|| error("the file is gone".to_owned()))?;
+        let Some(hash) = text.hash.clone() else {
+            return Err(error(format!("it has {} bytes, at most {MAX_BODY_BYTES}", text.size)));
+        };
+        let (skill, template) = Skill::parse(name, candidate, &text, &mut Vec::new())
+            .ok_or_else(|| error("it is empty".to_owned()))?;
+        let trusted = !skill.needs_trust() || trust.trusts_file(&text.real, &hash);
+        let project = self.reader.cwd().to_owned();
+        Ok(SkillBody { skill, file: text.real, hash, trusted, template, project })
+    }
+}
+
+impl SkillBody {
+    /// Returns whether the text has commands to run.
+    #[must_use]
+    pub fn runs_commands(&self) -> bool {
+        !parts::commands(&self.template).is_empty()
+    }
+
+    /// Returns what the skill may do beyond text: what it asks for if it is trusted, otherwise
+    /// nothing.
+    #[must_use]
+    pub fn grants(&self) -> SkillGrants {
+        if self.trusted { self.skill.requests.clone() } else { SkillGrants::default() }
+    }
+
+    /// Returns the parts of the text, with arguments and variables in their places.
+    ///
+    /// # Errors
+    /// If the text has commands and the skill is not trusted.
+    pub fn expand(&self, call: &SkillInvocation<'_>) -> Result<Vec<SkillPart>, SkillError> {
+        let commands = parts::commands(&self.template);
+        if !commands.is_empty() && !self.trusted && !call.commands_disabled {
+            return Err(SkillError::Untrusted {
+                name: self.skill.name.clone(),
+                file: self.file.clone(),
+                commands: commands.into_iter().map(str::to_owned).collect(),
+            });
+        }
+        let path = |path: &std::path::Path| path.display().to_string();
+        let mut variables = vec![
+            ("CLAUDE_SKILL_DIR", path(self.skill.folder())),
+            ("CLAUDE_PROJECT_DIR", path(&self.project)),
+        ];
+        let given = [("CLAUDE_SESSION_ID", call.session_id), ("CLAUDE_EFFORT", call.effort)];
+        variables.extend(given.into_iter().filter_map(|(name, it)| Some((name, it?.to_owned()))));
+        let mut arguments = Arguments::new(call.arguments, &self.skill.arguments, variables);
+        let mut parts = parts::parts(&self.template, &mut arguments);
+        if call.commands_disabled {
+            for part in &mut parts {
+                if matches!(part, SkillPart::Command { .. }) {
+                    *part = SkillPart::Text(COMMANDS_DISABLED.to_owned());
+                }
+            }
+        }
+        Ok(parts)
+    }
+}

@@ -1,0 +1,150 @@
+//! The folders that skills and commands are searched in.
+
+use std::path::{Path, PathBuf};
+
+use super::{SkillKind, Skills};
+use crate::layer::{Layer, Origin};
+use crate::path::KeyPath;
+use crate::reader::{Boundary, Depth, EntryKind, Folders, warning};
+use crate::report::{Problem, Severity};
+
+/// The most skills of one folder.
+const MAX_SKILLS: usize = 2_000;
+
+/// A folder with skills or commands.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    folder: PathBuf,
+    layer: Layer,
+    kind: SkillKind,
+    boundary: Boundary,
+}
+
+/// A file that may define a skill.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) file: PathBuf,
+    pub(super) layer: Layer,
+    pub(super) kind: SkillKind,
+    pub(super) boundary: Boundary,
+}
+
+/// The kinds of folders in a project, highest priority first.
+const PROJECT: &[(&str, Layer, SkillKind)] = &[
+    (".robota/skills", Layer::ProjectRobota, SkillKind::Skill),
+    (".claude/skills", Layer::ProjectClaude, SkillKind::Skill),
+    (".claude/commands", Layer::ProjectClaude, SkillKind::Command),
+    (".agents/skills", Layer::ProjectRobota, SkillKind::Skill),
+];
+
+/// Returns the folders, highest priority first. The user's folders stand where their kinds do:
+/// `~/.claude` before the project, `~/.robota/skills` before `.agents/skills`.
+pub(super) fn sources(folders: &Folders) -> Vec<Source> {
+    let user = |layer, name: &str, kind| {
+        let folder = folders.user(layer, name)?;
+        Some(Source { folder, layer, kind, boundary: Boundary::User })
+    };
+    let mut sources = Vec::new();
+    sources.extend(user(Layer::UserClaude, "skills", SkillKind::Skill));
+    for (name, layer, kind) in PROJECT {
+        match *name {
+            ".claude/commands" => {
+                sources.extend(user(Layer::UserClaude, "commands", SkillKind::Command));
+            }
+            ".agents/skills" => {
+                sources.extend(user(Layer::UserRobota, "skills", SkillKind::Skill));
+            }
+            _ => {}
+        }
+        for folder in folders.checkout() {
+            sources.extend(project(folders, folder, name, *layer, *kind));
+        }
+    }
+    sources
+}
+
+/// Returns the folders with skills in a folder below the working folder.
+pub(super) fn nested(folders: &Folders, folder: &Path) -> Vec<Source> {
+    let skills = PROJECT.iter().filter(|(_, _, kind)| *kind == SkillKind::Skill);
+    skills.filter_map(|(name, layer, kind)| project(folders, folder, name, *layer, *kind)).collect()
+}
+
+fn project(
+    folders: &Folders,
+    folder: &Path,
+    name: &str,
+    layer: Layer,
+    kind: SkillKind,
+) -> Option<Source> {
+    let path = folder.join(name);
+    let is_users = path.parent().is_some_and(|config| folders.is_users(config));
+    (folders.places.reads(layer) && !is_users).then(|| Source {
+        folder: path,
+        layer,
+        kind,
+        boundary: folders.boundary(folder),
+    })
+}
+
+impl Skills {
+    /// Adds what a folder contains, and returns the new names. With a prefix, a name that exists gets
+    /// it; without one, an existing name has priority.
+    pub(super) fn add_source(&mut self, source: &Source, prefix: Option<&str>) -> Vec<String> {
+        let found = match source.kind {
+            SkillKind::Skill => self.folders_of(source),
+            SkillKind::Command => self.files_of(source),
+        };
+        let mut new = Vec::new();
+        for (name, file) in found {
+            let Source { layer, kind, ref boundary, .. } = *source;
+            let candidate = Candidate { file, layer, kind, boundary: boundary.clone() };
+            let name = match prefix {
+                Some(prefix) if self.entries.contains_key(&name) => format!("{prefix}:{name}"),
+                Some(_) | None => name,
+            };
+            let entry = self.entries.entry(name.clone()).or_default();
+            if entry.candidates.is_empty() {
+                new.push(name);
+            }
+            entry.candidates.push(candidate);
+        }
+        new
+    }
+
+    /// Returns the names and files of a folder with one folder for each skill.
+    fn folders_of(&mut self, source: &Source) -> Vec<(String, PathBuf)> {
+        let entries = match self.reader.list(&source.folder, &source.boundary) {
+            Ok(entries) => entries.unwrap_or_default(),
+            Err(reason) => {
+                let message = format!("not read: {reason}");
+                self.problems.push(warning(source.layer, &source.folder, message));
+                return Vec::new();
+            }
+        };
+        let is_folder = |kind| matches!(kind, EntryKind::Folder | EntryKind::Link);
+        let mut names: Vec<_> =
+            entries.into_iter().filter(|it| is_folder(it.kind)).map(|it| it.name).collect();
+        if names.len() > MAX_SKILLS {
+            let message = format!("{} skills; the first {MAX_SKILLS} are used", names.len());
+            self.problems.push(warning(source.layer, &source.folder, message));
+            names.truncate(MAX_SKILLS);
+        }
+        let file = |name: &String| source.folder.join(name).join("SKILL.md");
+        names.into_iter().map(|name| (name.clone(), file(&name))).collect()
+    }
+
+    /// Returns the names and files of a folder with one file for each command. Folders in it are
+    /// namespaces: `frontend/component.md` is `frontend:component`.
+    fn files_of(&mut self, source: &Source) -> Vec<(String, PathBuf)> {
+        let Source { folder, layer, boundary, .. } = source;
+        let files = self.reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.problems);
+        files.into_iter().map(|file| (file.names.join(":"), file.path)).collect()
+    }
+}
+
+/// Returns the problem of an unknown value of `skillOverrides`.
+pub(super) fn override_problem(name: &str, message: String) -> Problem {
+    let key = KeyPath(vec!["skillOverrides".to_owned(), name.to_owned()]);
+    let origin = Origin::of(Layer::BuiltIn);
+    Problem { severity: Severity::Warning, origin, key: Some(key), message }
+}
