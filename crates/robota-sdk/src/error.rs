@@ -7,6 +7,8 @@ use robota_core::journal::JournalError;
 use robota_core::sandbox::SandboxError;
 use robota_session::SessionError;
 
+use crate::skills::SkillFailure;
+
 /// An error of the SDK.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -70,6 +72,12 @@ pub enum SdkError {
         /// The working folder.
         folder: String,
     },
+    /// There is no such command or skill.
+    #[error("there is no command or skill `/{0}`; `/help` lists them")]
+    UnknownCommand(String),
+    /// A skill cannot be used.
+    #[error(transparent)]
+    Skill(#[from] SkillFailure),
     /// Too many prompts wait.
     #[error("{limit} prompt{} already wait{}; send this one later, or cancel one that waits",
         if *limit == 1 { "" } else { "s" }, if *limit == 1 { "s" } else { "" })]
@@ -124,8 +132,10 @@ impl Diagnose for SdkError {
             | Self::SessionNotFound(_)
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
+            | Self::UnknownCommand(_)
             | Self::QueueFull { .. }
             | Self::NoTurn(_) => ErrorKind::Validation,
+            Self::Skill(error) => error.kind(),
             Self::Link { .. } | Self::Sandbox(_) | Self::Redactor(_) => ErrorKind::Configuration,
             Self::Journal(error) => error.kind(),
             Self::Session(error) => error.kind(),
@@ -138,6 +148,7 @@ impl Diagnose for SdkError {
             Self::Journal(error) => error.hint(),
             Self::Session(error) => error.hint(),
             Self::Sandbox(error) => error.hint(),
+            Self::Skill(error) => error.hint(),
             Self::Option { .. }
             | Self::Rule { .. }
             | Self::Folder { .. }
@@ -146,6 +157,7 @@ impl Diagnose for SdkError {
             | Self::SessionNotFound(_)
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
+            | Self::UnknownCommand(_)
             | Self::QueueFull { .. }
             | Self::NoTurn(_)
             | Self::Redactor(_)

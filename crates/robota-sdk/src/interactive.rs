@@ -5,6 +5,7 @@
 //! so a client can attach at any time, and a second one sees the same.
 
 mod builder;
+mod enter;
 mod event;
 mod history;
 mod open_sessions;
@@ -15,6 +16,7 @@ mod tool_state;
 
 use std::sync::{Arc, OnceLock};
 
+use robota_config::ReadCounts;
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
 use robota_core::history::HistoryEntry;
@@ -26,6 +28,7 @@ use robota_exec::Supervisor;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
+pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents};
 pub use open_sessions::OpenSessions;
 pub use queue::QueuedPrompt;
@@ -39,6 +42,7 @@ use crate::error::SdkError;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::prompt::PromptPart;
+use crate::skills::SkillRunner;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
 /// session; dropping the last one shuts the session down.
@@ -75,6 +79,8 @@ struct Shared {
     parts: Vec<PromptPart>,
     open: OpenSessions,
     settings_hooks: Option<Arc<HookRunner>>,
+    skills: Option<SkillRunner>,
+    read: ReadCounts,
 }
 
 impl InteractiveSession {
@@ -103,6 +109,8 @@ impl InteractiveSession {
             parts: Vec::new(),
             open: OpenSessions::default(),
             settings_hooks: None,
+            skills: None,
+            read: ReadCounts::default(),
         })
     }
 
@@ -228,6 +236,8 @@ impl InteractiveSession {
             parts: shared.parts.clone(),
             open: shared.open.clone(),
             settings_hooks: shared.settings_hooks.clone(),
+            skills: shared.skills.clone(),
+            read: shared.read,
         }))
     }
 
@@ -276,6 +286,20 @@ impl InteractiveSession {
     #[must_use]
     pub fn prompt_parts(&self) -> &[PromptPart] {
         &self.0.parts
+    }
+
+    /// Returns the name of the output style that the settings ask for.
+    #[must_use]
+    pub fn output_style(&self) -> &str {
+        let project = self.project();
+        let style = project.and_then(|it| it.settings.values.output_style.as_deref());
+        style.unwrap_or("default")
+    }
+
+    /// Returns what was read of the user's files for agents when the session was opened.
+    #[must_use]
+    pub fn files_read(&self) -> ReadCounts {
+        self.0.read
     }
 
     /// Returns the language of the answers that the settings ask for.

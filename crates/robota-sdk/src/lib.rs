@@ -5,8 +5,10 @@
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
 pub mod commands;
+mod context;
 pub mod costs;
 pub mod error;
+mod gated_tools;
 pub mod hooks;
 pub mod import;
 pub mod interactive;
@@ -21,6 +23,7 @@ pub mod sandbox;
 pub mod select;
 pub mod self_hosting;
 mod settings_hooks;
+pub mod skills;
 pub mod store;
 
 pub use commands::{
@@ -30,9 +33,9 @@ pub use commands::{
 pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
 pub use interactive::{
-    CostStatus, DiffLine, ExecutionResult, InteractiveEvent, InteractiveEvents, InteractiveSession,
-    InteractiveSessionBuilder, Prompt, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind,
-    UsageSnapshot,
+    CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent, InteractiveEvents,
+    InteractiveSession, InteractiveSessionBuilder, Prepared, PreparedPrompt, Prompt, QueuedPrompt,
+    Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;

@@ -1,10 +1,17 @@
-//! Composes the system prompt.
+//! Composes the system prompt (SDK-27): parts in a fixed order, without a clock, so that its bytes
+//! stay the same for the same files and a provider can cache it.
+//!
+//! The composer adds neutral facts only. What to do comes from the instructions of the program
+//! (`data/coding-agent.md`, which callers replace or extend), the user's files, and the descriptions
+//! of tools and commands.
 
-use std::path::Path;
-
+use robota_core::context::serialized_tokens;
 use serde::Serialize;
 
-/// The first line of the system prompt; also all of it if the caller sets an empty one.
+/// The instructions of the program for a coding agent.
+pub const CODING_AGENT: &str = include_str!("../data/coding-agent.md");
+
+/// The whole prompt if the caller sets an empty one: some models need a system prompt.
 const IDENTITY: &str = "You are a coding agent in a terminal.";
 
 /// A part of the system prompt.
@@ -28,17 +35,46 @@ pub(crate) struct SystemText {
     pub(crate) append: Option<String>,
 }
 
-/// Returns the system prompt: the given one or the default, then the text to add. The default has
-/// facts only: the descriptions of the tools say when to use them.
-pub(crate) fn system_prompt(cwd: &Path, text: &SystemText) -> String {
-    let mut prompt = match text.replace.as_deref() {
-        None => format!("{IDENTITY}\nWorking directory: {}", cwd.display()),
-        Some("") => IDENTITY.to_owned(),
-        Some(given) => given.to_owned(),
-    };
-    if let Some(more) = text.append.as_deref().filter(|more| !more.is_empty()) {
-        prompt.push_str("\n\n");
-        prompt.push_str(more);
+/// Collects the parts of the prompt in order.
+#[derive(Debug, Default)]
+pub(crate) struct Composer {
+    text: String,
+    parts: Vec<PromptPart>,
+}
+
+impl Composer {
+    /// Adds a part, separated from the one before by a blank line. An empty part is left out.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+        let tokens = serialized_tokens(text.len() as u64);
+        self.parts.push(PromptPart { name: name.into(), bytes: text.len(), tokens });
     }
-    prompt
+
+    /// Adds a part with a heading.
+    pub(crate) fn section(&mut self, name: impl Into<String>, heading: &str, text: &str) {
+        if !text.trim().is_empty() {
+            self.add(name, &format!("# {heading}\n\n{}", text.trim()));
+        }
+    }
+
+    /// Returns the prompt and its parts.
+    pub(crate) fn finish(self) -> (String, Vec<PromptPart>) {
+        (self.text, self.parts)
+    }
+}
+
+/// Adds the instructions at the start: those of the caller, or those of the program.
+pub(crate) fn add_instructions(composer: &mut Composer, text: &SystemText, coding: bool) {
+    match text.replace.as_deref() {
+        None if coding => composer.add("instructions of the program", CODING_AGENT),
+        None | Some("") => composer.add("instructions of the program", IDENTITY),
+        Some(given) => composer.add("instructions of the caller", given),
+    }
 }

@@ -4,34 +4,60 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_config::NamedFiles;
+use robota_core::gate::Gate;
 use robota_core::hook::{
     HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
     HookRunner,
 };
 use robota_core::ids::SessionId;
+use robota_core::tool::Tool;
 use robota_exec::{CommandHooks, Environment, Supervisor};
 use robota_session::RuleCondition;
+use robota_tools::web::Proxies;
 use serde_json::json;
 
+use crate::hooks::{AgentHooks, HttpHooks, PromptHooks, ReadOnlyHookAgent, UrlPattern};
+use crate::model_setup::ModelSetup;
+use crate::notice::Notice;
 use crate::project::{self, Project};
 
-/// Returns the hook runner of a session. Only command hooks have an executor here; a hook of another
-/// kind denies where hooks decide.
+/// What the hooks of a session use.
+pub(crate) struct HookParts<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) session: &'a SessionId,
+    pub(crate) supervisor: &'a Supervisor,
+    pub(crate) environment: &'a Environment,
+    /// The model of prompt and agent hooks.
+    pub(crate) model: &'a ModelSetup,
+    /// The tools of agent hooks, of which they get the read-only ones.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Judges the calls of agent hooks.
+    pub(crate) gate: Arc<dyn Gate>,
+}
+
+/// Returns the hook runner of a session. Problems of the settings are added to `notices`.
 pub(crate) fn runner(
-    project: &Project,
-    session: &SessionId,
-    supervisor: &Supervisor,
-    environment: &Environment,
+    parts: HookParts<'_>,
     on_notice: impl Fn(HookNotice) + Send + Sync + 'static,
+    notices: &mut Vec<Notice>,
 ) -> HookRunner {
+    let HookParts { project, session, supervisor, environment, model, .. } = parts;
     let cwd = &project.places.cwd;
     let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
     context.permission_mode = Some(project.settings.permissions.mode);
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
     let commands = UnchangedHooks { commands, files: project.settings.named_files.clone() };
+    let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
+        .gate(parts.gate);
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(commands))
+        .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
+        .executor(
+            HookKind::Prompt,
+            Arc::new(PromptHooks::new(model.provider.clone(), model.model.clone())),
+        )
+        .executor(HookKind::Agent, Arc::new(AgentHooks::new(Arc::new(agent))))
         .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
         .on_notice(on_notice);
     if project.settings.values.disable_all_hooks == Some(true) {
@@ -41,7 +67,28 @@ pub(crate) fn runner(
         let groups = project.settings.hooks.get(event.name()).into_iter().flatten();
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
     }
+    notices.extend(runner.problems().iter().map(|problem| Notice::Error(problem.to_string())));
     runner
+}
+
+/// Returns the executor of HTTP hooks. A pattern that is not valid allows nothing.
+fn http(project: &Project, environment: &Environment, notices: &mut Vec<Notice>) -> HttpHooks {
+    let settings = &project.settings.values;
+    let urls = settings.allowed_http_hook_urls.as_ref().map(|patterns| {
+        let parsed = patterns.iter().filter_map(|pattern| match UrlPattern::parse(pattern) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                notices.push(Notice::Error(format!("allowedHttpHookUrls: {error}")));
+                None
+            }
+        });
+        parsed.collect()
+    });
+    let variables = project.environment.clone();
+    HttpHooks::new(Proxies::of(environment))
+        .allowed_urls(urls)
+        .allowed_variables(settings.http_hook_allowed_env_vars.clone())
+        .variables(move |name| variables.get(name).map(str::to_owned))
 }
 
 /// Runs command hooks whose scripts still are what they were when the settings were read and trusted.

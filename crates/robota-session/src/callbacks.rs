@@ -81,6 +81,19 @@ impl Callbacks {
         self
     }
 
+    /// Adds a callback for every event, which is called before the one that is set.
+    #[must_use]
+    pub fn first_on_event(mut self, observer: Observer) -> Self {
+        self.event = Some(match self.event.take() {
+            None => observer,
+            Some(set) => Arc::new(move |envelope| {
+                observer(envelope);
+                set(envelope);
+            }),
+        });
+        self
+    }
+
     /// Sets the callback for streamed text. Rounds are separated by a blank line. When a failed
     /// model call is retried, the callback receives a line that says that the answer starts again,
     /// unless [`Callbacks::on_text_reset`] is set.

@@ -16,17 +16,32 @@ pub struct PolicyGate {
     paths: Arc<dyn Paths>,
 }
 
-/// The policy with and without the rules that the user allowed for this session.
+/// The policy with and without the rules that apply for a while.
 struct Rules {
     configured: Policy,
+    /// With the rules that the user allowed for this session.
+    allowed: Policy,
+    /// With the rules of the running turn too.
     effective: Policy,
     remembered: Vec<String>,
+}
+
+impl Rules {
+    /// Changes all three policies.
+    fn change(&mut self, change: impl Fn(&mut Policy)) {
+        [&mut self.configured, &mut self.allowed, &mut self.effective].into_iter().for_each(change);
+    }
 }
 
 impl PolicyGate {
     /// Creates a gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
-        let rules = Rules { configured: policy.clone(), effective: policy, remembered: Vec::new() };
+        let rules = Rules {
+            configured: policy.clone(),
+            allowed: policy.clone(),
+            effective: policy,
+            remembered: Vec::new(),
+        };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
 
@@ -36,8 +51,35 @@ impl PolicyGate {
     /// If the rule is not valid.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
         let mut rules = self.write();
-        rules.configured.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
-        rules.effective.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
+        let source = Arc::new(RuleSource::session());
+        rules.configured.clone().add(list, &source, rule, &*self.paths)?;
+        rules.change(|policy| {
+            // It is valid, as the line above shows.
+            let _ = policy.add(list, &source, rule, &*self.paths);
+        });
+        Ok(())
+    }
+
+    /// Adds rules that apply until [`PolicyGate::forget_turn_rules`]. Returns the rules that are not
+    /// valid; they are left out.
+    pub fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
+        let mut rules = self.write();
+        let source = Arc::new(RuleSource::session());
+        let allow = allow.iter().map(|rule| (List::Allow, rule));
+        let all = allow.chain(deny.iter().map(|rule| (List::Deny, rule)));
+        let mut invalid = Vec::new();
+        for (list, rule) in all {
+            if rules.effective.add(list, &source, rule, &*self.paths).is_err() {
+                invalid.push(rule.clone());
+            }
+        }
+        invalid
+    }
+
+    /// Removes the rules of [`PolicyGate::add_turn_rules`].
+    pub fn forget_turn_rules(&self) {
+        let mut rules = self.write();
+        rules.effective = rules.allowed.clone();
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Rules> {
@@ -98,14 +140,17 @@ impl Gate for PolicyGate {
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
         let mut rules_guard = self.write();
-        let mut effective = rules_guard.effective.clone();
+        let (mut allowed, mut effective) =
+            (rules_guard.allowed.clone(), rules_guard.effective.clone());
         let source = Arc::new(RuleSource::session());
         for rule in rules {
-            effective
-                .add(List::Allow, &source, rule, &*self.paths)
-                .map_err(|error| error.to_string())?;
+            for policy in [&mut allowed, &mut effective] {
+                policy
+                    .add(List::Allow, &source, rule, &*self.paths)
+                    .map_err(|error| error.to_string())?;
+            }
         }
-        rules_guard.effective = effective;
+        (rules_guard.allowed, rules_guard.effective) = (allowed, effective);
         for rule in rules {
             if !rules_guard.remembered.contains(rule) {
                 rules_guard.remembered.push(rule.clone());
@@ -132,6 +177,7 @@ impl Gate for PolicyGate {
 
     fn forget(&self) {
         let mut rules = self.write();
+        rules.allowed = rules.configured.clone();
         rules.effective = rules.configured.clone();
         rules.remembered.clear();
     }
@@ -141,9 +187,7 @@ impl Gate for PolicyGate {
     }
 
     fn set_mode(&self, mode: Mode) {
-        let mut rules = self.write();
-        rules.configured = rules.configured.clone().with_mode(mode);
-        rules.effective = rules.effective.clone().with_mode(mode);
+        self.write().change(|policy| *policy = policy.clone().with_mode(mode));
     }
 }
 

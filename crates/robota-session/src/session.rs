@@ -107,6 +107,8 @@ pub struct SessionInfo {
 /// How an input is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendOptions {
+    /// The id of the input; none makes a new one.
+    pub input: Option<InputId>,
     /// When it is delivered: after the turn that runs, or before its next model call.
     pub delivery: Delivery,
     /// Recorded with the input.
@@ -118,7 +120,7 @@ pub struct SendOptions {
 
 impl Default for SendOptions {
     fn default() -> Self {
-        Self { delivery: Delivery::AfterTurn, metadata: Map::new(), output: None }
+        Self { input: None, delivery: Delivery::AfterTurn, metadata: Map::new(), output: None }
     }
 }
 
@@ -187,9 +189,9 @@ impl Session {
     async fn accept(
         &self,
         Content(content): Content,
-        SendOptions { delivery, metadata, output }: SendOptions,
+        SendOptions { input, delivery, metadata, output }: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
-        let input = SendRequest { content, delivery, metadata, output };
+        let input = SendRequest { input, content, delivery, metadata, output };
         self.ask(|reply| Request::Send { input, reply }).await
     }
 

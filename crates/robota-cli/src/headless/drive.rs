@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Delivery, Event, TurnEnd};
-use robota_core::ids::{RandomIds, TurnId};
+use robota_core::ids::{InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
+use robota_sdk::{CommandResult, InteractiveSession, Prepared, SdkError};
 use robota_session::{ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -36,10 +38,17 @@ pub(crate) struct RunFacts {
     pub(crate) directories: Vec<String>,
     /// The names of the offered tools.
     pub(crate) tools: Vec<String>,
+    /// The commands that a prompt can start with.
+    pub(crate) commands: Vec<String>,
+    /// Those of them that are skills.
+    pub(crate) skills: Vec<String>,
+    /// The name of the output style.
+    pub(crate) output_style: String,
 }
 
 /// A run with an open session.
 pub(crate) struct Drive {
+    pub(crate) interactive: InteractiveSession,
     pub(crate) session: robota_session::Session,
     pub(crate) blobs: Arc<dyn robota_core::blob::Blobs>,
     pub(crate) requests: Requests,
@@ -233,7 +242,19 @@ impl Drive {
         if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
             metadata.insert("uuid".to_owned(), Value::from(uuid));
         }
-        let options = SendOptions { metadata, ..SendOptions::from(delivery) };
+        let (input, content) = match self.expand(content, &mut metadata).await {
+            Ok(Expanded::Prompt(input, content)) => (input, content),
+            Ok(Expanded::Command(result)) => {
+                self.print_command(&result, progress).await;
+                return Ok(());
+            }
+            Err(error) => {
+                let result = CommandResult::failed(error.to_string());
+                self.print_command(&result, progress).await;
+                return Ok(());
+            }
+        };
+        let options = SendOptions { input, metadata, ..SendOptions::from(delivery) };
         let sent = content.clone();
         let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
@@ -244,6 +265,43 @@ impl Drive {
         let on_cancel = OnCancel::Forget;
         progress.inputs.0.push_back(Sent { chat, content, from_host, delivered: false, on_cancel });
         Ok(())
+    }
+
+    /// Executes the command that a prompt stands for, or reads the skill.
+    async fn expand(
+        &self,
+        content: Vec<Block>,
+        metadata: &mut Map<String, Value>,
+    ) -> Result<Expanded, SdkError> {
+        let text = match content.as_slice() {
+            [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
+            _ => return Ok(Expanded::Prompt(None, content)),
+        };
+        match self.interactive.prepare(&text).await? {
+            Prepared::Command(result) => Ok(Expanded::Command(result)),
+            Prepared::Prompt(prompt) => {
+                metadata.extend(prompt.metadata);
+                Ok(Expanded::Prompt(Some(prompt.input), prompt.content))
+            }
+        }
+    }
+
+    /// Prints the result of a command like that of a turn, and applies what it asks for.
+    async fn print_command(&mut self, result: &CommandResult, progress: &mut Progress) {
+        let text = |key: &str| result.data.get(key).and_then(Value::as_str);
+        if let Some(name) = text("name")
+            && let Err(error) = self.session.rename(name).await
+        {
+            output::error(&error.to_string());
+        }
+        let record = self.projection.record();
+        record.text.clone_from(&result.message);
+        record.end = Some(TurnEnd::Complete);
+        if !result.success {
+            record.end = Some(TurnEnd::ProviderFailed);
+            record.error = Some(ErrorData::new(ErrorKind::Validation, result.message.as_str()));
+        }
+        self.finish_turn(progress).await;
     }
 
     async fn on_event(&mut self, event: &SessionEvent, progress: &mut Progress) {
@@ -330,12 +388,12 @@ impl Drive {
             mcp_servers: [],
             model,
             permission_mode: self.requests.mode.name(),
-            slash_commands: [],
+            slash_commands: &facts.commands,
             api_key_source: self.requests.api_key_source,
             claude_code_version: VERSION,
-            output_style: Default::default(),
+            output_style: &facts.output_style,
             agents: [],
-            skills: [],
+            skills: &facts.skills,
             plugins: [],
             capabilities: CAPABILITIES,
             original_cwd: &facts.cwd,
@@ -410,6 +468,14 @@ impl Drive {
             Some(outcome) => outcome.exit,
         }
     }
+}
+
+/// What a prompt stands for.
+enum Expanded {
+    /// A command, which was executed.
+    Command(CommandResult),
+    /// A prompt, with the id to send it with.
+    Prompt(Option<InputId>, Vec<Block>),
 }
 
 /// The first input of a run.

@@ -49,18 +49,18 @@ pub(crate) struct InitLine<'a> {
     #[serde(rename = "permissionMode")]
     pub(crate) permission_mode: &'a str,
     /// Commands that a prompt can start with.
-    pub(crate) slash_commands: [&'a str; 0],
+    pub(crate) slash_commands: &'a [String],
     /// Where the key of the model service comes from.
     #[serde(rename = "apiKeySource")]
     pub(crate) api_key_source: &'a str,
     /// The version of the protocol, and of this program.
     pub(crate) claude_code_version: &'a str,
     /// The output style.
-    pub(crate) output_style: DefaultText,
+    pub(crate) output_style: &'a str,
     /// Agents that the model can start.
     pub(crate) agents: [&'a str; 0],
     /// Skills that the model can use.
-    pub(crate) skills: [&'a str; 0],
+    pub(crate) skills: &'a [String],
     /// Loaded plugins.
     pub(crate) plugins: [McpServer; 0],
     /// What this program supports beyond the basic protocol.

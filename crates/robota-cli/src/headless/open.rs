@@ -6,7 +6,7 @@ use robota_core::approve::RuleSink;
 use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
-use robota_sdk::{InteractiveSession, SdkError, SelectedSession};
+use robota_sdk::{CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession};
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
 };
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::drive::{Drive, RunFacts};
 use super::input::FromHost;
 use super::meter::{BudgetHooks, Meter};
-use super::options::RunOptions;
+use super::options::{LineMode, RunOptions};
 use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
 use super::requests::Requests;
@@ -132,8 +132,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .map(|folder| folder.display().to_string())
             .collect(),
         tools: interactive.tools(),
+        commands: names(&interactive, options, |_| true),
+        skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
+        output_style: interactive.output_style().to_owned(),
     };
     let drive = Drive {
+        interactive: interactive.clone(),
         session,
         blobs: interactive.session().journal().blobs(),
         projection: Projection::new(
@@ -156,6 +160,22 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         injected: Vec::new(),
     };
     Ok(Opened { drive, session: interactive })
+}
+
+/// Returns the names of the commands that a prompt can start with. Their files are read only for a
+/// host, which is told the names.
+fn names(
+    session: &InteractiveSession,
+    options: &RunOptions,
+    which: impl Fn(&CommandInfo) -> bool,
+) -> Vec<String> {
+    match options.lines {
+        LineMode::Stream => {}
+        LineMode::Off | LineMode::Collect => return Vec::new(),
+    }
+    let commands = session.commands("").into_iter();
+    let usable = commands.filter(|info| info.user_invocable && which(info));
+    usable.map(|info| info.name).collect()
 }
 
 /// Says that a session with the id exists in the words that hosts look for.

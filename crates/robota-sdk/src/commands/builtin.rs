@@ -1,17 +1,21 @@
 //! The built-in commands, one file each.
 
+mod agents;
 mod clear;
 mod compact;
 mod context;
 mod cost;
 mod help;
+mod hooks;
 mod language;
+mod memory;
 mod mode;
 mod model;
 mod permissions;
 mod rename;
 mod reset;
 mod resume;
+mod skills;
 
 use std::sync::Arc;
 
@@ -23,18 +27,22 @@ use super::{CommandModule, CommandResult, SystemCommand};
 #[must_use]
 pub fn commands() -> CommandModule {
     let commands: Vec<Arc<dyn SystemCommand>> = vec![
+        Arc::new(agents::AgentsCommand),
         Arc::new(clear::Clear),
         Arc::new(compact::Compact),
         Arc::new(context::Context),
         Arc::new(cost::Cost),
         Arc::new(help::Help),
+        Arc::new(hooks::Hooks),
         Arc::new(language::Language),
+        Arc::new(memory::Memory),
         Arc::new(mode::ModeCommand),
         Arc::new(model::Model),
         Arc::new(permissions::PermissionsCommand),
         Arc::new(rename::Rename),
         Arc::new(reset::Reset),
         Arc::new(resume::Resume),
+        Arc::new(skills::SkillsCommand),
     ];
     CommandModule { commands, ..CommandModule::new("builtin") }
 }

@@ -48,6 +48,8 @@ impl CommandModule {
 pub struct CommandRegistry {
     commands: Vec<Arc<dyn SystemCommand>>,
     sources: Vec<Arc<dyn CommandSource>>,
+    /// The names of commands that the model does not get.
+    hidden: Vec<String>,
 }
 
 impl CommandRegistry {
@@ -74,9 +76,17 @@ impl CommandRegistry {
         self.commands.iter().find(|command| command.info().name == name)
     }
 
-    /// Returns the commands that this crate and the modules execute.
-    pub(crate) fn executable(&self) -> &[Arc<dyn SystemCommand>] {
-        &self.commands
+    /// Keeps a command from the model; users can still execute it.
+    pub fn hide_from_model(&mut self, name: &str) {
+        self.hidden.push(name.to_owned());
+    }
+
+    /// Returns the commands that the model may use.
+    pub(crate) fn for_model(&self) -> impl Iterator<Item = &Arc<dyn SystemCommand>> {
+        self.commands.iter().filter(|command| {
+            let info = command.info();
+            info.model_invocable && !self.hidden.contains(&info.name)
+        })
     }
 
     /// Returns all commands whose name starts with a text, sorted by name.

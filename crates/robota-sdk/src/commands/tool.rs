@@ -21,9 +21,10 @@ pub(crate) fn command_tools(
     open: &OpenSessions,
     session: &SessionId,
 ) -> Vec<Arc<dyn Tool>> {
-    let commands = registry.executable().iter();
-    let usable = commands.filter(|command| command.info().model_invocable);
-    usable.map(|command| tool(command.clone(), open.clone(), session.clone())).collect()
+    registry
+        .for_model()
+        .map(|command| tool(command.clone(), open.clone(), session.clone()))
+        .collect()
 }
 
 fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId) -> Arc<dyn Tool> {

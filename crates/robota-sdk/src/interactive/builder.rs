@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use robota_config::SettingsFile;
+use robota_config::model::CompactThreshold;
 use robota_core::approve::RuleSink;
+use robota_core::driver::SessionConfig;
 use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
@@ -19,14 +22,18 @@ use robota_tools::{Brave, PolicyAccessCheck, QuestionHandler, Searcher, Searxng,
 
 use super::{InteractiveSession, OpenSessions, Shared};
 use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
+use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
+use crate::gated_tools::GatedTools;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::{self, Project};
-use crate::prompt::{self, SystemText};
+use crate::prompt::SystemText;
 use crate::sandbox::{self, Fences};
 use crate::select::{SelectedSession, SessionChoice};
-use crate::{processes, settings_hooks, store};
+use crate::settings_hooks::{self, HookParts};
+use crate::skills::{SkillRunner, SkillSource, SkillTool, TurnGrants};
+use crate::{processes, store};
 
 /// How many prompts may wait while a turn runs, unless the caller says otherwise.
 pub(super) const QUEUE_LIMIT: usize = 1;
@@ -246,35 +253,63 @@ impl InteractiveSessionBuilder {
         };
         let supervisor = processes::supervisor(&cwd, self.reaper.take());
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
-        let mut fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
-        std::mem::take(&mut fences.notices).into_iter().for_each(|notice| (self.on_notice)(notice));
-        let notices = self.on_notice.clone();
-        let settings_hooks = settings_hooks::runner(
-            &project,
-            selected.id(),
-            &supervisor,
-            &environment,
+        let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
+        let context = ProjectContext::load(&project, &self.system);
+        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
+        let place = self.place(&fences, supervisor.clone(), environment.clone());
+        let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
+        let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
+        let on_notice = self.on_notice.clone();
+        let parts = HookParts {
+            project: &project,
+            session: selected.id(),
+            supervisor: &supervisor,
+            environment: &environment,
+            model: &self.model,
+            tools: own_tools.clone(),
+            gate: gate.clone(),
+        };
+        let settings_hooks = Arc::new(settings_hooks::runner(
+            parts,
             move |notice| {
                 let text = format!("{} hook: {}", notice.event.name(), notice.text);
-                notices(Notice::Note(text));
+                on_notice(Notice::Note(text));
             },
-        );
-        for problem in settings_hooks.problems() {
-            (self.on_notice)(Notice::Error(problem.to_string()));
-        }
-        let settings_hooks = Arc::new(settings_hooks);
+            &mut notices,
+        ));
+        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let mut hooks = std::mem::take(&mut self.first_hooks);
         hooks.push(settings_hooks.clone());
+        hooks.push(Arc::new(context.nested.clone()));
         hooks.append(&mut self.hooks);
-        let place = self.place(&fences, supervisor.clone(), environment);
+        let skills = SkillRunner::new(
+            project.clone(),
+            context.skills.clone(),
+            GatedTools::new(gate.clone(), own_tools),
+            TurnGrants::new(gate.clone()),
+            self.model.effort.clone(),
+        );
+        // Its description is part of every request.
+        if !context.has_memory {
+            self.commands.hide_from_model("memory");
+        }
+        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
+        if !lock(&context.skills).is_empty() {
+            self.tools.push(Arc::new(SkillTool::new(skills.clone())));
+        }
+        let grants = skills.grants().clone();
+        self.callbacks = std::mem::take(&mut self.callbacks)
+            .first_on_event(Arc::new(move |envelope| grants.observe(envelope)));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let tools = Arc::new(OnceLock::new());
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
-        let mut builder =
-            self.session(place, &fences, tools.clone())?.crash_cleanup(crash_cleanup.clone());
+        let parts = context.parts.clone();
+        let mut builder = self
+            .session(place, &fences, gate, &context, tools.clone())?
+            .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         let (session, since) = match selected {
@@ -303,7 +338,9 @@ impl InteractiveSessionBuilder {
             tools,
             queue_limit,
             commands,
-            parts: Vec::new(),
+            parts,
+            skills: Some(skills),
+            read: context.counts,
             open,
             settings_hooks: Some(settings_hooks),
         }))
@@ -350,6 +387,8 @@ impl InteractiveSessionBuilder {
         self,
         place: ToolWorkspace,
         fences: &Fences,
+        gate: Arc<PolicyGate>,
+        context: &ProjectContext,
         offered: Arc<OnceLock<Vec<String>>>,
     ) -> Result<SessionBuilder, SdkError> {
         let project = self.project;
@@ -371,14 +410,13 @@ impl InteractiveSessionBuilder {
             let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
             tools
         };
-        let gate = PolicyGate::new(project.policy.clone(), project::paths());
         let redactor = project.redactor(&self.model.secrets)?;
         let model = self.model;
         Ok(Session::builder(model.provider.clone(), model.model.clone())
-            .system(prompt::system_prompt(project.cwd(), &self.system))
+            .system(context.system.as_str())
             .cwd(project.cwd().display().to_string())
             .mode(self.mode.unwrap_or(project.settings.permissions.mode))
-            .gate(Arc::new(gate))
+            .gate(gate)
             .tool_factory(Arc::new(tools))
             .approvals(self.approvals)
             .idle_timeout(model.idle_timeout)
@@ -388,6 +426,8 @@ impl InteractiveSessionBuilder {
                 model.apply(config);
                 config.redactor = redactor;
                 config.turn.at_limit = AtLimit::Stop;
+                config.compact_instructions.clone_from(&context.compact_instructions);
+                apply_settings(&project.settings.values, config);
             }))
     }
 }
@@ -395,6 +435,18 @@ impl InteractiveSessionBuilder {
 impl Default for Selection {
     fn default() -> Self {
         Self::Choice(SessionChoice::default())
+    }
+}
+
+/// Applies settings that change the turns of a session.
+fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
+    match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
+        (Some(false), _) => config.turn.compact_at = None,
+        (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
+        (_, None) => {}
+    }
+    if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
+        config.options.insert("effort".to_owned(), effort.clone().into());
     }
 }
 

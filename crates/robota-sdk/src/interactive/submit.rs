@@ -6,10 +6,10 @@ use robota_core::turn::RAW_INPUT;
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions};
 use serde_json::{Map, Value};
 
-use super::InteractiveSession;
 use super::event::{InteractiveEvent, Projection};
 use super::history::DISPLAY;
 use super::result::ExecutionResult;
+use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
 /// What a user submits.
@@ -24,8 +24,8 @@ use crate::error::SdkError;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Prompt {
-    content: Vec<Block>,
-    metadata: Map<String, Value>,
+    pub(super) content: Vec<Block>,
+    pub(super) metadata: Map<String, Value>,
 }
 
 impl From<Content> for Prompt {
@@ -111,13 +111,21 @@ impl InteractiveSession {
     /// # Errors
     /// If the queue is full, the session has ended, or its journal cannot be written.
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Submission, SdkError> {
-        let Prompt { content, metadata } = prompt.into();
+        self.send_prepared(self.prepared(prompt.into())).await
+    }
+
+    pub(super) async fn send_prepared(
+        &self,
+        prompt: PreparedPrompt,
+    ) -> Result<Submission, SdkError> {
+        let PreparedPrompt { input, content, metadata } = prompt;
         let limit = self.0.queue_limit;
         if self.is_executing() && self.queue().await?.len() >= limit {
             return Err(SdkError::QueueFull { limit });
         }
-        let options = SendOptions { metadata, ..SendOptions::default() };
-        let mut chat = self.session().chat_with(content, options, EventFilter::Everything).await?;
+        let options = SendOptions { input: Some(input), metadata, ..SendOptions::default() };
+        let mut chat =
+            self.session().chat_with(Content(content), options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         Ok(Submission { chat })
     }

@@ -2,7 +2,9 @@
 
 mod commands;
 mod common;
+mod context;
 mod events;
 mod history;
 mod open;
 mod queue;
+mod skills;

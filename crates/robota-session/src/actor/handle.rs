@@ -57,8 +57,14 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { content, delivery, metadata, output } = input;
-        let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
+        let SendRequest { input, content, delivery, metadata, output } = input;
+        let input = match input {
+            Some(input) if self.recorder.state().inputs.contains_key(&input) => {
+                return Err(SessionError::Setting(format!("the input id {input} is in use")));
+            }
+            Some(input) => input,
+            None => InputId::mint(&*self.shared.turn_setup().setup.ids),
+        };
         let before = self.shared.hub.status().last;
         let event = InputAccepted { input: input.clone(), delivery, content, metadata };
         if let Err(error) = self.append(vec![event.into()]).await {

@@ -19,6 +19,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
 
 /// An input to accept.
 pub(crate) struct SendRequest {
+    pub(crate) input: Option<InputId>,
     pub(crate) content: Vec<Block>,
     pub(crate) delivery: Delivery,
     pub(crate) metadata: Map<String, Value>,

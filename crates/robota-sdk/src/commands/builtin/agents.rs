@@ -1,0 +1,34 @@
+//! `/agents`: lists the agent definitions.
+
+use async_trait::async_trait;
+use robota_config::agents::Agents;
+use robota_config::{ContextReader, TrustStore};
+use serde_json::json;
+
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+
+/// `/agents`
+pub(super) struct AgentsCommand;
+
+#[async_trait]
+impl SystemCommand for AgentsCommand {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("agents", "Lists the agent definitions and what is wrong with them")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
+        let Some(project) = session.project() else {
+            return CommandResult::ok("This session has no settings.");
+        };
+        let reader = ContextReader::new(&project.places);
+        let agents = Agents::load(&reader, &TrustStore::load(&project.places), Vec::new());
+        let mut lines: Vec<_> = agents
+            .iter()
+            .map(|agent| format!("{}  {}  {}", agent.name, agent.description, agent.origin))
+            .collect();
+        lines.extend(agents.report.problems.iter().map(ToString::to_string));
+        let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        CommandResult::ok(lines.join("\n")).with("agents", json!(names))
+    }
+}

@@ -1,0 +1,49 @@
+//! `/hooks`: lists the hooks of the settings.
+
+use async_trait::async_trait;
+use robota_core::hook::HookKind;
+use serde_json::json;
+
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::hooks::{HookEffect, HookListing};
+use crate::interactive::InteractiveSession;
+
+/// `/hooks`
+pub(super) struct Hooks;
+
+/// The kinds of hooks that run.
+const KINDS: [HookKind; 4] = [HookKind::Command, HookKind::Http, HookKind::Prompt, HookKind::Agent];
+
+#[async_trait]
+impl SystemCommand for Hooks {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("hooks", "Lists the hooks: what runs when, and from which file")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
+        let Some(project) = session.project() else {
+            return CommandResult::ok("This session has no settings.");
+        };
+        let listing = HookListing::of(&project.settings, &KINDS);
+        let mut lines = Vec::new();
+        if listing.disabled {
+            lines.push("disableAllHooks turns all hooks off.".to_owned());
+        }
+        for hook in &listing.hooks {
+            let matcher = hook.matcher.as_deref().map(|it| format!("({it})")).unwrap_or_default();
+            let effect = match &hook.effect {
+                HookEffect::Runs => String::new(),
+                HookEffect::RunsDetached => " [in the background]".to_owned(),
+                HookEffect::Duplicate => " [runs once: defined twice]".to_owned(),
+                HookEffect::Blocks(why) => format!(" [blocks: {why}]"),
+                HookEffect::Never(why) => format!(" [never runs: {why}]"),
+            };
+            let origin = &hook.origin;
+            lines.push(format!("{}{matcher}  {}{effect}  {origin}", hook.event, hook.label));
+        }
+        if lines.is_empty() {
+            lines.push("No hooks are configured.".to_owned());
+        }
+        CommandResult::ok(lines.join("\n")).with("hooks", json!(listing))
+    }
+}

@@ -1,0 +1,93 @@
+//! `/memory`: reads and changes the memory of the project.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use robota_core::clock::{Clock as _, SystemClock};
+use robota_core::history::{EntryKind, HistoryEntry};
+use robota_core::ids::RandomIds;
+use serde_json::{Value, json};
+
+use super::failed;
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::error::SdkError;
+use crate::interactive::InteractiveSession;
+use crate::memory::{MemoryCommand, MemoryEvent, ProjectMemory};
+
+/// The name of the entries that record what happened to the memory.
+const ENTRY: &str = "memory-event";
+
+/// `/memory`
+pub(super) struct Memory;
+
+#[async_trait]
+impl SystemCommand for Memory {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new(
+            "memory",
+            "Reads and changes the memory of the project. Look into it when stored facts may help. \
+             Add only durable facts that help in later sessions, never secrets.",
+        )
+        .arguments(
+            "list | show [topic] | add <user|feedback|project|reference> <topic> <text> | pending \
+             | approve <id> | reject <id> | used",
+        )
+        .modifies()
+        .for_model()
+        .subcommand("list", "Lists the topics")
+        .subcommand("show", "Shows the index or a topic")
+        .subcommand("add", "Adds a fact to a topic")
+        .subcommand("pending", "Lists facts that wait for approval")
+        .subcommand("approve", "Adds a fact that waits")
+        .subcommand("reject", "Drops a fact that waits")
+        .subcommand("used", "Lists the facts that this session used")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        let Some(project) = session.project() else {
+            return CommandResult::failed("This session has no project.");
+        };
+        let command = match MemoryCommand::parse(arguments) {
+            Ok(command) => command,
+            Err(error) => return failed(&error),
+        };
+        let events = match recorded(session).await {
+            Ok(events) => events,
+            Err(error) => return failed(&error),
+        };
+        let reply =
+            ProjectMemory::open(project.cwd()).and_then(|memory| memory.run(&command, &events));
+        let (result, event) = match reply {
+            Ok(reply) => {
+                let result = CommandResult::ok(reply.message).with("memory", reply.data);
+                (result, reply.event)
+            }
+            Err(error) => (failed(&error), error.event()),
+        };
+        if let Some(event) = event
+            && let Err(error) = record(session, &event, SystemClock.now()).await
+        {
+            return failed(&error);
+        }
+        result
+    }
+}
+
+/// Returns what happened to the memory in this session.
+async fn recorded(session: &InteractiveSession) -> Result<Vec<MemoryEvent>, SdkError> {
+    let history = session.session().context().full_history().await?;
+    let data = history.into_iter().filter_map(|entry| match entry.kind {
+        EntryKind::Event { name, data } if name == ENTRY => Some(data),
+        _ => None,
+    });
+    Ok(data.filter_map(|data: Value| serde_json::from_value(data).ok()).collect())
+}
+
+/// Records what happened, for audits.
+async fn record(
+    session: &InteractiveSession,
+    event: &MemoryEvent,
+    now: Timestamp,
+) -> Result<(), SdkError> {
+    let entry = HistoryEntry::event(&RandomIds, now, ENTRY, json!(event));
+    Ok(session.session().context().add_entry(entry).await?)
+}

@@ -1,0 +1,180 @@
+//! The user's files for agents (SDK-12): instructions, output style, memory, tasks and skills, and
+//! the system prompt that is made of them.
+
+mod nested;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_config::instructions::{ImportFilter, InstructionOptions, Instructions};
+use robota_config::output_styles::OutputStyles;
+use robota_config::project::ProjectFacts;
+use robota_config::skills::{ListingCaps, Skills};
+use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
+use robota_config::{ContextReader, ReadCounts};
+use serde_json::Value;
+
+pub(crate) use nested::NestedContext;
+
+use crate::memory::ProjectMemory;
+use crate::notice::Notice;
+use crate::project::Project;
+use crate::prompt::{Composer, PromptPart, SystemText, add_instructions};
+
+/// What is read of a user's files when a session starts.
+pub(crate) struct ProjectContext {
+    /// The system prompt.
+    pub(crate) system: String,
+    /// Its parts.
+    pub(crate) parts: Vec<PromptPart>,
+    /// How the user wants conversations to be summarised.
+    pub(crate) compact_instructions: Option<String>,
+    /// The skills.
+    pub(crate) skills: Arc<Mutex<Skills>>,
+    /// What becomes active when files are read.
+    pub(crate) nested: NestedContext,
+    /// What is wrong with the files.
+    pub(crate) notices: Vec<Notice>,
+    /// Whether the project has a memory.
+    pub(crate) has_memory: bool,
+    /// What was read.
+    pub(crate) counts: ReadCounts,
+}
+
+impl ProjectContext {
+    /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice.
+    pub(crate) fn load(project: &Project, text: &SystemText) -> Self {
+        let reader = ContextReader::new(&project.places);
+        let settings = &project.settings.values;
+        let mut notices = Vec::new();
+        let mut composer = Composer::default();
+        let style = output_style(project, &reader, &mut notices);
+        let coding = style.as_ref().is_none_or(|style| style.keep_coding_instructions);
+        add_instructions(&mut composer, text, coding);
+        if let Some(style) = &style {
+            composer.section(format!("output style {}", style.name), "Output style", &style.text);
+        }
+        let instructions = instructions(project, &reader, &mut notices);
+        for file in &instructions.files {
+            let path = file.path.display().to_string();
+            composer.section(path.as_str(), &format!("Instructions from {path}"), &file.text);
+        }
+        let compact_instructions = instructions.compact_instructions();
+        let mut has_memory = settings.memory.get("enabled").is_some_and(|enabled| enabled == true);
+        match ProjectMemory::open(project.cwd()).and_then(|memory| memory.index()) {
+            Ok(index) => {
+                has_memory |= !index.text.is_empty();
+                composer.section("memory", "Project memory", &index.text);
+            }
+            Err(error) => notices.push(Notice::Error(format!("project memory: {error}"))),
+        }
+        if settings.task_context.get("enabled").is_none_or(|enabled| enabled == true) {
+            composer.section("tasks", "Active tasks", &tasks(project, &reader, &mut notices));
+        }
+        let overrides = settings.skill_overrides.iter();
+        let skills = Skills::find(&reader)
+            .with_overrides(overrides.map(|(name, value)| (name.as_str(), value.as_str())));
+        let listing = skills.listing(&ListingCaps::default());
+        composer.section("skills", "Skills (use them with the tool Skill)", &listing.text);
+        notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));
+        // A caller that replaces the prompt knows the folder.
+        if text.replace.is_none() {
+            composer.add("facts", &facts(project, &reader));
+        }
+        if let Some(language) = &settings.language {
+            composer.add("language", &format!("Response language: {language}"));
+        }
+        if let Some(append) = &text.append {
+            composer.add("added text", append);
+        }
+        let counts = reader.counts();
+        let (system, parts) = composer.finish();
+        let skills = Arc::new(Mutex::new(skills));
+        let nested = NestedContext::new(instructions, skills.clone());
+        Self { system, parts, compact_instructions, skills, nested, notices, has_memory, counts }
+    }
+}
+
+fn instructions(
+    project: &Project,
+    reader: &ContextReader,
+    notices: &mut Vec<Notice>,
+) -> Instructions {
+    let policy = project.policy.clone();
+    let options = InstructionOptions {
+        excludes: project.settings.values.claude_md_excludes.clone().unwrap_or_default(),
+        import_filter: Some(ImportFilter::new(move |path| {
+            policy.may_read(path, &robota_exec::OsPaths)
+        })),
+        ..InstructionOptions::default()
+    };
+    let instructions = Instructions::load(reader, options);
+    notices.extend(instructions.report.problems.iter().map(|it| Notice::Note(it.to_string())));
+    for import in &instructions.pending {
+        notices.push(Notice::Note(format!(
+            "{} imports {}, which is outside of the folder; it was not read",
+            import.imported_by.display(),
+            import.path.display()
+        )));
+    }
+    instructions
+}
+
+fn output_style(
+    project: &Project,
+    reader: &ContextReader,
+    notices: &mut Vec<Notice>,
+) -> Option<robota_config::output_styles::OutputStyle> {
+    let name = project.settings.values.output_style.as_deref()?;
+    if name.eq_ignore_ascii_case("default") {
+        return None;
+    }
+    let styles = OutputStyles::load(reader);
+    let found = styles.get(name).cloned();
+    if found.is_none() {
+        let known: Vec<_> = styles.iter().map(|style| style.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        notices.push(Notice::Error(format!("there is no output style `{name}`; found: {known}")));
+    }
+    found
+}
+
+fn tasks(project: &Project, reader: &ContextReader, notices: &mut Vec<Notice>) -> String {
+    let settings = &project.settings.values.task_context;
+    let folder = settings.get("dir").and_then(Value::as_str).map(std::path::Path::new);
+    let tasks = Tasks::load(reader, folder);
+    notices.extend(tasks.report.problems.iter().map(|it| Notice::Note(it.to_string())));
+    if tasks.tasks.is_empty() {
+        return String::new();
+    }
+    let branch = current_branch(reader.root());
+    let selection = TaskSelection { current_branch: branch.as_deref(), ..TaskSelection::default() };
+    format_tasks(&tasks.select(&selection))
+}
+
+/// Returns the current branch of a repository, without running git.
+fn current_branch(root: &std::path::Path) -> Option<String> {
+    let head = std::fs::read_to_string(root.join(".git").join("HEAD")).ok()?;
+    Some(head.strip_prefix("ref: refs/heads/")?.trim().to_owned())
+}
+
+/// Returns neutral facts about the folder.
+fn facts(project: &Project, reader: &ContextReader) -> String {
+    let facts = ProjectFacts::detect(reader);
+    let mut text = format!("Working directory: {}", project.cwd().display());
+    for dir in &project.workspace().additional {
+        text.push_str(&format!("\nAdditional directory: {}", dir.display()));
+    }
+    for (name, values) in
+        [("Project", &facts.types), ("Languages", &facts.languages), ("Tools", &facts.tools)]
+    {
+        if !values.is_empty() {
+            text.push_str(&format!("\n{name}: {}", values.join(", ")));
+        }
+    }
+    text
+}
+
+/// Locks the skills of a session.
+pub(crate) fn lock(skills: &Mutex<Skills>) -> std::sync::MutexGuard<'_, Skills> {
+    skills.lock().unwrap_or_else(PoisonError::into_inner)
+}

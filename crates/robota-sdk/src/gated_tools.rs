@@ -1,0 +1,46 @@
+//! Runs tools for the program itself, such as the commands of a skill, through the same gate as the
+//! calls of a model.
+
+use std::sync::Arc;
+
+use robota_core::gate::Gate;
+use robota_core::ids::CallId;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::permission::Verdict;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome};
+use serde_json::Value;
+
+/// Tools behind a gate. Nobody is asked: a call runs only if the gate allows it.
+#[derive(Clone)]
+pub(crate) struct GatedTools {
+    gate: Arc<dyn Gate>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl GatedTools {
+    /// Creates them.
+    pub(crate) fn new(gate: Arc<dyn Gate>, tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { gate, tools }
+    }
+
+    /// Runs a tool.
+    ///
+    /// # Errors
+    /// If there is no such tool, or the gate does not allow the call; the text says why.
+    pub(crate) async fn run(&self, name: &str, input: Value) -> Result<ToolOutcome, String> {
+        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
+        let tool = tool.ok_or_else(|| format!("the tool {name} is not available"))?;
+        let call = CallId::from("skill");
+        let judged = tool.gate_input(&call, &input).unwrap_or_else(|| input.clone());
+        let tool_use = ToolUse::new(call.clone(), "skill", name, ToolInput::Json(judged));
+        let judgement = self.gate.judge(&tool_use, tool.spec()).await;
+        match judgement.verdict {
+            Verdict::Allow => {
+                let context =
+                    ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
+                Ok(tool.run(input, context).await)
+            }
+            Verdict::Ask | Verdict::Deny => Err(judgement.reason),
+        }
+    }
+}

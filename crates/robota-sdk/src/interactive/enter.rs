@@ -1,0 +1,119 @@
+//! What a user types: a command, a skill, or a prompt.
+
+use robota_core::ids::{InputId, RandomIds};
+use robota_core::message::Block;
+use serde_json::{Map, Value};
+
+use super::history::{DISPLAY, SKILL};
+use super::{InteractiveSession, Prompt, Submission};
+use crate::commands::CommandResult;
+use crate::error::SdkError;
+use crate::skills::Invoker;
+
+/// What became of a text that a user typed.
+pub enum Entered {
+    /// It was a command; this is its result.
+    Command(CommandResult),
+    /// It was a prompt or a skill, and was submitted.
+    Submitted(Box<Submission>),
+}
+
+/// What a text that a user typed stands for.
+#[derive(Debug)]
+pub enum Prepared {
+    /// It was a command, which was executed; this is its result.
+    Command(CommandResult),
+    /// It is a prompt, which the caller sends.
+    Prompt(PreparedPrompt),
+}
+
+/// A prompt that is ready to be sent.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PreparedPrompt {
+    /// The id to send it with: the permission rules of a skill apply to the turn of this id.
+    pub input: InputId,
+    /// The content.
+    pub content: Vec<Block>,
+    /// What is recorded with it.
+    pub metadata: Map<String, Value>,
+}
+
+impl InteractiveSession {
+    /// Takes a text as a user types it. `/name …` executes a command or a skill, anything else is a
+    /// prompt.
+    ///
+    /// # Errors
+    /// If there is no such command or skill, the skill cannot be used, or the prompt is not accepted.
+    pub async fn enter(&self, text: &str) -> Result<Entered, SdkError> {
+        match self.prepare(text).await? {
+            Prepared::Command(result) => Ok(Entered::Command(result)),
+            Prepared::Prompt(prompt) => {
+                Ok(Entered::Submitted(Box::new(self.send_prepared(prompt).await?)))
+            }
+        }
+    }
+
+    /// Executes the command that a text stands for, or prepares the prompt. For clients that send
+    /// prompts themselves; others use [`InteractiveSession::enter`].
+    ///
+    /// # Errors
+    /// If there is no such command or skill, or the skill cannot be used.
+    pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
+        let Some((name, arguments)) = slash_command(text) else {
+            return Ok(Prepared::Prompt(self.prepared(Prompt::from(text))));
+        };
+        if let Some(result) = self.execute_command(name, arguments).await {
+            return Ok(Prepared::Command(result));
+        }
+        let full = match self.has_skill(name) {
+            true => Some(name.to_owned()),
+            false => self.0.commands.qualified_name(name),
+        };
+        let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
+        Ok(Prepared::Prompt(self.prepare_skill(&full, arguments).await?))
+    }
+
+    /// Submits the text of a skill. Its commands run first, if the permissions allow them without a
+    /// question; what it asks for in `allowed-tools` is allowed during its turn.
+    ///
+    /// # Errors
+    /// If the skill cannot be used, or the prompt is not accepted.
+    pub async fn invoke_skill(&self, name: &str, arguments: &str) -> Result<Submission, SdkError> {
+        let prompt = self.prepare_skill(name, arguments).await?;
+        self.send_prepared(prompt).await
+    }
+
+    fn has_skill(&self, name: &str) -> bool {
+        self.0.skills.as_ref().is_some_and(|skills| skills.has(name))
+    }
+
+    async fn prepare_skill(&self, name: &str, arguments: &str) -> Result<PreparedPrompt, SdkError> {
+        let skills = self.0.skills.as_ref().filter(|skills| skills.has(name));
+        let skills = skills.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
+        let skill = skills.prepare(self.id(), name, arguments, Invoker::User).await?;
+        let typed = format!("/{name} {arguments}");
+        let prompt = Prompt::from(skill.text)
+            .metadata(DISPLAY, typed.trim())
+            .metadata(SKILL, name)
+            .raw(typed.trim());
+        let prompt = self.prepared(prompt);
+        // The turn can start as soon as the prompt is sent.
+        skills.grants().keep(prompt.input.clone(), skill.allow, skill.deny);
+        Ok(prompt)
+    }
+
+    pub(super) fn prepared(&self, prompt: Prompt) -> PreparedPrompt {
+        let Prompt { content, metadata } = prompt;
+        PreparedPrompt { input: InputId::mint(&RandomIds), content, metadata }
+    }
+}
+
+/// Splits `/name arguments`. A path such as `/etc/hosts` is no command.
+fn slash_command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.trim().strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    let named = !name.is_empty() && name.chars().all(valid);
+    named.then(|| (name, arguments.trim()))
+}

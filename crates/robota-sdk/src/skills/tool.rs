@@ -1,0 +1,62 @@
+//! The tool with which the model uses a skill.
+
+use async_trait::async_trait;
+use robota_core::ids::SessionId;
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::{Value, json};
+
+use super::{Invoker, SkillRunner};
+
+/// Reads a skill: its text is the result.
+pub(crate) struct SkillTool {
+    spec: ToolSpec,
+    runner: SkillRunner,
+}
+
+impl SkillTool {
+    pub(crate) fn new(runner: SkillRunner) -> Self {
+        let spec = ToolSpec {
+            name: "Skill".to_owned(),
+            description: "Returns the instructions of a skill. Use it when the description of a \
+                          skill fits the task."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "skill": {"type": "string", "description": "The name of the skill"},
+                    "args": {"type": "string", "description": "The arguments of the skill"},
+                },
+                "required": ["skill"],
+                "additionalProperties": false,
+            }),
+            class: Class::Inspect,
+        };
+        Self { spec, runner }
+    }
+}
+
+#[async_trait]
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = text("skill").trim_start_matches('/');
+        let session = context.scope.session.clone().unwrap_or_else(|| SessionId::from("none"));
+        let prepared = self.runner.prepare(&session, name, text("args"), Invoker::Model).await;
+        match prepared {
+            Ok(skill) => {
+                let invalid = self.runner.grants().add(&skill.allow, &skill.deny);
+                let mut text = skill.text;
+                for rule in invalid {
+                    text.push_str(&format!("\n[the skill's rule `{rule}` is not valid]"));
+                }
+                ToolOutcome::ok(text)
+            }
+            Err(error) => ToolOutcome::failed("skill_failed", error.to_string()),
+        }
+    }
+}

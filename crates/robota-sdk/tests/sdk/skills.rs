@@ -1,0 +1,111 @@
+//! Skills that users and models invoke.
+
+use robota_core::permission::Mode;
+use robota_sdk::skills::SkillFailure;
+use robota_sdk::{CommandOrigin, Entered, InteractiveSession, SdkError, ToolEnd};
+
+use crate::common::Scene;
+
+async fn enter(session: &InteractiveSession, text: &str) -> Result<Entered, SdkError> {
+    session.enter(text).await
+}
+
+async fn answer(session: &InteractiveSession, text: &str) -> robota_sdk::ExecutionResult {
+    match enter(session, text).await.unwrap() {
+        Entered::Submitted(submission) => submission.result().await.unwrap(),
+        Entered::Command(result) => panic!("{result:?}"),
+    }
+}
+
+fn sent(scene: &Scene, request: usize) -> String {
+    scene.provider.requests()[request].messages.last().unwrap().text()
+}
+
+#[tokio::test]
+async fn sdk_13_a_skill_is_submitted_with_its_arguments_commands_and_files() {
+    let scene = Scene::new("- done\n");
+    scene.write(
+        "home/.claude/skills/review/SKILL.md",
+        "---\ndescription: Reviews\nargument-hint: [file]\n---\n\
+         Review $0 for $ARGUMENTS.\nOutput: !`echo from-the-shell`\nSee @notes.md\n",
+    );
+    scene.write("project/notes.md", "the notes\n");
+    let session = scene.open().await;
+    let listed = session.commands("rev");
+    assert_eq!(listed[0].origin, CommandOrigin::Skill);
+    assert_eq!(answer(&session, "/review a.rs speed").await.response, "done");
+    let text = sent(&scene, 0);
+    assert!(text.contains("Review a.rs for a.rs speed."), "{text}");
+    assert!(text.contains("Output: from-the-shell"), "{text}");
+    assert!(text.contains("the notes"), "{text}");
+    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    assert!(history.contains("skill-invocation") && history.contains("/review a.rs speed"));
+}
+
+#[tokio::test]
+async fn sdk_13_a_command_that_is_not_allowed_ends_the_invocation() {
+    let scene = Scene::new("- done\n");
+    scene.write("home/.claude/skills/bad/SKILL.md", "Before !`touch made-by-a-skill` after\n");
+    let session = scene.open().await;
+    let error = enter(&session, "/bad").await.err().unwrap();
+    assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
+    assert!(!scene.path().join("project/made-by-a-skill").exists());
+    assert!(scene.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_13_commands_of_a_checkout_need_trust() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/.claude/skills/theirs/SKILL.md", "Now !`echo hello`\n");
+    let session = scene.open().await;
+    let error = enter(&session, "/theirs").await.err().unwrap();
+    assert!(error.to_string().contains("not trusted"), "{error}");
+    assert!(scene.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_13_allowed_tools_last_for_the_turn_of_the_skill() {
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let scene = Scene::new(&format!("- {touch}\n- one\n- {touch}\n- two\n"));
+    scene.write(
+        "home/.claude/skills/make/SKILL.md",
+        "---\nallowed-tools: Bash(touch made)\n---\nMake it.\n",
+    );
+    let session = scene.builder().mode(Mode::Default).open().await.unwrap();
+    let first = answer(&session, "/make").await;
+    assert_eq!(first.tools[0].end, Some(ToolEnd::Success), "{first:?}");
+    assert!(scene.path().join("project/made").exists());
+    let second = session.submit("Again.").await.unwrap().result().await.unwrap();
+    assert_eq!(second.tools[0].end, Some(ToolEnd::Denied));
+}
+
+#[tokio::test]
+async fn sdk_13_the_model_reads_a_skill_by_its_tool() {
+    let scene = Scene::new(
+        "- {expect: {system: Deploys it, tools: [Skill]}, tools: [{tool: Skill, input: {skill: deploy, args: now}}]}\n\
+         - {tools: [{tool: Skill, input: {skill: secret}}]}\n\
+         - done\n",
+    );
+    scene.write(
+        "project/.claude/skills/deploy/SKILL.md",
+        "---\ndescription: Deploys it\n---\nDeploy $ARGUMENTS carefully.\n",
+    );
+    scene.write(
+        "project/.claude/skills/secret/SKILL.md",
+        "---\ndescription: Hidden\ndisable-model-invocation: true\n---\nNo.\n",
+    );
+    let session = scene.open().await;
+    let result = session.submit("Deploy.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.tools[0].output.as_deref(), Some("Deploy now carefully.\n"));
+    assert_eq!(result.tools[1].end, Some(ToolEnd::Error));
+    assert!(!scene.provider.requests()[0].system.as_deref().unwrap().contains("Hidden"));
+}
+
+#[tokio::test]
+async fn sdk_13_an_unknown_name_is_an_error_and_a_path_is_a_prompt() {
+    let scene = Scene::new("- done\n");
+    let session = scene.open().await;
+    let error = enter(&session, "/nothing here").await.err().unwrap();
+    assert!(matches!(error, SdkError::UnknownCommand(_)));
+    assert_eq!(answer(&session, "/etc/hosts has what?").await.response, "done");
+}
