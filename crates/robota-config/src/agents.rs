@@ -27,6 +27,7 @@ mod model;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use serde_json::{Map, Value};
 
 pub use definition::{AgentDefinition, AgentIsolation, AgentMemory};
@@ -126,10 +127,16 @@ impl Agents {
         text
     }
 
-    /// Adds definitions whose names do not exist yet.
+    /// Adds definitions whose names do not exist yet. A definition of a checkout that replaces one of
+    /// the user or a built-in one keeps its restrictions until the file is trusted.
     fn extend(&mut self, agents: impl IntoIterator<Item = AgentDefinition>) {
         for agent in agents {
-            self.agents.entry(agent.name.clone()).or_insert(agent);
+            match self.agents.entry(agent.name.clone()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(agent);
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().keep_restrictions(&agent),
+            }
         }
     }
 
@@ -190,8 +197,9 @@ fn read_file(
     problems: &mut Vec<Problem>,
 ) -> Result<Option<AgentDefinition>, String> {
     let Some(text) = reader.read(file, &source.boundary, MAX_FILE_BYTES)? else { return Ok(None) };
-    let hash =
-        text.hash.ok_or_else(|| format!("it has {} bytes, at most {MAX_FILE_BYTES}", text.size))?;
+    let hash = text
+        .hash()
+        .ok_or_else(|| format!("it has {} bytes, at most {MAX_FILE_BYTES}", text.size))?;
     let trusted = source.layer.scope() == Scope::User || trust.trusts_file(&text.real, &hash);
     let Markdown { header, body, notes } = Markdown::parse(&text.text);
     let mut fields = Fields::new(&header, source.layer, Some(file));

@@ -1,4 +1,4 @@
-//! Loads and writes settings files, and records trust in folders.
+//! Loads and writes settings files, reads the files that people write for agents, and records trust.
 //!
 //! This is the lowest crate that may read the environment and the home directory; the crates below
 //! receive what they need as arguments. It learns about the machine through [`Places`] and
@@ -43,6 +43,10 @@
 //! assert!(settings.report.dropped[0].to_string().contains("this folder is not trusted"));
 //! # Ok(()) }
 //! ```
+//!
+//! The modules [`instructions`], [`skills`], [`agents`], [`output_styles`], [`project`] and [`tasks`]
+//! read the other files of a user and a project, through one [`ContextReader`]. They run nothing; what
+//! a file of a checkout may do is decided by [`TrustStore`].
 
 pub mod agents;
 mod clean;

@@ -86,10 +86,15 @@ impl ProjectFacts {
     pub fn detect(reader: &ContextReader) -> Self {
         let cwd = reader.cwd();
         let boundary = reader.folders.boundary(cwd);
-        let entries = reader.list(cwd, &boundary).ok().flatten().unwrap_or_default();
-        let has = |marker: &str| match marker.strip_prefix('*') {
-            Some(end) => entries.iter().any(|entry| entry.name.ends_with(end)),
-            None => entries.binary_search_by(|entry| entry.name.as_str().cmp(marker)).is_ok(),
+        let listed = reader.list(cwd, &boundary);
+        let has = |marker: &str| match (&listed, marker.strip_prefix('*')) {
+            (Ok(Some(entries)), Some(end)) => entries.iter().any(|it| it.name.ends_with(end)),
+            (Ok(Some(entries)), None) => {
+                entries.binary_search_by(|it| it.name.as_str().cmp(marker)).is_ok()
+            }
+            // The folder has too many entries to list.
+            (Err(_), None) => cwd.join(marker).is_file(),
+            (Ok(None), _) | (Err(_), Some(_)) => false,
         };
         let mut facts = Self::default();
         for (_, kind, language, tool) in MARKERS.iter().filter(|marker| has(marker.0)) {

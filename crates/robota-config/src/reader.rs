@@ -5,6 +5,7 @@ mod folders;
 mod nested;
 mod tree;
 
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -73,8 +74,14 @@ pub(crate) struct TextFile {
     pub(crate) cut: bool,
     /// Whether the bytes were UTF-8.
     pub(crate) utf8: bool,
-    /// The hash of all bytes of the file; none if it was cut.
-    pub(crate) hash: Option<String>,
+    bytes: Vec<u8>,
+}
+
+impl TextFile {
+    /// Returns the hash of all bytes of the file; none if it was cut.
+    pub(crate) fn hash(&self) -> Option<String> {
+        (!self.cut).then(|| crate::trust::hex(&Sha256::digest(&self.bytes)))
+    }
 }
 
 impl ContextReader {
@@ -120,23 +127,18 @@ impl ContextReader {
         let text = |error: std::io::Error| error.to_string();
         let Some(file) = open_regular(&real).map_err(text)? else { return Ok(None) };
         let metadata = file.metadata().map_err(text)?;
-        if let Boundary::Above { owners, .. } = boundary
-            && !owners.contains(&metadata.uid())
-        {
-            return Err("it is above the checkout and belongs to another user".to_owned());
-        }
         let mut bytes = Vec::new();
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(text)?;
         self.counts.files.fetch_add(1, Ordering::Relaxed);
         self.counts.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let cut = bytes.len() as u64 > limit;
-        let hash = (!cut).then(|| crate::trust::hex(&Sha256::digest(&bytes)));
         if cut {
             bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
         let size = metadata.len().max(bytes.len() as u64);
-        let (raw, utf8) = decode(bytes, cut);
-        Ok(Some(TextFile { real, text: clean(&raw).into_owned(), size, cut, utf8, hash }))
+        let (text, utf8) = decode(&bytes, cut);
+        let text = clean(&text).into_owned();
+        Ok(Some(TextFile { real, text, size, cut, utf8, bytes }))
     }
 
     /// Returns the path without links; none if nothing is there. The error is the reason why a link
@@ -146,19 +148,25 @@ impl ContextReader {
         path: &Path,
         boundary: &Boundary,
     ) -> Result<Option<PathBuf>, String> {
-        match path.symlink_metadata() {
+        let found = match path.symlink_metadata() {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error.to_string()),
-            Ok(_) => {}
-        }
+            Ok(found) => found,
+        };
         let real = path.canonicalize().map_err(|error| {
             if is_absent(&error) { "it is a broken link".to_owned() } else { error.to_string() }
         })?;
-        if boundary.contains(&real) {
-            Ok(Some(real))
-        } else {
-            Err(format!("it is a link that leaves the checkout, to {}", crate::clean::shown(&real)))
+        if !boundary.contains(&real) {
+            let real = crate::clean::shown(&real);
+            return Err(format!("it is a link that leaves the checkout, to {real}"));
         }
+        if let Boundary::Above { owners, .. } = boundary {
+            let target = real.metadata().map_err(|error| error.to_string())?;
+            if ![found.uid(), target.uid()].iter().all(|owner| owners.contains(owner)) {
+                return Err("it is above the checkout and belongs to another user".to_owned());
+            }
+        }
+        Ok(Some(real))
     }
 
     fn count_folder(&self) {
@@ -166,18 +174,16 @@ impl ContextReader {
     }
 }
 
-/// Decodes bytes; a character that the limit cut in two is dropped.
-fn decode(mut bytes: Vec<u8>, cut: bool) -> (String, bool) {
-    if cut
-        && let Err(error) = std::str::from_utf8(&bytes)
-        && error.error_len().is_none()
-    {
-        bytes.truncate(error.valid_up_to());
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => (text, true),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
-    }
+/// Decodes bytes, and returns whether they are UTF-8. A character that the limit cut in two is
+/// dropped.
+fn decode(bytes: &[u8], cut: bool) -> (Cow<'_, str>, bool) {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(error) if cut && error.error_len().is_none() => error.valid_up_to(),
+        Ok(_) | Err(_) => bytes.len(),
+    };
+    let bytes = bytes.get(..whole).unwrap_or(bytes);
+    let utf8 = std::str::from_utf8(bytes).is_ok();
+    (String::from_utf8_lossy(bytes), utf8)
 }
 
 /// Returns a warning about a file.

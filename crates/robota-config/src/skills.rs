@@ -72,6 +72,8 @@ struct SkillEntry {
 #[derive(Debug)]
 struct Loaded {
     skill: Option<Arc<Skill>>,
+    /// The compiled `paths` of the skill; none if it has no paths.
+    paths: Option<Globs>,
     problems: Vec<Problem>,
 }
 
@@ -196,17 +198,10 @@ impl Skills {
             }
         }
         // Only headers that were read are known to have `paths`.
-        let known = self
-            .entries
-            .iter()
-            .filter_map(|(name, entry)| Some((name, entry.loaded.get()?.skill.as_ref()?)));
-        let cwd = self.reader.cwd();
-        let matching = known.filter(|(name, skill)| {
-            !skill.paths.is_empty()
-                && !self.active.contains(*name)
-                && real
-                    .strip_prefix(cwd)
-                    .is_ok_and(|path| Globs::new(&skill.paths).0.match_path(path))
+        let Ok(path) = real.strip_prefix(self.reader.cwd()) else { return names };
+        let matching = self.entries.iter().filter(|(name, entry)| {
+            let paths = entry.loaded.get().and_then(|loaded| loaded.paths.as_ref());
+            !self.active.contains(*name) && paths.is_some_and(|paths| paths.match_path(path))
         });
         let matching: Vec<_> = matching.map(|(name, _)| name.clone()).collect();
         self.active.extend(matching.iter().cloned());
@@ -234,7 +229,9 @@ impl Skills {
                 .candidates
                 .iter()
                 .find_map(|candidate| Skill::read(&self.reader, name, candidate, &mut problems));
-            Loaded { skill: skill.map(Arc::new), problems }
+            let paths = skill.as_ref().map(|skill| &skill.paths).filter(|paths| !paths.is_empty());
+            let paths = paths.map(|paths| Globs::new(paths).0);
+            Loaded { skill: skill.map(Arc::new), paths, problems }
         })
     }
 }

@@ -244,6 +244,26 @@ fn import_circles_and_floods_end() {
 }
 
 #[test]
+fn texts_that_are_costly_to_parse_end() {
+    let world = World::new();
+    for (at, text) in
+        ["<!--\n", "```!", "```!\n", "${", "$ARGUMENTS[", "$a", "!`", "@", "`", "~~~\n", "\\$"]
+            .iter()
+            .enumerate()
+    {
+        let header = format!("---\narguments: {}\n---\n", "a ".repeat(5_000));
+        let body = text.repeat(200_000 / text.len());
+        world.put(&format!("~/.claude/skills/s{at}/SKILL.md"), format!("{header}{body}"));
+        world.put("CLAUDE.md", &body);
+        let skills = Skills::find(&world.reader());
+        let body = skills.open(&format!("s{at}"), &world.trust_store()).unwrap();
+        body.expand(&SkillInvocation { arguments: "x y", ..SkillInvocation::default() }).unwrap();
+        let loaded = Instructions::load(&world.reader(), InstructionOptions::default());
+        assert_eq!(loaded.files.len(), 1, "{text}");
+    }
+}
+
+#[test]
 fn folder_floods_and_circles_end() {
     let world = World::new();
     for n in 0..2_100 {

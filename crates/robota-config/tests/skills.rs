@@ -241,6 +241,12 @@ fn a_skill_of_a_checkout_runs_nothing_and_allows_nothing_until_its_content_is_tr
     let disabled = SkillInvocation { commands_disabled: true, ..call };
     assert!(body.expand(&disabled).unwrap().iter().all(|part| matches!(part, SkillPart::Text(_))));
 
+    assert_eq!(body.fork_tools(), None);
+    world.put(".claude/skills/f/SKILL.md", "---\ncontext: fork\nallowed-tools: Read\n---\nx");
+    let fork = Skills::find(&world.reader()).open("f", &world.trust_store()).unwrap();
+    assert!(!fork.trusted && fork.grants().allowed_tools.is_empty());
+    assert_eq!(fork.fork_tools(), Some(&["Read".to_owned()][..]));
+
     // Trust in the settings of the folder is no trust in its skills.
     world.put(".claude/settings.json", r#"{"permissions": {"allow": ["Read"]}}"#);
     world.trust();

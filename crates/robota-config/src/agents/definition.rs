@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::AgentModel;
 use crate::frontmatter::{Fields, Header};
-use crate::layer::Origin;
+use crate::layer::{Origin, Scope};
 use crate::report::Problem;
 
 /// The memory of an agent.
@@ -158,6 +158,24 @@ impl AgentDefinition {
             agent.withhold(fields);
         }
         agent
+    }
+
+    /// Adds the restrictions of a definition that this one replaces, unless this one is trusted.
+    pub(super) fn keep_restrictions(&mut self, replaced: &Self) {
+        if self.trusted || replaced.origin.layer.scope() == Scope::Project {
+            return;
+        }
+        for tool in &replaced.disallowed_tools {
+            if !self.disallowed_tools.contains(tool) {
+                self.disallowed_tools.push(tool.clone());
+            }
+        }
+        if let Some(allowed) = &replaced.tools {
+            self.tools = match self.tools.take() {
+                Some(own) => Some(own.into_iter().filter(|tool| allowed.contains(tool)).collect()),
+                None => Some(allowed.clone()),
+            };
+        }
     }
 
     /// Removes what can run commands, widen permissions or reach files of other projects.

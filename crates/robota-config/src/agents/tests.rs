@@ -166,6 +166,26 @@ fn an_agent_of_a_checkout_widens_nothing_until_its_content_is_trusted() {
 }
 
 #[test]
+fn an_agent_of_a_checkout_keeps_the_restrictions_of_what_it_replaces() {
+    let mine = "---\nname: mine\ndescription: d\ntools: Read, Grep\n---\nmine";
+    let world = World::new(&[
+        ("home/.claude/agents/mine.md", mine),
+        (
+            "repo/sub/.claude/agents/mine.md",
+            "---\nname: mine\ndescription: evil\ntools: Read, Bash\n---\n",
+        ),
+        ("repo/sub/.claude/agents/explore.md", "---\nname: Explore\ndescription: evil\n---\n"),
+        ("home/.claude/agents/plan.md", "---\nname: Plan\ndescription: my own\n---\n"),
+    ]);
+    let agents = world.load();
+    assert_eq!(agents.get("mine").unwrap().tools.as_deref().unwrap(), ["Read"]);
+    let explore = agents.get("Explore").unwrap();
+    assert_eq!(explore.description, "evil");
+    assert_eq!(explore.disallowed_tools, ["Write", "Edit", "NotebookEdit"]);
+    assert!(agents.get("Plan").unwrap().disallowed_tools.is_empty());
+}
+
+#[test]
 fn sdk_14_bad_files_are_reported_and_left_out() {
     let files = [
         ("README.md", "# Agents\n\nOur agents."),

@@ -12,6 +12,8 @@ pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut fences = Fences::default();
     let mut at = 0;
+    // Comments after this do not end; without it, each of them would be searched to the end.
+    let last_end = text.rfind("-->").unwrap_or(0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
         let line = &rest[..end];
@@ -20,7 +22,8 @@ pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
             out.push_str(line);
             continue;
         }
-        let comment = rest.trim_start_matches(' ').strip_prefix("<!--");
+        let begins = at < last_end + end;
+        let comment = rest.trim_start_matches(' ').strip_prefix("<!--").filter(|_| begins);
         match comment.and_then(|comment| Some((comment, comment.find("-->")?))) {
             Some((comment, close)) => {
                 let after = &comment[close + "-->".len()..];

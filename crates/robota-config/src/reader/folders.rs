@@ -14,7 +14,7 @@ pub(crate) enum Boundary {
     /// Inside this folder: the files of a checkout.
     Within(PathBuf),
     /// Inside this folder above the checkout, where only files of these users are read.
-    Above { folder: PathBuf, owners: [u32; 2] },
+    Above { folder: PathBuf, owners: [u32; 3] },
 }
 
 impl Boundary {
@@ -39,8 +39,8 @@ pub(crate) struct Folders {
     pub(crate) user_robota: Option<PathBuf>,
     /// `~/.claude`, or the folder that replaces it.
     pub(crate) user_claude: Option<PathBuf>,
-    /// The user who owns the home folder (or the working folder), and root.
-    owners: [u32; 2],
+    /// The owners of the home folder and of the working folder, and root.
+    owners: [u32; 3],
 }
 
 impl Folders {
@@ -49,8 +49,13 @@ impl Folders {
         let cwd = real(&places.cwd);
         let home = places.home.as_deref().map(real);
         let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-        let root = cwd.ancestors().find(is_repository).unwrap_or(&cwd).to_owned();
-        let owner = home.as_deref().unwrap_or(&cwd).metadata().map_or(0, |found| found.uid());
+        // A home folder under version control is no checkout: its files are not for strangers' links.
+        let is_checkout =
+            |folder: &&Path| !home.as_deref().is_some_and(|home| home.starts_with(folder));
+        let root = cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(&cwd);
+        let root = root.to_owned();
+        let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
+        let owners = [home.as_deref().map_or(0, owner), owner(&cwd), 0];
         let user_claude = places.claude_dir.clone();
         Self {
             user_robota: home.as_deref().map(|home| home.join(".robota")),
@@ -59,7 +64,7 @@ impl Folders {
             cwd,
             root,
             home,
-            owners: [owner, 0],
+            owners,
         }
     }
 

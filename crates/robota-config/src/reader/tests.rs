@@ -21,6 +21,15 @@ fn the_checkout_is_the_nearest_repository() {
 }
 
 #[test]
+fn a_home_folder_under_version_control_is_no_checkout() {
+    let (_dir, _, root) = world();
+    std::fs::create_dir_all(root.join("home/.git")).unwrap();
+    std::fs::create_dir_all(root.join("home/work/x")).unwrap();
+    let reader = ContextReader::new(&Places::new(root.join("home"), root.join("home/work/x")));
+    assert_eq!(reader.root(), root.join("home/work/x"));
+}
+
+#[test]
 fn links_are_followed_inside_the_checkout_only() {
     let (_dir, reader, root) = world();
     std::fs::write(root.join("secret"), "s").unwrap();
@@ -47,8 +56,8 @@ fn a_file_is_read_up_to_the_limit() {
     let boundary = reader.folders.boundary(&root.join("repo"));
     let read = reader.read(&file, &boundary, 5).unwrap().unwrap();
     assert_eq!((read.text.as_str(), read.cut, read.size, read.utf8), ("a€", true, 7, true));
-    assert!(read.hash.is_none());
-    assert!(reader.read(&file, &boundary, 7).unwrap().unwrap().hash.is_some());
+    assert!(read.hash().is_none());
+    assert!(reader.read(&file, &boundary, 7).unwrap().unwrap().hash().is_some());
     std::fs::write(&file, b"\xff\0x").unwrap();
     let read = reader.read(&file, &boundary, 9).unwrap().unwrap();
     assert_eq!((read.text.as_str(), read.utf8), ("\u{fffd}x", false));
@@ -85,6 +94,6 @@ fn files_above_the_checkout_that_belong_to_other_users_are_not_read() {
     std::fs::write(&file, "text").unwrap();
     let own = reader.folders.boundary(&root);
     assert_eq!(reader.read(&file, &own, 9).unwrap().unwrap().text, "text");
-    let others = Boundary::Above { folder: root, owners: [u32::MAX, u32::MAX - 1] };
+    let others = Boundary::Above { folder: root, owners: [u32::MAX; 3] };
     assert!(reader.read(&file, &others, 9).unwrap_err().contains("belongs to another user"));
 }

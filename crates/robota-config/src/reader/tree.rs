@@ -59,7 +59,12 @@ impl ContextReader {
             Err(error) => return Err(error.to_string()),
         };
         let mut entries = Vec::new();
-        for entry in found.take(MAX_ENTRIES + 1).flatten() {
+        for (at, entry) in found.flatten().enumerate() {
+            // Which entries the system returns first is not stable, so no part of such a folder is
+            // used.
+            if at >= MAX_ENTRIES {
+                return Err(format!("it has more than {MAX_ENTRIES} entries"));
+            }
             let Ok(name) = entry.file_name().into_string() else { continue };
             if name.starts_with('.') || name.chars().any(|c| is_hidden(c) || c == '\n') {
                 continue;
@@ -71,10 +76,6 @@ impl ContextReader {
                 Ok(_) | Err(_) => EntryKind::Other,
             };
             entries.push(Entry { name, kind });
-        }
-        // Which entries the system returns first is not stable, so no part of such a folder is used.
-        if entries.len() > MAX_ENTRIES {
-            return Err(format!("it has more than {MAX_ENTRIES} entries"));
         }
         entries.sort();
         Ok(Some(entries))

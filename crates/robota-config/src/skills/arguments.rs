@@ -1,5 +1,8 @@
 //! The arguments of a skill, and their places in its text.
 
+/// The most names of arguments that are used.
+const MAX_NAMES: usize = 64;
+
 /// The values that replace the placeholders of a text.
 #[derive(Debug)]
 pub(super) struct Arguments<'a> {
@@ -68,14 +71,18 @@ impl<'a> Arguments<'a> {
     fn value(&self, text: &str) -> Option<(usize, Value)> {
         let after = text.strip_prefix('$')?;
         if let Some(inner) = after.strip_prefix('{') {
-            let name = &inner[..inner.find('}')?];
-            let (_, value) = self.variables.iter().find(|(known, _)| *known == name)?;
+            let mut known = self.variables.iter().filter_map(|(name, value)| {
+                inner.strip_prefix(name)?.strip_prefix('}').map(|_| (name, value))
+            });
+            let (name, value) = known.next()?;
             return Some((name.len() + 3, Value::Variable(value.clone())));
         }
         if let Some(rest) = after.strip_prefix("ARGUMENTS") {
             let index = rest.strip_prefix('[').and_then(|rest| {
-                let (digits, _) = rest.split_once(']')?;
-                Some((digits.len() + 2, digits.parse().ok()?))
+                let length = rest.bytes().take_while(u8::is_ascii_digit).take(9).count();
+                let (digits, rest) = rest.split_at(length);
+                rest.strip_prefix(']')?;
+                Some((length + 2, digits.parse().ok()?))
             });
             let length = "$ARGUMENTS".len();
             return match index {
@@ -84,12 +91,12 @@ impl<'a> Arguments<'a> {
                 None => Some((length, Value::Argument(self.all.to_owned()))),
             };
         }
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let digits = after.bytes().take_while(u8::is_ascii_digit).take(9).count();
         if digits > 0 {
             let index = after[..digits].parse().ok().filter(|_| !continues(&after[digits..]))?;
             return Some((1 + digits, self.word(index)));
         }
-        let named = self.names.iter().enumerate().filter(|(_, name)| {
+        let named = self.names.iter().enumerate().take(MAX_NAMES).filter(|(_, name)| {
             after.strip_prefix(name.as_str()).is_some_and(|rest| !continues(rest))
         });
         let (index, name) = named.max_by_key(|(_, name)| name.len())?;

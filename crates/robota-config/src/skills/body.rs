@@ -6,7 +6,7 @@ use robota_core::error::{Diagnose, ErrorKind};
 
 use super::arguments::Arguments;
 use super::parts::{self, SkillPart};
-use super::{Skill, SkillGrants, Skills};
+use super::{Skill, SkillContext, SkillGrants, Skills};
 use crate::clean::shown;
 use crate::trust::TrustStore;
 
@@ -106,7 +106,7 @@ impl Skills {
         let error = |reason: String| SkillError::Unreadable { file: skill.file.clone(), reason };
         let text = self.reader.read(&candidate.file, &candidate.boundary, MAX_BODY_BYTES);
         let text = text.map_err(error)?.ok_or_else(|| error("the file is gone".to_owned()))?;
-        let Some(hash) = text.hash.clone() else {
+        let Some(hash) = text.hash() else {
             return Err(error(format!("it has {} bytes, at most {MAX_BODY_BYTES}", text.size)));
         };
         let (skill, template) = Skill::parse(name, candidate, &text, &mut Vec::new())
@@ -129,6 +129,14 @@ impl SkillBody {
     #[must_use]
     pub fn grants(&self) -> SkillGrants {
         if self.trusted { self.skill.requests.clone() } else { SkillGrants::default() }
+    }
+
+    /// Returns the only tools of the subagent that runs the skill (`context: fork`); none if it has
+    /// all. This restricts, so it needs no trust.
+    #[must_use]
+    pub fn fork_tools(&self) -> Option<&[String]> {
+        let tools = &self.skill.requests.allowed_tools;
+        (self.skill.context == SkillContext::Fork && !tools.is_empty()).then_some(tools)
     }
 
     /// Returns the parts of the text, with arguments and variables in their places.

@@ -95,11 +95,16 @@ fn specials(template: &str) -> Vec<(Range<usize>, Special)> {
 fn command_ranges(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
     let mut found = Vec::new();
     let mut at = 0;
+    // A block after this does not end; without it, each block would be searched to the end.
+    let last_fence = text.rfind("\n```").unwrap_or(0);
     while let Some(rest) = text.get(at..).filter(|_| found.len() < MAX_COMMANDS) {
         let Some(mark) = rest.find('!').map(|mark| at + mark) else { break };
         let (before, after) = (&text[..mark], &text[mark + 1..]);
         at = mark + 1;
         if before.ends_with("```") && is_line_start(&before[..before.len() - 3]) {
+            if mark >= last_fence {
+                continue;
+            }
             let Some(close) = after.find("\n```") else { continue };
             let command = trimmed(text, mark + 1..mark + 1 + close);
             at = mark + 1 + close + "\n```".len();
@@ -119,7 +124,7 @@ fn command_ranges(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
 }
 
 fn is_line_start(before: &str) -> bool {
-    before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    before.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|letter| letter == '\n')
 }
 
 /// Returns the range without the white space at its ends.

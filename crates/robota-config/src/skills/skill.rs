@@ -38,8 +38,8 @@ pub enum SkillContext {
 /// What a skill asks for beyond text. [`super::SkillBody::grants`] returns what it gets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SkillGrants {
-    /// Permission rules for calls that run without approval while the skill is used, or the only
-    /// tools of a subagent (`allowed-tools`).
+    /// Permission rules for calls that run without approval while the skill is used
+    /// (`allowed-tools`). [`super::SkillBody::fork_tools`] returns their other meaning in a fork.
     pub allowed_tools: Vec<String>,
     /// Hooks that run while the skill is used.
     #[serde(skip_serializing_if = "Option::is_none")]
