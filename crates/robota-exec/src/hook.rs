@@ -1,9 +1,14 @@
 //! Runs hooks that are commands.
 
+mod env_file;
+
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use robota_core::hook::{CommandHook, HookDefinition, HookEnd, HookExecutor, HookExit, MAX_STDOUT};
+use robota_core::hook::{
+    CommandHook, HookDefinition, HookEnd, HookEvent, HookExecutor, HookExit, MAX_STDOUT,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Captured, Limits};
@@ -14,6 +19,9 @@ use crate::shell::ShellCommand;
 use crate::spec::CommandSpec;
 use crate::supervisor::Supervisor;
 
+use env_file::MAX_FILE_BYTES;
+pub use env_file::SessionVariables;
+
 /// How much of each stream is captured. The reader of standard error uses far less of it.
 const LIMITS: Limits = Limits { head: MAX_STDOUT, tail: 0 };
 
@@ -22,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// The environment variables with the project directory.
 const PROJECT_DIR: [&str; 2] = ["CLAUDE_PROJECT_DIR", "ROBOTA_PROJECT_DIR"];
+
+/// The environment variables with the file in which a SessionStart hook sets variables.
+const ENV_FILE: [&str; 2] = ["CLAUDE_ENV_FILE", "ROBOTA_ENV_FILE"];
 
 /// The environment variables with the session id.
 const SESSION_ID: [&str; 2] = ["CLAUDE_SESSION_ID", "ROBOTA_SESSION_ID"];
@@ -36,6 +47,7 @@ pub struct CommandHooks {
     project: PathBuf,
     env: Environment,
     cancel: CancellationToken,
+    variables: Option<SessionVariables>,
 }
 
 impl CommandHooks {
@@ -55,6 +67,7 @@ impl CommandHooks {
             cwd: cwd.clone(),
             env,
             cancel: CancellationToken::new(),
+            variables: None,
         };
         hooks.project_dir(cwd)
     }
@@ -76,15 +89,41 @@ impl CommandHooks {
         self
     }
 
-    fn spec(&self, hook: &CommandHook) -> Result<CommandSpec, String> {
+    /// Lets SessionStart hooks set variables for later commands: they append assignments to the file
+    /// that `CLAUDE_ENV_FILE` names. Without this there is no such file.
+    #[must_use]
+    pub fn session_variables(mut self, variables: SessionVariables) -> Self {
+        self.variables = Some(variables);
+        self
+    }
+
+    /// Creates the file for the variables that a hook sets, if the event has one.
+    fn env_file(&self, payload: &str) -> Result<Option<(EnvFile, &SessionVariables)>, String> {
+        let event: Event = serde_json::from_str(payload).unwrap_or_default();
+        let Some(variables) = &self.variables else { return Ok(None) };
+        if event.hook_event_name != HookEvent::SessionStart.name() {
+            return Ok(None);
+        }
+        let folder = self
+            .env
+            .get("TMPDIR")
+            .filter(|dir| !dir.is_empty())
+            .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let file = tempfile::Builder::new().prefix("robota-env-").tempfile_in(folder);
+        let file =
+            file.map_err(|error| format!("cannot create the file for variables: {error}"))?;
+        Ok(Some((EnvFile(file), variables)))
+    }
+
+    fn spec(&self, hook: &CommandHook, env: Environment) -> Result<CommandSpec, String> {
         match (&hook.args, hook.shell.as_deref()) {
             (Some(args), _) => {
                 let args = args.iter().map(|arg| expand_project_dir(arg, &self.project));
                 let program = expand_project_dir(&hook.command, &self.project);
-                Ok(CommandSpec::new(program, &self.cwd).args(args).env(self.env.clone()))
+                Ok(CommandSpec::new(program, &self.cwd).args(args).env(env))
             }
             (None, None | Some("bash")) => ShellCommand::new(&hook.command, &self.cwd)
-                .env(self.env.clone())
+                .env(env)
                 .into_spec()
                 .map_err(|error| error.to_string()),
             (None, Some(other)) => {
@@ -105,13 +144,63 @@ impl HookExecutor for CommandHooks {
         let HookDefinition::Command(hook) = definition else {
             return HookExit::failed("the hook is not a command");
         };
-        let spec = match self.spec(hook) {
+        let env_file = match self.env_file(payload) {
+            Ok(file) => file,
+            Err(reason) => return HookExit::failed(reason),
+        };
+        let env = match &env_file {
+            Some((file, _)) => ENV_FILE
+                .into_iter()
+                .fold(self.env.clone(), |env, name| env.with(name, file.0.path())),
+            None => self.env.clone(),
+        };
+        let spec = match self.spec(hook, env) {
             Ok(spec) => spec,
             Err(reason) => return HookExit::failed(reason),
         };
         let line = format!("{payload}\n");
         let spec = spec.stdin(line).limits(LIMITS).timeout(timeout).grace(GRACE);
-        hook_exit(self.supervisor.run(spec, &self.cancel).await)
+        let mut exit = hook_exit(self.supervisor.run(spec, &self.cancel).await);
+        if let Some((file, variables)) = env_file
+            && exit.end == HookEnd::Code(0)
+            && let Err(reason) = file.read(variables, &self.env)
+        {
+            exit = HookExit::failed(reason);
+        }
+        exit
+    }
+}
+
+/// The field of an event that decides whether its hooks may set variables.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Event {
+    hook_event_name: String,
+}
+
+/// The file in which a hook sets variables. It is deleted when this is dropped.
+struct EnvFile(tempfile::NamedTempFile);
+
+impl EnvFile {
+    /// Reads the variables; a file with anything but assignments is an error, after they were read.
+    fn read(&self, variables: &SessionVariables, env: &Environment) -> Result<(), String> {
+        let mut text = String::new();
+        let failed = |error| format!("the file for variables cannot be read: {error}");
+        let file = self.0.reopen().map_err(failed)?;
+        file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(format!("it set variables of more than {MAX_FILE_BYTES} bytes"));
+        }
+        let ignored = variables.read(&text, env);
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<_> = ignored.iter().map(usize::to_string).collect();
+        Err(format!(
+            "the file for variables has lines that are not assignments such as `export NAME=value`: \
+             {}; the others are used",
+            lines.join(", ")
+        ))
     }
 }
 

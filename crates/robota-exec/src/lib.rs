@@ -70,7 +70,7 @@ pub use capture::{Captured, Limits, Spill, Spilled};
 pub use crash::crash;
 pub use env::Environment;
 pub use error::ExecError;
-pub use hook::CommandHooks;
+pub use hook::{CommandHooks, SessionVariables};
 #[cfg(unix)]
 pub use link_free_dir::LinkFreeDir;
 pub use log::{Log, LogChunk};

@@ -13,7 +13,7 @@ use robota_core::hook::{
     SessionSource,
 };
 use robota_core::permission::{Class, Verdict};
-use robota_exec::{CommandHooks, Environment, Supervisor};
+use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
 use robota_testkit::{FnTool, RecordingGate, Run, ScriptedGate, fn_tool};
 use serde_json::{Value, json};
 
@@ -248,4 +248,48 @@ async fn core_22_notices_of_a_turn_are_shown() {
     let texts: Vec<_> = shown.lock().unwrap().iter().map(|notice| notice.text.clone()).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("code 3") && texts[1] == "well done", "{texts:?}");
+}
+
+#[tokio::test]
+async fn core_22_a_session_start_hook_sets_variables_for_later_commands() {
+    let dir = temp();
+    let run = |commands: Vec<&'static str>, event: HookEvent| {
+        let variables = SessionVariables::default();
+        let executor = self::commands(dir.path()).session_variables(variables.clone());
+        let runner = HookRunner::new(HookContext::new("s-1", "/"))
+            .executor(HookKind::Command, Arc::new(executor))
+            .groups(event, each(&commands));
+        let data = match event {
+            HookEvent::SessionStart => {
+                HookData::SessionStart { source: SessionSource::Startup, model: None }
+            }
+            _ => HookData::SessionEnd { reason: "other".to_owned() },
+        };
+        async move { (runner.run_event(data).await, variables) }
+    };
+    let value = |variables: &SessionVariables, name: &str| {
+        let env = variables.apply(Environment::new().with("KEPT", "1"));
+        env.get(name).map(|value| value.to_str().unwrap().to_owned())
+    };
+    let (report, set) = run(
+        vec![
+            r#"echo 'export A=1' >> "$CLAUDE_ENV_FILE"; echo "export P=\$PATH:/x" >> "$ROBOTA_ENV_FILE""#,
+            r#"echo 'export B=$(touch pwned)' >> "$CLAUDE_ENV_FILE"; echo C=3 >> "$CLAUDE_ENV_FILE""#,
+            r#"echo 'export D=4' >> "$CLAUDE_ENV_FILE"; exit 1"#,
+        ],
+        HookEvent::SessionStart,
+    )
+    .await;
+    assert_eq!(value(&set, "A").as_deref(), Some("1"));
+    assert_eq!(value(&set, "P").as_deref(), Some("/usr/local/bin:/usr/bin:/bin:/x"));
+    assert_eq!(
+        (value(&set, "C").as_deref(), value(&set, "KEPT").as_deref()),
+        (Some("3"), Some("1"))
+    );
+    assert_eq!((value(&set, "B"), value(&set, "D")), (None, None), "not run, and failed");
+    let texts: Vec<_> = report.notices.iter().map(|notice| notice.text.as_str()).collect();
+    assert!(texts.iter().any(|text| text.contains("not assignments")), "{texts:?}");
+    assert!(!dir.path().join("pwned").exists());
+    let (report, _) = run(vec![r#"test -z "$CLAUDE_ENV_FILE""#], HookEvent::SessionEnd).await;
+    assert!(report.notices.is_empty(), "only SessionStart has the file: {report:?}");
 }

@@ -32,6 +32,7 @@ mod lines;
 
 use std::collections::BTreeMap;
 
+use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::ids::Ids;
 use robota_session::replay::{Destination, Imported, Record, ReplayError, record};
 use serde::Serialize;
@@ -119,6 +120,12 @@ impl ForeignSession {
         ids: &dyn Ids,
     ) -> Result<Imported, ReplayError> {
         record::import_as(to, &self.record, ids, self.agent.name()).await
+    }
+}
+
+impl Diagnose for NotASession {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Validation
     }
 }
 

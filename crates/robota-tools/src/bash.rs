@@ -189,7 +189,7 @@ impl Bash {
         tracker: Option<&CwdTracker>,
     ) -> Result<CommandSpec, EarlyOutcome> {
         let command = ShellCommand::new(&input.command, start);
-        let command = command.env(self.workspace.env.clone());
+        let command = command.env(self.workspace.command_env());
         let spec = match tracker {
             Some(tracker) => tracker.wrap(&input.command, command),
             None => command.into_spec(),

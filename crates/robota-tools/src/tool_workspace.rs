@@ -10,7 +10,7 @@ use robota_core::ids::CallId;
 use robota_core::sandbox::SandboxError;
 use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_exec::sandbox::{Confinement, ReadOnlyFence};
-use robota_exec::{Environment, Supervisor};
+use robota_exec::{Environment, SessionVariables, Supervisor};
 use serde_json::Value;
 
 use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
@@ -30,6 +30,7 @@ pub struct ToolWorkspace {
     pub(crate) cwd: PathBuf,
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Environment,
+    variables: SessionVariables,
     pub(crate) log: Arc<ReadLog>,
     /// The check by the permission rules alone.
     rules: Arc<dyn AccessCheck>,
@@ -60,6 +61,7 @@ impl ToolWorkspace {
         Self {
             supervisor,
             env,
+            variables: SessionVariables::default(),
             log: Arc::default(),
             rules: Arc::new(AllowAllFiles),
             access_check: Arc::new(AllowAllFiles),
@@ -101,6 +103,18 @@ impl ToolWorkspace {
     pub fn access_check(mut self, rules: Arc<dyn AccessCheck>) -> Self {
         self.rules = rules;
         self.update_access_check()
+    }
+
+    /// Sets the variables that hooks set for commands.
+    #[must_use]
+    pub fn session_variables(mut self, variables: SessionVariables) -> Self {
+        self.variables = variables;
+        self
+    }
+
+    /// Returns the environment of a command that starts now.
+    pub(crate) fn command_env(&self) -> Environment {
+        self.variables.apply(self.env.clone())
     }
 
     /// Sets the blob store, which is needed to show images.

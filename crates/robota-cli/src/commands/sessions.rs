@@ -6,6 +6,7 @@ mod export;
 mod files;
 mod fork;
 mod import;
+mod import_agent;
 mod list;
 mod prune;
 mod show;

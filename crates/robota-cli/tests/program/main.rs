@@ -7,6 +7,7 @@ mod agent_sdks;
 mod doctor;
 mod environment;
 mod errors;
+mod foreign;
 mod headless;
 mod home;
 mod host;

@@ -5,6 +5,7 @@
 //! characters *within its part*: in the host it never reaches into the path, so that
 //! `https://*.example.com/*` does not match `https://other.org/.example.com/`.
 
+use robota_core::error::{Diagnose, ErrorKind};
 use url::Url;
 
 /// A URL pattern that is not valid.
@@ -121,6 +122,12 @@ fn wildcard(pattern: &str, text: &str) -> bool {
         }
     }
     rest.ends_with(last)
+}
+
+impl Diagnose for InvalidUrlPattern {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Configuration
+    }
 }
 
 #[cfg(test)]

@@ -27,9 +27,12 @@ impl MemoryFolder {
         self.0.given.join(name)
     }
 
-    /// Reads a file; `None` if it does not exist.
+    /// Reads a file without its control characters, which could hide text in a terminal; `None` if
+    /// it does not exist.
     pub(super) fn read(&self, name: &str) -> Result<Option<String>, FileError> {
-        Ok(self.open(name)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
+        let hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        let read = self.open(name)?;
+        Ok(read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).replace(hidden, "")))
     }
 
     fn open(&self, name: &str) -> Result<Option<(Vec<u8>, FileStamp)>, FileError> {

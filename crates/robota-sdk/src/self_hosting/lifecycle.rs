@@ -1,5 +1,6 @@
 //! The life cycle of one change: a pure state machine.
 
+use robota_core::error::{Diagnose, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// The state of a change.
@@ -113,6 +114,12 @@ impl LoopEvent {
         Self::RecoveryFinished,
         Self::Finished,
     ];
+}
+
+impl Diagnose for InvalidTransition {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Validation
+    }
 }
 
 #[cfg(test)]

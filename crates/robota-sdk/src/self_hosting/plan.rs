@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
+use robota_core::error::{Diagnose, ErrorKind};
 use serde::Serialize;
 
 /// What is to be changed and verified.
@@ -204,6 +205,12 @@ fn words(text: &str) -> Vec<String> {
 fn fill(command: &[String], package: &str, base: &str) -> Vec<String> {
     let fill = |word: &String| word.replace("{package}", package).replace("{base}", base);
     command.iter().map(fill).collect()
+}
+
+impl Diagnose for PlanError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Validation
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) enum SessionsCommand {
     Show(ShowArgs),
     /// Export a session as a journal, record, log or Markdown.
     Export(ExportArgs),
-    /// Import a session from an export, or copy a session that another user wrote.
+    /// Import a session: from an export, from another agent, or one that another user wrote.
     Import(ImportArgs),
     /// Validate sessions or exports.
     Validate(ValidateArgs),
@@ -151,11 +151,28 @@ pub(crate) enum ImportFormat {
     Log,
 }
 
+/// The agents whose sessions can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ForeignAgent {
+    /// Claude Code (`~/.claude/projects`).
+    Claude,
+    /// Codex (`~/.codex/sessions`).
+    Codex,
+}
+
 /// `robota sessions import`
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Export file (`-` for standard input), or a session that another user wrote.
-    pub(crate) source: String,
+    /// Export file (`-` for standard input), or a session that another user wrote. With --from: a
+    /// file of the agent, or a part of its name.
+    #[arg(required_unless_present = "list")]
+    pub(crate) source: Option<String>,
+    /// Import a session of another agent.
+    #[arg(long, value_enum, value_name = "AGENT", conflicts_with = "format")]
+    pub(crate) from: Option<ForeignAgent>,
+    /// List the sessions of the agent, most recent first.
+    #[arg(long, requires = "from", conflicts_with_all = ["source", "id"])]
+    pub(crate) list: bool,
     /// Format of the file.
     #[arg(long, value_enum, default_value_t = ImportFormat::Auto)]
     pub(crate) format: ImportFormat,

@@ -115,7 +115,8 @@ pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
     Ok(source)
 }
 
-fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+/// Reads a regular file of limited size.
+pub(super) fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let describe = || format!("cannot read {}", path.display());
     let metadata = std::fs::metadata(path).with_context(describe)?;
     anyhow::ensure!(metadata.is_file(), "{} is not a regular file", path.display());

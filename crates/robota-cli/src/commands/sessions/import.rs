@@ -1,5 +1,5 @@
-//! `robota sessions import`: creates a session from an export, or copies a session that another
-//! user wrote.
+//! `robota sessions import`: creates a session from an export or a file of another agent, or copies
+//! a session that another user wrote.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,17 +11,22 @@ use robota_sdk::find_session;
 use robota_session::replay::{Destination, Imported, Record, blob_refs, journal, log, record};
 
 use super::args::{ImportArgs, ImportFormat};
-use super::{Context, files};
+use super::{Context, files, import_agent};
 use crate::{Exit, Usage, output};
 
 /// Imports a session.
 pub(super) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let id = args.id.as_deref().map(SessionId::from);
-    let imported = if args.source == "-" || Path::new(&args.source).exists() {
-        from_file(&*context.store, &args, id.as_ref()).await?
-    } else {
-        from_session(&*context.store, &args.source, id.as_ref()).await?
+    // Clap requires a source, except with --list.
+    let source = args.source.as_deref().unwrap_or_default();
+    let imported = match args.from {
+        Some(agent) if args.list => return import_agent::list(&context, agent, args.store.json),
+        Some(agent) => import_agent::run(&context, agent, source, id.as_ref()).await?,
+        None if source == "-" || Path::new(source).exists() => {
+            from_file(&*context.store, source, args.format, id.as_ref()).await?
+        }
+        None => from_session(&*context.store, source, id.as_ref()).await?,
     };
     if args.store.json {
         output::line(&serde_json::to_string(&imported)?);
@@ -33,10 +38,11 @@ pub(super) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
 
 async fn from_file(
     store: &dyn JournalStore,
-    args: &ImportArgs,
+    name: &str,
+    format: ImportFormat,
     id: Option<&SessionId>,
 ) -> anyhow::Result<Imported> {
-    let source = files::read(&args.source, args.format)?;
+    let source = files::read(name, format)?;
     let to = Destination::new(store).with_id(id).with_blobs(&source.blobs);
     Ok(match source.format {
         ImportFormat::Journal => journal::import(&to, journal::parse(&source.bytes)?).await?,

@@ -7,7 +7,7 @@ use super::*;
 
 fn line(kind: &str, uuid: &str, parent: &str, second: u32, message: &Value) -> Value {
     json!({
-        "type": kind, "uuid": uuid, "sessionId": "s-1", "cwd": "/work/app", "version": "2.1.0",
+        "type": kind, "uuid": uuid, "sessionId": "s-1", "cwd": "/home/ada/app", "version": "2.1.0",
         "parentUuid": if parent.is_empty() { Value::Null } else { parent.into() },
         "isSidechain": false, "timestamp": format!("2026-03-01T10:00:{second:02}.000Z"),
         "message": message,
@@ -71,7 +71,7 @@ fn a_transcript_becomes_a_session() {
         ["user: Read it", "assistant: Sure. -> Read", "results: content", "assistant: Done."]
     );
     let record = &done.record;
-    assert_eq!((record.id.as_str(), record.cwd.as_str()), ("s-1", "/work/app"));
+    assert_eq!((record.id.as_str(), record.cwd.as_str()), ("s-1", "/home/ada/app"));
     assert_eq!(record.name.as_deref(), Some("My title"));
     assert_eq!(record.model.as_deref(), Some("claude-sonnet-4-5"));
     assert_eq!(record.created_at.to_string(), "2026-03-01T10:00:01Z");

@@ -19,7 +19,7 @@ fn meta() -> Value {
         0,
         "session_meta",
         &json!({"id": "s-1", "timestamp": "2026-03-01T10:00:00Z",
-        "cwd": "/work/app", "originator": "codex_cli_rs", "model_provider": "openai"}),
+        "cwd": "/home/ada/app", "originator": "codex_cli_rs", "model_provider": "openai"}),
     )
 }
 
@@ -58,8 +58,12 @@ fn a_rollout_becomes_a_session() {
     let done = import(&[
         meta(),
         says(1, "developer", "You are an agent."),
-        says(1, "user", "<environment_context>\n  <cwd>/work/app</cwd>\n</environment_context>"),
-        line(1, "turn_context", &json!({"cwd": "/work/app", "model": "gpt-5-codex"})),
+        says(
+            1,
+            "user",
+            "<environment_context>\n  <cwd>/home/ada/app</cwd>\n</environment_context>",
+        ),
+        line(1, "turn_context", &json!({"cwd": "/home/ada/app", "model": "gpt-5-codex"})),
         says(2, "user", "List it"),
         line(2, "event_msg", &json!({"type": "user_message", "message": "List it"})),
         item(3, &reasoning),
@@ -93,7 +97,7 @@ fn a_rollout_becomes_a_session() {
         ]
     );
     let record = &done.record;
-    assert_eq!((record.id.as_str(), record.cwd.as_str()), ("s-1", "/work/app"));
+    assert_eq!((record.id.as_str(), record.cwd.as_str()), ("s-1", "/home/ada/app"));
     assert_eq!(record.model.as_deref(), Some("gpt-5-codex"));
     assert_eq!(
         (record.provider.as_deref(), record.name.as_deref()),

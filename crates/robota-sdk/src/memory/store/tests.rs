@@ -93,6 +93,8 @@ fn sdk_18_the_index_is_limited_in_lines_and_bytes() {
     project.write("MEMORY.md", format!("{exact}more\n"));
     let index = project.memory.index().unwrap();
     assert_eq!((index.text.as_str(), index.truncated), (exact.as_str(), true));
+    project.write("MEMORY.md", "a\u{1b}[8mhidden\u{1b}[0m\tb\r\n");
+    assert_eq!(project.memory.index().unwrap().text, "a[8mhidden[0m\tb\n");
     let wide = format!("{}\n", "ü".repeat(500));
     project.write("MEMORY.md", wide.repeat(100));
     let index = project.memory.index().unwrap();

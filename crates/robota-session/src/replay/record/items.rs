@@ -133,10 +133,12 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
                     json!(stray),
                 )));
             }
+            let order: Vec<_> = owed.iter().map(|call| call.call.clone()).collect();
             owed.retain(|call| matched.iter().all(|result| result.call != call.call));
             let sealed = seal(&mut owed, repairs);
-            let results = matched.into_iter().chain(sealed);
-            message.content = results.map(Block::ToolResult).collect();
+            let mut results: Vec<_> = matched.into_iter().chain(sealed).collect();
+            results.sort_by_key(|result| order.iter().position(|call| *call == result.call));
+            message.content = results.into_iter().map(Block::ToolResult).collect();
             if !message.content.is_empty() {
                 paired.push(HistoryItem::Message(message, at));
             }
