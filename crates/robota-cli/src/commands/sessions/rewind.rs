@@ -6,6 +6,7 @@ use std::sync::Arc;
 use robota_core::clock::SystemClock;
 use robota_core::ids::RandomIds;
 use robota_core::project::{ChangeKind, Checkpoint};
+use robota_sdk::find_session;
 use robota_session::{
     RestoreOptions, RestorePreview, RestoreReport, RestoreScope, checkpoints, preview_restore,
     restore_stored,
@@ -13,7 +14,6 @@ use robota_session::{
 use robota_tools::LocalFiles;
 
 use super::args::RewindArgs;
-use super::find::find;
 use super::{Context, text, time};
 use crate::{Exit, Usage, output};
 
@@ -26,7 +26,7 @@ const MAX_PATHS: usize = 20;
 pub(super) async fn run(args: RewindArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let (store, root) = (&*context.store, context.cwd().to_owned());
-    let session = find(store, &args.session).await?;
+    let session = find_session(store, &args.session).await?;
     let Some(checkpoint) = &args.to else {
         let list = checkpoints(store, &session).await?;
         print(args.store.json, &list, || list_text(&list))?;
