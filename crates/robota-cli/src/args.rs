@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show, grant or revoke trust in this folder's settings.
     Trust(TrustArgs),
-    /// List, show, export, import, validate, fork and delete sessions.
+    /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List the models of a provider.
     Models(ModelsArgs),

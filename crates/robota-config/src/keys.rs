@@ -299,7 +299,8 @@ keys! {
     "autoCompactThreshold" Highest, Grants, NoEffect, (CompactThreshold);
     "autoCompactEnabled" Highest, Grants, NoEffect, (bool);
     "claudeMdExcludes" Union, Grants, NoEffect, texts;
-    "fileCheckpointingEnabled" Highest, Grants, NoEffect, (bool);
+    "fileCheckpointingEnabled" Highest, Grants, Supported, (bool);
+    "fileCheckpointingMaxFiles" Highest, Grants, Supported, (u32);
     "cleanupPeriodDays" Highest, UserOnly, NoEffect, (std::num::NonZeroU32);
     "plansDirectory" Highest, Grants, NoEffect, (String);
     "attribution" Highest, Grants, NoEffect, (Object);

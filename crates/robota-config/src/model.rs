@@ -144,9 +144,14 @@ pub struct SettingsFile {
     /// Context files that are excluded, as globs over absolute paths. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claude_md_excludes: Option<Vec<String>>,
-    /// Whether files are saved before an edit. No effect yet: they always are.
+    /// Whether the files that commands change are recorded, so that a checkpoint can restore them.
+    /// The files that tools change are always recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_checkpointing_enabled: Option<bool>,
+    /// The most files, folders and links of the working folder that are compared before and after a
+    /// command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_checkpointing_max_files: Option<u32>,
     /// The number of days after which sessions are deleted. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]

@@ -187,6 +187,8 @@ events! {
     "permission_decided" PermissionDecided Fact Written "The decision whether a call may run, who made it and why.";
     "tool_started" ToolStarted Intent SyncedForEffects "A call is about to run.";
     "files_changing" FilesChanging Intent Synced "A call is about to change files, all of them or none. Their previous content is stored.";
+    "files_watched" FilesWatched Intent Synced "A command is about to run that may change files. The workspace before it is recorded, and the content of its files is stored.";
+    "files_changed" FilesChanged Fact Written "A command changed files of the workspace.";
     "process_started" ProcessStarted Fact Written "A call started a process. Recovery can identify the process after a crash.";
     "tool_output" ToolOutput Chunk Written "A piece of the output of a running call.";
     "tool_finished" ToolFinished Fact SyncedForEffects "The outcome of a call. These events are in order of completion.";
@@ -196,6 +198,8 @@ events! {
     "turn_finished" TurnFinished Fact Synced "The turn ended.";
     "rewound" Rewound Fact Synced "The model's view was cut back to its first messages. The journal keeps all events.";
     "view_restored" ViewRestored Fact Synced "The last compaction was undone: the messages that its summary replaced are in the model's view again.";
+    "restore_started" RestoreStarted Intent Synced "A checkpoint is about to be restored. The current content of its files is stored.";
+    "restore_finished" RestoreFinished Fact Synced "A checkpoint was restored.";
     "label_set" LabelSet Fact Synced "A point of the journal got a name.";
     "forked" Forked Fact Synced "Another session was forked from a point of this one.";
     "state_snapshot" StateSnapshot Fact Written "Which events make up the state, so that a resume need not read all of them.";

@@ -1,10 +1,12 @@
 //! Projections: other representations of the events. Each is a fold over the journal that is
 //! computed on request; none is stored.
 
+mod checkpoints;
 mod history;
 mod replay;
 mod text;
 
+pub use checkpoints::{ChangeKind, Checkpoint, CheckpointKind, CheckpointLog, TouchedFile};
 pub use history::{History, history};
 pub use replay::{ReplayEvent, ReplayProjection};
 pub use text::{StreamText, TextUpdate};

@@ -140,7 +140,8 @@ async fn from_snapshot(
     let mut seqs: Vec<u64> =
         needed.view.unread().iter().chain(needed.before.unread()).copied().collect();
     seqs.push(snapshot.created);
-    seqs.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
+    let single = [snapshot.prompt, snapshot.tools, snapshot.left_out, snapshot.watched];
+    seqs.extend(single.into_iter().flatten());
     seqs.extend(&snapshot.inputs);
     seqs.sort_unstable();
     seqs.dedup();

@@ -22,8 +22,8 @@ pub use view::{ModelView, ReplacedView};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
-    ContentLeftOut, Cursor, Delivery, Envelope, Event, InputAccepted, Parent, ProcessStarted,
-    SessionCreated, SpawnedBy, TurnEnd,
+    ContentLeftOut, Cursor, Delivery, Envelope, Event, FilesWatched, InputAccepted, Parent,
+    ProcessStarted, RestoreStarted, SessionCreated, SpawnedBy, TurnEnd,
 };
 use crate::ids::{CallId, InputId, SessionId, TurnId};
 use crate::message::Block;
@@ -72,6 +72,12 @@ pub struct State {
     /// Whether a compaction started and has not finished.
     #[serde(default)]
     pub compacting: bool,
+    /// A restore of a checkpoint that started and has not finished.
+    #[serde(default)]
+    pub restoring: Option<Box<RestoreStarted>>,
+    /// The last record of the workspace before a command ran.
+    #[serde(default)]
+    pub watched: Option<Box<FilesWatched>>,
     /// Whether the last process that wrote the session closed it.
     #[serde(default)]
     pub closed: bool,
@@ -306,13 +312,22 @@ impl State {
                 self.view.push_result(&data.message, &data.result, cursor.seq);
             }
             Event::Rewound(data) => {
-                self.view.rewind(data.keep);
+                match data.undoable {
+                    true => self.view.rewind_undoable(data.keep),
+                    false => self.view.rewind(data.keep),
+                }
                 self.forget_left_out();
             }
             Event::ViewRestored(_) => {
                 self.view.restore();
                 self.forget_left_out();
             }
+            Event::FilesWatched(data) => {
+                self.watched = Some(Box::new(data.clone()));
+                self.sources.watched = Some(cursor.seq);
+            }
+            Event::RestoreStarted(data) => self.restoring = Some(Box::new(data.clone())),
+            Event::RestoreFinished(_) => self.restoring = None,
             Event::StateSnapshot(data) => self.on_snapshot(cursor.seq, data),
             Event::TurnFinished(data) => {
                 self.compacting = false;
@@ -360,6 +375,7 @@ impl State {
             | Event::PermissionDecided(_)
             | Event::ToolStarted(_)
             | Event::FilesChanging(_)
+            | Event::FilesChanged(_)
             | Event::ProcessStarted(_)
             | Event::ToolOutput(_)
             | Event::ToolFinished(_)

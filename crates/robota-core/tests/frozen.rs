@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 const FROZEN: &[(&str, &str)] = &[
     ("abort.json", "9dd027d9223f280ee90089327132a3e2a24ffe89e5c5b7fcdc1e833f54d12cfa"),
     ("abort.jsonl", "66fc06b497847aace1f3cad80dd50c6115446f9c3d4773303a8beefc5c7943ab"),
+    ("checkpoints.json", "6c2d7da89f5ce4c371752ec35bdcf5b8f0f11707f8b44b40cf9c191cb0d43c33"),
+    ("checkpoints.jsonl", "ccfda27d87b5bf4ff73e9deb30dbcfced9319385653ebaa0f10dfe5538c24afe"),
     ("compaction.json", "bf75de3f76c49469d93235ed99ad5a52eb93dcfa7d149e2fea8a60d197be44bf"),
     ("compaction.jsonl", "5b9a9c2696fbdbc78fb6f10dca784203c0469323df9b14d1db781d55785bb29c"),
     ("crashed.json", "9f6df97b3e0b8336fc08614d77e154cd6bcd6baacd5982bb7f9cbc79c260934b"),

@@ -49,6 +49,14 @@ pub enum SessionError {
     /// The conversation has no such message.
     #[error("the conversation has no message `{0}`")]
     NoSuchMessage(MessageId),
+    /// The session has no such checkpoint.
+    #[error("the session has no checkpoint `{0}`")]
+    NoSuchCheckpoint(String),
+    /// The conversation at a checkpoint is not part of the model's view any more.
+    #[error(
+        "the conversation at checkpoint `{0}` cannot be restored: it was summarised, replaced or never began"
+    )]
+    NotInView(String),
     /// The session has no such safe point to fork at.
     #[error("session `{session}` cannot be forked at {place}: it has {points} safe points")]
     NoSafePoint {
@@ -98,6 +106,8 @@ impl Diagnose for SessionError {
             | Self::Tools(_)
             | Self::NotAsked(_)
             | Self::NoSuchMessage(_)
+            | Self::NoSuchCheckpoint(_)
+            | Self::NotInView(_)
             | Self::NoSafePoint { .. }
             | Self::NothingToContinue
             | Self::NothingToRestore
@@ -138,6 +148,8 @@ impl Diagnose for SessionError {
             }
             Self::NotAsked(_) => "list the pending approvals with `permissions().pending()`",
             Self::NoSuchMessage(_) => "only messages that the model still sees can be named",
+            Self::NoSuchCheckpoint(_) => "list the checkpoints; one is named by its id or number",
+            Self::NotInView(_) => "restore the files only, or fork the session at an earlier point",
             Self::NothingToContinue => "send an input",
             Self::NothingToRestore => "only the last compaction can be undone, once",
             Self::Aborted { .. } => "the session is still usable",

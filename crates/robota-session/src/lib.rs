@@ -38,6 +38,7 @@
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
 //! | fork | [`Session::snapshot`], [`Session::fork`], [`Selector`] |
+//! | go back to a checkpoint | [`Session::checkpoints`], [`restore_stored`] |
 //! | recover after a crash | [`Resume`], [`RecoveryHint`], [`Recovery`] |
 //!
 //! One task owns a session: it owns the recorder, steps the driver of the core, and answers
@@ -48,6 +49,7 @@ mod actor;
 mod approvals;
 mod builder;
 mod callbacks;
+mod checkpoints;
 mod compact;
 mod condition;
 mod crash_cleanup;
@@ -68,6 +70,10 @@ mod tool_output;
 pub use approvals::{Approvals, Decision, approver_fn};
 pub use builder::SessionBuilder;
 pub use callbacks::{Callbacks, CompactionReport, ToolExecution};
+pub use checkpoints::{
+    FilePreview, RestoreOptions, RestorePreview, RestoreReport, RestoreScope, checkpoints,
+    preview_restore, restore_stored,
+};
 pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
 pub use error::SessionError;
@@ -80,8 +86,8 @@ pub use id::{IdError, Selector, SnapshotId};
 pub use open::{Resume, ResumeStrategy};
 pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
-    AskReply, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
-    QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session, SessionInfo, Status,
-    ToolChange, TurnWatch,
+    AskReply, Chat, ChatEnd, CheckpointHandle, ConfigHandle, ContextHandle, JournalHandle,
+    LiveTurn, Permissions, QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session,
+    SessionInfo, Status, ToolChange, TurnWatch,
 };
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

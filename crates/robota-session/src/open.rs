@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use robota_core::blob::Blobs;
+use robota_core::checkpoint::RestoreFiles;
 use robota_core::close::{Closing, RecoveryHint, awaiting_post_hook, open_operations, recover};
 use robota_core::driver::Recorder;
 use robota_core::event::{Event, FORMAT, ModeChanged, Opened, Renamed, SessionCreated};
@@ -16,6 +16,7 @@ use robota_core::resume::{ResumeError, load};
 use robota_core::state::{FoldError, State};
 
 use crate::actor::{Shared, StartOptions};
+use crate::checkpoints::{complete_restore, interrupted_command, record_late_changes};
 use crate::crash_cleanup;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
@@ -145,7 +146,7 @@ pub(crate) async fn open(
             ResumeStrategy::Crash => {
                 let hints = std::mem::take(&mut options.hints);
                 let closing = Closing { hints, ..Closing::of(Cause::Crash) };
-                seal(&*store.blobs(&id), &mut recorder, setup, &hooks, closing).await?;
+                seal(&*store, &mut recorder, setup, &hooks, closing).await?;
                 false
             }
             ResumeStrategy::Manual => !open_operations(recorder.state()).is_empty(),
@@ -157,13 +158,21 @@ pub(crate) async fn open(
 
 /// Closes what a crash left open.
 pub(crate) async fn seal(
-    blobs: &dyn Blobs,
+    store: &dyn JournalStore,
     recorder: &mut Recorder,
     setup: &Setup,
     hooks: &HookChain,
     mut closing: Closing,
 ) -> Result<(), SessionError> {
-    crash_cleanup::clean_up(blobs, recorder.state(), setup, &mut closing).await;
+    let Some(id) = recorder.state().session.clone() else { return Ok(()) };
+    let blobs = store.blobs(&id);
+    crash_cleanup::clean_up(&*blobs, recorder.state(), setup, &mut closing).await;
+    let files = setup.crash_cleanup.as_deref().map(|cleanup| cleanup as &dyn RestoreFiles);
+    complete_restore(recorder, files, &*blobs).await?;
+    if let Some(files) = files {
+        let call = interrupted_command(recorder.state());
+        record_late_changes(recorder, store, &id, files, call).await?;
+    }
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
     }

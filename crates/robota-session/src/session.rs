@@ -1,6 +1,7 @@
 //! The handle of a session.
 
 mod chat;
+mod checkpoints;
 mod config;
 mod context;
 mod fork;
@@ -33,6 +34,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 pub use chat::{Chat, ChatEnd, Reply};
+pub use checkpoints::CheckpointHandle;
 pub use config::{ConfigHandle, ToolChange};
 pub use context::ContextHandle;
 pub use journal::JournalHandle;
@@ -473,6 +475,12 @@ impl Session {
     #[must_use]
     pub fn context(&self) -> ContextHandle {
         ContextHandle(self.clone())
+    }
+
+    /// Returns the handle for checkpoints: list, compare, restore.
+    #[must_use]
+    pub fn checkpoints(&self) -> CheckpointHandle {
+        CheckpointHandle(self.clone())
     }
 
     /// Returns the handle for recovery after a crash.

@@ -19,6 +19,7 @@ use robota_core::tool::{Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet};
 use crate::approvals::{ApprovalQueue, Approvals};
 use crate::callbacks::Callbacks;
 use crate::compact::{HookedCompactor, SummaryCompactor};
+use crate::error::SessionError;
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
 use crate::tool_output::{ReadOutput, SessionTool};
 
@@ -149,6 +150,17 @@ impl Setup {
             files: self.files.clone(),
         };
         Arc::new(HookChain::new(scope, self.code_hooks.clone(), self.hooks.clone()))
+    }
+
+    /// Returns what restores files, and the working directory.
+    pub(crate) fn workspace_files(&self) -> Result<(Arc<dyn CrashCleanup>, String), SessionError> {
+        let no_files = || {
+            let text =
+                "the session has no working directory, or no crash cleanup, which restores files";
+            SessionError::Setting(text.to_owned())
+        };
+        let files = self.crash_cleanup.clone().ok_or_else(no_files)?;
+        Ok((files, self.cwd.clone().ok_or_else(no_files)?))
     }
 
     /// Returns the provider with the session's hooks around every model call.

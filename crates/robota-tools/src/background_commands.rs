@@ -47,6 +47,11 @@ impl BackgroundCommands {
         id
     }
 
+    /// Returns whether a command still runs.
+    pub(crate) fn any_runs(&self) -> bool {
+        self.list().commands.iter().any(|command| command.running.outcome().is_none())
+    }
+
     /// Returns the command with that id.
     ///
     /// # Errors

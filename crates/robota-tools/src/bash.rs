@@ -128,12 +128,10 @@ impl Bash {
                     progress.show(shown);
                 }
             }));
-        let mut outcome = self
-            .workspace
-            .supervisor
-            .run(spec, &context.scope.cancel)
-            .await
-            .map_err(|error| not_run(&error))?;
+        self.save_files(context).await?;
+        let run = self.workspace.supervisor.run(spec, &context.scope.cancel).await;
+        let missed = self.report_changes(context).await;
+        let mut outcome = run.map_err(|error| not_run(&error))?;
         let total = outcome.stdout.total_bytes();
         let new_cwd = tracker.and_then(|tracker| tracker.take(&mut outcome.stdout));
         // The marker is the end of the output.
@@ -155,8 +153,11 @@ impl Bash {
         });
         let fenced = self.read_only_fence(context).is_some();
         let fence_note = fenced && may_have_failed_by_the_fence(&outcome);
-        let notes: String =
-            cwd_note.into_iter().chain(fence_note.then(|| FENCE_NOTE.to_owned())).collect();
+        let notes: String = cwd_note
+            .into_iter()
+            .chain(missed)
+            .chain(fence_note.then(|| FENCE_NOTE.to_owned()))
+            .collect();
         let notes = Some(notes).filter(|notes| !notes.is_empty());
         let report = report(&outcome, timeout, notes.as_deref(), stored.as_ref());
         Ok(report.with_metadata("cwd", self.workspace.shell_cwd().display().to_string()))
@@ -171,6 +172,8 @@ impl Bash {
         let mut spec = self.spec(input, context, &start, None)?;
         spec.stdin = Stdin::Open;
         spec.watch = spec.watch.background();
+        self.save_files(context).await?;
+        self.workspace.capture.in_background(&context.call).await;
         let running =
             self.workspace.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
         let pid = running.process().map(|process| process.pid);
@@ -179,6 +182,27 @@ impl Bash {
             "Runs in the background as {id}. BashOutput returns its output, KillShell ends it.\n"
         );
         Ok(ToolOutcome::ok(text).with_metadata("bash_id", id).with_metadata("pid", pid))
+    }
+
+    /// Saves the files of the workspace before a command that may change them.
+    async fn save_files(&self, context: &ToolContext) -> Result<(), EarlyOutcome> {
+        let (capture, blobs) = (&self.workspace.capture, &*context.scope.blobs);
+        let running = self.workspace.background.any_runs();
+        capture.before(&context.call, &*context.checkpoints, blobs, running).await.map_err(|error| {
+            let text = format!(
+                "the files of the workspace cannot be saved before the command, so it was not run: {}",
+                error.message
+            );
+            ToolOutcome::not_run("no_checkpoint", text).into()
+        })
+    }
+
+    /// Records the files that a command changed. Returns a note if that failed.
+    async fn report_changes(&self, context: &ToolContext) -> Option<String> {
+        let (capture, blobs) = (&self.workspace.capture, &*context.scope.blobs);
+        let reported = capture.after(&context.call, &*context.checkpoints, blobs).await;
+        let error = reported.err()?;
+        Some(format!("[the files it changed could not be recorded: {}]\n", error.message))
     }
 
     fn spec(

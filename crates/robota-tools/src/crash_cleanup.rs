@@ -5,11 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::{CrashCleanup, FileChange, FoundFile};
+use robota_core::checkpoint::{
+    CrashCleanup, FileChange, FileDelta, FoundFile, PathState, RestoreFiles,
+};
+use robota_core::event::{FilesWatched, NotRestored};
 use robota_core::ids::CallId;
 use robota_core::process::ProcessIdentity;
 use robota_exec::RecordedExit;
 use robota_exec::reaper::{self, ReaperRecord};
+
+use crate::local_files::LocalFiles;
 
 /// How long to wait for a reaper's record to appear, and for the exit status in it.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
@@ -68,6 +73,25 @@ impl LocalCrashCleanup {
             tokio::time::sleep(POLL_INTERVAL).await;
             waited += POLL_INTERVAL;
         }
+    }
+}
+
+#[async_trait::async_trait]
+impl RestoreFiles for LocalCrashCleanup {
+    async fn current(&self, paths: &[String], blobs: Option<&dyn Blobs>) -> Vec<PathState> {
+        LocalFiles.current(paths, blobs).await
+    }
+
+    async fn restore(&self, files: &[FileDelta], blobs: &dyn Blobs) -> Vec<NotRestored> {
+        LocalFiles.restore(files, blobs).await
+    }
+
+    async fn diffs(&self, files: &[FileDelta], blobs: &dyn Blobs) -> Vec<Option<String>> {
+        LocalFiles.diffs(files, blobs).await
+    }
+
+    async fn changed_since(&self, watched: &FilesWatched, blobs: &dyn Blobs) -> Vec<FileDelta> {
+        LocalFiles.changed_since(watched, blobs).await
     }
 }
 

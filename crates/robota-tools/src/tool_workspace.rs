@@ -17,6 +17,7 @@ use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
 use crate::arguments::EarlyOutcome;
 use crate::ask_user::QuestionHandler;
 use crate::background_commands::BackgroundCommands;
+use crate::capture::{CaptureLimits, CommandCapture};
 use crate::error::FileError;
 use crate::file::{FileStamp, PlannedChange, ResolvedPath, commit};
 use crate::grants::Grants;
@@ -43,6 +44,7 @@ pub struct ToolWorkspace {
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
     pub(crate) background: BackgroundCommands,
     pub(crate) todos: Todos,
+    pub(crate) capture: CommandCapture,
     follow_cd: bool,
     /// The directory in which the next Bash call starts.
     shell_cwd: Arc<Mutex<PathBuf>>,
@@ -58,7 +60,9 @@ impl ToolWorkspace {
     /// Creates a workspace in a directory. Commands get exactly this environment.
     pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
         let cwd = cwd.into();
+        let root = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
         Self {
+            capture: CommandCapture::new(&root, Some(Arc::default())),
             supervisor,
             env,
             variables: SessionVariables::default(),
@@ -87,6 +91,7 @@ impl ToolWorkspace {
     pub fn for_session(&self, blobs: Arc<dyn Blobs>) -> Self {
         Self {
             blobs: Some(blobs),
+            capture: self.capture.fresh(),
             log: Arc::default(),
             background: BackgroundCommands::default(),
             todos: Todos::default(),
@@ -168,6 +173,14 @@ impl ToolWorkspace {
     #[must_use]
     pub fn question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
         self.question_handler = Some(handler);
+        self
+    }
+
+    /// Sets the limits within which the files that commands change are recorded; `None` records
+    /// none of them. It has an effect in sessions only.
+    #[must_use]
+    pub fn capture_limits(mut self, limits: Option<CaptureLimits>) -> Self {
+        self.capture.set_limits(limits);
         self
     }
 
@@ -275,14 +288,17 @@ impl ToolWorkspace {
         context: &ToolContext,
         planned: &[PlannedChange],
     ) -> Result<(), EarlyOutcome> {
+        let new_folders: Vec<_> =
+            planned.iter().map(|change| missing_folders(&change.path.target)).collect();
         let files: Vec<_> = planned
             .iter()
-            .map(|change| {
+            .zip(&new_folders)
+            .map(|(change, new_folders)| {
                 let before = match &change.before {
                     None => Before::Missing,
                     Some(content) => Before::File { content, mode: change.mode() },
                 };
-                Changing { path: &change.path.target, before, after: &change.after }
+                Changing { path: &change.path.target, before, after: &change.after, new_folders }
             })
             .collect();
         let saved = context.checkpoints.before_change(&context.call, &files).await;
@@ -317,4 +333,13 @@ impl ToolWorkspace {
         .await?;
         Ok((made, extra))
     }
+}
+
+/// Returns the folders of a path that do not exist, outermost first.
+fn missing_folders(path: &Path) -> Vec<String> {
+    let folders = path.ancestors().skip(1);
+    let missing = folders.take_while(|folder| folder.symlink_metadata().is_err());
+    let mut missing: Vec<_> = missing.map(|folder| folder.display().to_string()).collect();
+    missing.reverse();
+    missing
 }

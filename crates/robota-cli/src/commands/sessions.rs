@@ -9,6 +9,7 @@ mod import;
 mod import_agent;
 mod list;
 mod prune;
+mod rewind;
 mod show;
 mod text;
 mod time;
@@ -36,6 +37,7 @@ pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
         SessionsCommand::Import(args) => import::run(args).await,
         SessionsCommand::Validate(args) => validate::run(args).await,
         SessionsCommand::Fork(args) => fork::run(args).await,
+        SessionsCommand::Rewind(args) => rewind::run(args).await,
         SessionsCommand::Delete(args) => delete::run(args).await,
         SessionsCommand::Prune(args) => prune::run(args).await,
     }

@@ -219,6 +219,52 @@ async fn sdk_17_pre_images_are_exported_imported_and_deleted_with_the_session() 
     }
 }
 
+#[tokio::test]
+async fn sdk_17_the_program_lists_compares_and_restores_checkpoints() {
+    let home = home_with_files();
+    let calls = [
+        ("Write", json!({"file_path": "made/new.txt", "content": "made\n"}), ""),
+        ("Bash", json!({"command": "echo changed > notes.txt; chmod 600 notes.txt"}), ""),
+    ];
+    let mode = ["--permission-mode", "bypassPermissions"];
+    let (id, _) = home.play(&calls, &mode, &[]).await;
+    let notes = home.path("project/notes.txt");
+    let rewind = async |args: &[&str]| {
+        home.robota(&[&["sessions", "rewind", &id], args].concat(), &[]).await
+    };
+    let listed = rewind(&["--json"]).await;
+    let list: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list[0]["files"].as_array().unwrap().len(), 2, "{list}");
+    let text = String::from_utf8(rewind(&[]).await.stdout).unwrap();
+    assert!(text.contains("files: 1 created, 1 modified"), "{text}");
+
+    let preview = rewind(&["--to", "1", "--diff"]).await;
+    let text = String::from_utf8(preview.stdout).unwrap();
+    assert!(text.contains("-changed\n+hello world\n"), "{text}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "changed\n");
+
+    std::fs::write(home.path("project/made/new.txt"), "by the user\n").unwrap();
+    let restored = rewind(&["--to", "1", "--code"]).await;
+    assert_eq!(restored.status.code(), Some(1), "a conflict: {}", stderr(&restored));
+    let text = String::from_utf8(restored.stdout).unwrap();
+    assert!(text.contains("! made/new.txt: not restored, something else"), "{text}");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "hello world\n");
+    let restored = rewind(&["--to", "1", "--overwrite", "--json"]).await;
+    assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
+    assert!(!home.path("project/made").exists());
+    let report: Value = serde_json::from_slice(&restored.stdout).unwrap();
+    assert_eq!(report["conversation"], true);
+    let undone = rewind(&["--to", report["undo"].as_str().unwrap()]).await;
+    assert_eq!(undone.status.code(), Some(0), "{}", stderr(&undone));
+    let user = std::fs::read_to_string(home.path("project/made/new.txt")).unwrap();
+    assert_eq!(user, "by the user\n");
+    let unknown = rewind(&["--to", "99"]).await;
+    assert_eq!(unknown.status.code(), Some(1), "{}", stderr(&unknown));
+    let valid = home.robota(&["sessions", "validate", &id], &[]).await;
+    assert_eq!(valid.status.code(), Some(0), "{}", stderr(&valid));
+}
+
 /// Returns whether the path of a file below a folder contains the name.
 fn exists_below(folder: &std::path::Path, name: &str) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {

@@ -25,14 +25,22 @@ pub enum OpenOperation {
     },
     /// A compaction. Its summary was not recorded, so the conversation is unchanged.
     Compaction,
+    /// A restore of a checkpoint. It is completed.
+    Restore {
+        /// The id of the checkpoint.
+        checkpoint: String,
+    },
 }
 
-/// Returns what a crash left open; empty if no turn and no compaction was running.
+/// Returns what a crash left open; empty if no turn, compaction or restore was running.
 #[must_use]
 pub fn open_operations(state: &State) -> Vec<OpenOperation> {
     let mut open = Vec::new();
     if state.compacting {
         open.push(OpenOperation::Compaction);
+    }
+    if let Some(restore) = &state.restoring {
+        open.push(OpenOperation::Restore { checkpoint: restore.checkpoint.clone() });
     }
     let Some(turn) = &state.turn else { return open };
     if let Some(input) = turn.input.as_ref().filter(|input| state.inputs.contains_key(*input)) {

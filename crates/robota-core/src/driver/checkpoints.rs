@@ -7,7 +7,7 @@ use super::task_events::TaskEventQueue;
 use crate::blob::Blobs;
 use crate::checkpoint::{Before, Changing, Checkpoints, FileChange};
 use crate::error::{Diagnose as _, ErrorData};
-use crate::event::FilesChanging;
+use crate::event::{FilesChanged, FilesChanging, FilesWatched};
 use crate::ids::CallId;
 use crate::message::BlobRef;
 
@@ -16,6 +16,8 @@ use crate::message::BlobRef;
 pub(super) struct JournalCheckpoints {
     pub(super) blobs: Arc<dyn Blobs>,
     pub(super) task_events: TaskEventQueue,
+    /// Whether the call may change files by running commands.
+    pub(super) records_commands: bool,
 }
 
 #[async_trait::async_trait]
@@ -32,8 +34,21 @@ impl Checkpoints for JournalCheckpoints {
             };
             let path = file.path.to_string_lossy().into_owned();
             let after_sha256 = BlobRef::of(file.after).sha256;
-            changes.push(FileChange { path, before, mode, after_sha256 });
+            let new_folders = file.new_folders.to_vec();
+            changes.push(FileChange { path, before, mode, after_sha256, new_folders });
         }
         self.task_events.append(FilesChanging { call: call.clone(), files: changes }.into()).await
+    }
+
+    fn records_commands(&self) -> bool {
+        self.records_commands
+    }
+
+    async fn watched(&self, files: FilesWatched) -> Result<(), ErrorData> {
+        self.task_events.append(files.into()).await
+    }
+
+    async fn changed(&self, files: FilesChanged) -> Result<(), ErrorData> {
+        self.task_events.append(files.into()).await
     }
 }

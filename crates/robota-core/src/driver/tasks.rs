@@ -73,7 +73,7 @@ impl Tasks {
             Effect::Judge(tool_use) => self.judge(tool_use, ports),
             Effect::RunTool { tool_use, class, grant } => {
                 let span = telemetry::tool_span(round, &tool_use, class);
-                self.run_tool(tool_use, grant, ports, config, span);
+                self.run_tool(tool_use, (class, grant), ports, config, span);
             }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
@@ -179,7 +179,7 @@ impl Tasks {
     fn run_tool(
         &mut self,
         tool_use: ToolUse,
-        grant: Grant,
+        (class, grant): (Class, Grant),
         ports: &Ports,
         config: &SessionConfig,
         span: Span,
@@ -206,7 +206,9 @@ impl Tasks {
         let checkpoints: Arc<dyn Checkpoints> = match &ports.blobs {
             Some(blobs) => {
                 let (blobs, task_events) = (Arc::clone(blobs), self.task_events.clone());
-                Arc::new(JournalCheckpoints { blobs, task_events })
+                // A call that is proven to change nothing needs no comparison of files.
+                let records_commands = class != Class::Inspect;
+                Arc::new(JournalCheckpoints { blobs, task_events, records_commands })
             }
             None => Arc::new(NoCheckpoints),
         };

@@ -154,9 +154,12 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "input_accepted",
         "compaction_finished",
         "files_changing",
+        "files_watched",
         "turn_finished",
         "rewound",
         "view_restored",
+        "restore_started",
+        "restore_finished",
         "label_set",
         "forked",
         "recovered",
@@ -216,6 +219,8 @@ fn core_20_intents_are_what_has_not_happened_yet() {
         "permission_asked",
         "tool_started",
         "files_changing",
+        "files_watched",
+        "restore_started",
     ];
     assert_eq!(named(Nature::Intent), intents);
     let chunks = ["text_chunk", "thinking_chunk", "tool_input_chunk", "tool_output"];

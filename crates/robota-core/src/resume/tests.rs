@@ -124,7 +124,7 @@ impl Written {
             Step::Restore => self.append(ViewRestored { messages: 0 }).await,
             Step::Rewind(keep) => {
                 let cause = crate::event::RewindCause::Checkpoint;
-                self.append(Rewound { keep: u64::from(*keep), cause }).await;
+                self.append(Rewound { keep: u64::from(*keep), cause, undoable: false }).await;
             }
             Step::Snapshot => {
                 if let Some(snapshot) = self.state.snapshot() {

@@ -22,6 +22,9 @@ pub struct Sources {
     /// The sequence number of the `content_left_out` in effect.
     #[serde(default)]
     pub left_out: Option<u64>,
+    /// The sequence number of the last `files_watched`.
+    #[serde(default)]
+    pub watched: Option<u64>,
     /// The sequence number of the newest snapshot.
     pub snapshot: Option<u64>,
 }
@@ -69,7 +72,7 @@ impl ViewListing {
 
 impl State {
     /// Returns a snapshot of the state, or `None` while an answer streams, a call has no result, or
-    /// a compaction runs: chunks and open calls are not part of a snapshot.
+    /// a compaction or a restore runs: chunks and open calls are not part of a snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Option<StateSnapshot> {
         let turn = match &self.turn {
@@ -84,7 +87,7 @@ impl State {
             })),
             Some(_) => return None,
         };
-        if self.session.is_none() || self.compacting {
+        if self.session.is_none() || self.compacting || self.restoring.is_some() {
             return None;
         }
         Some(StateSnapshot {
@@ -95,6 +98,7 @@ impl State {
             prompt: self.sources.prompt,
             tools: self.sources.tools,
             left_out: self.sources.left_out,
+            watched: self.sources.watched,
             view: self.view.refs(),
             before: self.view.before.as_ref().map(|before| {
                 let replaced_by = before.replaced_by as u64;
@@ -132,7 +136,13 @@ impl State {
             |seq: u64| find(seq).ok_or_else(|| mismatch(format!("event {seq} is missing")));
         let mut state = Self::default();
         // Each of these values is set by a single event, so folding that event alone restores it.
-        let single = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
+        let single = [
+            Some(snapshot.created),
+            snapshot.prompt,
+            snapshot.tools,
+            snapshot.left_out,
+            snapshot.watched,
+        ];
         for seq in single.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);

@@ -349,13 +349,53 @@ fn sess_01_a_conversation_that_is_rewound_ends_earlier() {
     }
     journal.add(CompactionFinished { summary: user("s1", "in short"), keep_from: None });
     journal.add(MessageInjected { message: user("m4", "four") });
-    journal.add(Rewound { keep: 1, cause: RewindCause::Retry });
+    journal.add(Rewound { keep: 1, cause: RewindCause::Retry, undoable: false });
     assert_eq!(texts(&journal), ["in short"]);
     assert!(journal.state.view.before.is_some(), "what took its place is whole");
-    journal.add(Rewound { keep: 0, cause: RewindCause::Clear });
+    journal.add(Rewound { keep: 0, cause: RewindCause::Clear, undoable: false });
     assert_eq!((texts(&journal).len(), journal.state.view.bytes), (0, 0));
     journal.add(ViewRestored { messages: 0 });
     assert!(journal.state.view.messages.is_empty(), "there is nothing to come back to");
+}
+
+#[test]
+fn sdk_17_an_undoable_rewind_is_undone_and_two_of_them_together() {
+    let undoable = |keep| Rewound { keep, cause: RewindCause::Checkpoint, undoable: true };
+    let mut journal = Journal::new();
+    for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
+        journal.add(MessageInjected { message: user(id, text) });
+    }
+    let before = journal.state.view.clone();
+    journal.add(undoable(2)).add(undoable(1));
+    assert_eq!(texts(&journal), ["one"]);
+    let mut copy = Journal { lines: journal.lines.clone(), state: journal.state.clone() };
+    journal.add(ViewRestored { messages: 3 });
+    assert_eq!(texts(&journal), ["one", "two", "three"]);
+    assert_eq!((journal.state.view.bytes, journal.state.view.chars), (before.bytes, before.chars));
+    // What was said after the rewind stays when it is undone.
+    copy.add(MessageInjected { message: user("m4", "four") });
+    copy.add(ViewRestored { messages: 4 });
+    assert_eq!(texts(&copy), ["one", "two", "three", "four"]);
+    assert_eq!(State::fold(&copy.lines).unwrap(), copy.state);
+}
+
+#[test]
+fn sdk_17_a_restore_is_open_until_it_is_finished() {
+    let mut journal = Journal::new();
+    journal.add(RestoreStarted {
+        restore: "r".to_owned(),
+        checkpoint: "t1".to_owned(),
+        files: Vec::new(),
+        view: None,
+        last_message: None,
+    });
+    assert!(journal.state.restoring.is_some());
+    assert!(journal.state.snapshot().is_none());
+    let open = crate::close::open_operations(&journal.state);
+    let restore = crate::close::OpenOperation::Restore { checkpoint: "t1".to_owned() };
+    assert_eq!(open, [restore]);
+    journal.add(RestoreFinished { restore: "r".to_owned(), failed: Vec::new() });
+    assert!(journal.state.restoring.is_none());
 }
 
 #[test]

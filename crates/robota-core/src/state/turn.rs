@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, InputId, MessageId, TurnId};
 use crate::message::{Cause, ToolUse};
+use crate::permission::Class;
 use crate::process::ProcessIdentity;
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
@@ -49,6 +50,9 @@ pub struct OpenCall {
     pub tool_use: ToolUse,
     /// Whether the answer that asks for the call is part of the conversation.
     pub committed: bool,
+    /// The class as which it started; `None` before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
     /// How far the call got.
     pub stage: CallStage,
     /// Text of its hooks that is added to the result.
@@ -75,6 +79,7 @@ impl OpenCall {
         Self {
             tool_use,
             committed: false,
+            class: None,
             stage: CallStage::Called,
             context: None,
             post_hooked: false,
@@ -228,7 +233,12 @@ impl OpenTurn {
                 };
                 self.set(&data.call, stage);
             }
-            Event::ToolStarted(data) => self.set(&data.call, CallStage::Started),
+            Event::ToolStarted(data) => {
+                self.set(&data.call, CallStage::Started);
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    call.class = Some(data.class);
+                }
+            }
             Event::ToolOutput(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
                     call.output.push(&data.text);

@@ -24,7 +24,8 @@ pub struct ModelView {
     pub chars: u64,
     /// The tokens that the provider counted last, and for which message.
     pub latest_usage: Option<(MessageId, Usage)>,
-    /// The view that the last compaction replaced; `None` if it cannot be restored.
+    /// The view that the last compaction or undoable rewind replaced; `None` if it cannot be
+    /// restored.
     pub before: Option<Box<ReplacedView>>,
     /// The sequence numbers of the events, each with the index of its message.
     sources: Vec<Source>,
@@ -129,6 +130,24 @@ impl ModelView {
         self.listed.retain(|listed| listed.sources <= self.sources.len());
     }
 
+    /// Keeps only the first messages, in a way that [`restore`](Self::restore) undoes.
+    pub(super) fn rewind_undoable(&mut self, keep: u64) {
+        let mut old = self.clone();
+        self.rewind(keep);
+        let replaced_by = self.messages.len();
+        // If an earlier rewind cut this view and nothing was added since, undoing both returns to the
+        // view before the first.
+        let cut = old.before.take().filter(|before| {
+            let len = old.messages.len();
+            before.replaced_by == len
+                && before.view.messages.get(..len).is_some_and(|same| {
+                    same.iter().zip(old.messages.iter()).all(|(a, b)| a.id == b.id)
+                })
+        });
+        let view = cut.map_or(old, |before| before.view);
+        self.before = Some(Box::new(ReplacedView { view, replaced_by }));
+    }
+
     /// Returns the number of sources of the messages before this one.
     fn sources_before(&self, message: usize) -> usize {
         self.sources.partition_point(|source| source.message < message)
@@ -155,7 +174,7 @@ impl ModelView {
         (prefix, sources)
     }
 
-    /// Undoes the last compaction; the messages after it stay.
+    /// Undoes the last compaction or undoable rewind; the messages after it stay.
     pub(super) fn restore(&mut self) {
         let Some(before) = self.before.take() else { return };
         let shorter = std::mem::replace(self, before.view);

@@ -124,6 +124,7 @@ impl CallState {
         };
         OpenCall {
             committed,
+            class: self.class,
             stage,
             context: self.context.clone(),
             post_hooked: self.post_hooked,

@@ -18,7 +18,9 @@ use robota_session::{
     Approvals, Callbacks, PolicyGate, RecoveryHint, Resume, Session, SessionBuilder, StartAt,
 };
 use robota_store::DurabilityLevel;
-use robota_tools::{Brave, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace};
+use robota_tools::{
+    Brave, CaptureLimits, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace,
+};
 
 use super::{InteractiveSession, OpenSessions, Shared};
 use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
@@ -367,6 +369,7 @@ impl InteractiveSessionBuilder {
         let policy = Arc::new(project.policy.clone());
         let mut place = ToolWorkspace::new(project.cwd(), supervisor, environment)
             .access_check(Arc::new(PolicyAccessCheck::new(policy, project::paths())))
+            .capture_limits(capture_limits(&project.settings.values))
             .follow_cd();
         if let Some(fence) = &fences.read_only {
             place = place.read_only_fence(fence.clone());
@@ -483,4 +486,13 @@ fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher
         (None, Some(key)) => Some(Arc::new(Brave::new(key))),
         (None, None) => None,
     }
+}
+
+/// Returns the limits within which the files that commands change are recorded.
+fn capture_limits(settings: &robota_config::SettingsFile) -> Option<CaptureLimits> {
+    let mut limits = CaptureLimits::default();
+    if let Some(files) = settings.file_checkpointing_max_files {
+        limits.entries = usize::try_from(files).unwrap_or(usize::MAX);
+    }
+    settings.file_checkpointing_enabled.unwrap_or(true).then_some(limits)
 }

@@ -1,5 +1,7 @@
 //! How the task handles requests.
 
+use std::path::Path;
+
 use robota_core::call::CallContext;
 use robota_core::close::{Choice, Closing};
 use robota_core::compact::CompactionRequest;
@@ -13,8 +15,9 @@ use robota_core::turn::TurnInput;
 
 use super::{
     AcceptedInput, Actor, Flow, InputChange, ManualCompaction, Reply, Request, Rewrite,
-    SendRequest, Work,
+    SendRequest, Shared, Work,
 };
+use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
 
@@ -44,6 +47,9 @@ impl Actor {
             Request::Compact { instructions, reply } => self.compact(instructions, reply).await,
             Request::Rewrite { how, reply } => {
                 let _ = reply.send(self.rewrite(how).await);
+            }
+            Request::RestoreCheckpoint { checkpoint, options, reply } => {
+                let _ = reply.send(self.restore_checkpoint(&checkpoint, options).await);
             }
             Request::Recover { choices, reply } => {
                 let _ = reply.send(self.recover(choices).await);
@@ -161,7 +167,7 @@ impl Actor {
             Role::Assistant if cut_short => {
                 // The partial answer stays in the history but is not sent again.
                 let keep = view.len() as u64 - 1;
-                let rewound = Rewound { keep, cause: RewindCause::Retry };
+                let rewound = Rewound { keep, cause: RewindCause::Retry, undoable: false };
                 let changed = PrefixChanged { cause: PrefixChange::Rewind };
                 self.append(vec![rewound.into(), changed.into()]).await?;
             }
@@ -220,9 +226,11 @@ impl Actor {
         let change: Event = match (how, &view.before) {
             (Rewrite::Keep(messages), _) => {
                 let keep = messages.min(view.messages.len()) as u64;
-                Rewound { keep, cause: RewindCause::Checkpoint }.into()
+                Rewound { keep, cause: RewindCause::Checkpoint, undoable: false }.into()
             }
-            (Rewrite::Clear, _) => Rewound { keep: 0, cause: RewindCause::Clear }.into(),
+            (Rewrite::Clear, _) => {
+                Rewound { keep: 0, cause: RewindCause::Clear, undoable: false }.into()
+            }
             (Rewrite::Restore, None) => return Err(SessionError::NothingToRestore),
             (Rewrite::Restore, Some(before)) => {
                 let since = view.messages.len().saturating_sub(before.replaced_by);
@@ -236,6 +244,30 @@ impl Actor {
         self.append(vec![ContextMeasured { estimate }.into()]).await
     }
 
+    async fn restore_checkpoint(
+        &mut self,
+        checkpoint: &str,
+        options: RestoreOptions,
+    ) -> Result<RestoreReport, SessionError> {
+        self.require_recovered()?;
+        self.require_idle("restoring a checkpoint")?;
+        let ((files, root), ids) = {
+            let setup = &self.shared.turn_setup().setup;
+            (setup.workspace_files()?, setup.ids.clone())
+        };
+        self.shared.hub.set_busy(true);
+        let Shared { store, id, .. } = &*self.shared;
+        let blobs = store.blobs(id);
+        let workspace = Workspace { files: &*files, blobs: &*blobs, root: Path::new(&root) };
+        let target = ((checkpoint, options), &*ids);
+        let report = restore(&mut self.recorder, &**store, id, &workspace, target).await?;
+        if report.conversation {
+            let estimate = self.recorder.state().context(self.shared.window());
+            self.append(vec![ContextMeasured { estimate }.into()]).await?;
+        }
+        Ok(report)
+    }
+
     async fn recover(
         &mut self,
         choices: std::collections::HashMap<CallId, Choice>,
@@ -246,8 +278,8 @@ impl Actor {
         let hints = std::mem::take(&mut self.options.hints);
         let closing = Closing { choices, hints, ..Closing::of(Cause::Crash) };
         let setup = self.shared.turn_setup().setup.clone();
-        let blobs = self.shared.store.blobs(&self.shared.id);
-        open::seal(&*blobs, &mut self.recorder, &setup, &self.shared.hooks, closing).await?;
+        open::seal(&*self.shared.store, &mut self.recorder, &setup, &self.shared.hooks, closing)
+            .await?;
         self.options.needs_recovery = false;
         Ok(())
     }

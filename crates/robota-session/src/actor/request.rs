@@ -11,6 +11,7 @@ use robota_core::state::State;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 
+use crate::checkpoints::{RestoreOptions, RestoreReport};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
 
@@ -75,6 +76,8 @@ pub(crate) enum Request {
     Compact { instructions: Option<String>, reply: Reply<()> },
     /// Change the view of the model.
     Rewrite { how: Rewrite, reply: Reply<()> },
+    /// Restore a checkpoint.
+    RestoreCheckpoint { checkpoint: String, options: RestoreOptions, reply: Reply<RestoreReport> },
     /// Close what a crash left open, as the caller chose.
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
     /// End the session.

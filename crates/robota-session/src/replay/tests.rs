@@ -249,7 +249,7 @@ impl JournalBuilder {
                     keep -= 1;
                 }
                 let keep = keep as u64;
-                self.push(None, Rewound { keep, cause: RewindCause::Checkpoint });
+                self.push(None, Rewound { keep, cause: RewindCause::Checkpoint, undoable: false });
             }
             Op::Restore => self.push(None, ViewRestored { messages: 0 }),
             Op::Rename(name) => self.push(None, Renamed { name: name.clone() }),

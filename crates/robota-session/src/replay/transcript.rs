@@ -345,6 +345,12 @@ impl TranscriptBuilder {
                     call.files.extend(paths);
                 }
             }
+            Event::FilesChanged(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    let paths = data.files.iter().map(|file| file.path.clone());
+                    call.files.extend(paths);
+                }
+            }
             Event::PermissionDecided(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
                     call.decision = Some(Decision {
@@ -413,6 +419,12 @@ fn remark(event: &Event) -> Option<String> {
         Event::Rewound(data) => format!("rewound: {} messages remain", data.keep),
         Event::ViewRestored(data) => {
             format!("the compaction was undone: {} messages", data.messages)
+        }
+        Event::RestoreStarted(data) => {
+            format!("restores checkpoint {}: {} files", data.checkpoint, data.files.len())
+        }
+        Event::RestoreFinished(data) if !data.failed.is_empty() => {
+            format!("{} files were not restored", data.failed.len())
         }
         Event::LabelSet(data) => format!("{} is labelled `{}`", data.at, data.label),
         Event::Recovered(data) => match data.sealed.len() {

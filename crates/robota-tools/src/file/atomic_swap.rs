@@ -75,6 +75,53 @@ impl Place {
     pub(super) fn remove(&self) -> io::Result<()> {
         Ok(unlinkat(&self.dir, &self.name, AtFlags::empty())?)
     }
+
+    /// Removes an empty folder.
+    pub(super) fn remove_folder(&self) -> io::Result<()> {
+        Ok(unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Creates a folder. Its owner can enter it until its final mode is set.
+    pub(super) fn make_folder(&self) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.dir, &self.name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Creates a symbolic link.
+    pub(super) fn make_link(&self, target: &str) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.dir, &self.name)?)
+    }
+
+    /// Returns the target of a symbolic link.
+    pub(super) fn read_link(&self) -> io::Result<Option<String>> {
+        let target = rustix::fs::readlinkat(&self.dir, &self.name, Vec::new())?;
+        Ok(target.into_string().ok())
+    }
+
+    /// Returns the kind and the permission bits of what is there, without following a link.
+    pub(super) fn kind(&self) -> io::Result<(rustix::fs::FileType, u32)> {
+        let stat = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((rustix::fs::FileType::from_raw_mode(stat.st_mode), stat.st_mode & 0o7777))
+    }
+
+    /// Sets the permission bits of a folder.
+    pub(super) fn set_folder_mode(&self, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(&self.dir, &self.name, flags, Mode::empty())?;
+        Ok(rustix::fs::fchmod(folder, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Opens the file for reading.
+    pub(super) fn open_file(&self) -> io::Result<File> {
+        self.dir.open_file(Path::new(&self.name))
+    }
+
+    /// Syncs the folder, so that a change of its entries survives a power failure.
+    pub(super) fn sync_folder(&self) {
+        // Not all systems can sync a directory.
+        if let Ok(dir) = readable(&self.dir) {
+            let _ = dir.sync_all();
+        }
+    }
 }
 
 /// Locks the folders of these files against other processes of this program: if three processes undo
@@ -202,6 +249,13 @@ impl<'a> PreparedFile<'a> {
         Ok(Self { place, temp, file })
     }
 
+    /// Sets the permission bits.
+    pub(super) fn set_mode(&self, mode: u32) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt as _;
+        self.file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        self.file.sync_all()
+    }
+
     /// Replaces the file, whose content must still be `old`. `content` is the new content.
     pub(super) fn swap(
         self,
@@ -252,10 +306,7 @@ impl<'a> PreparedFile<'a> {
 impl SwappedFile<'_> {
     /// Syncs the folder, so that the change survives a power failure, and returns the metadata.
     pub(super) fn sync(&self) -> io::Result<Metadata> {
-        // The rename is recorded in the directory. Not all systems can sync a directory.
-        if let Ok(dir) = readable(&self.place.dir) {
-            let _ = dir.sync_all();
-        }
+        self.place.sync_folder();
         self.file.metadata()
     }
 

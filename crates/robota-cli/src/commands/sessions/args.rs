@@ -29,6 +29,8 @@ pub(crate) enum SessionsCommand {
     Validate(ValidateArgs),
     /// Fork a session at a given point.
     Fork(ForkArgs),
+    /// List the checkpoints of a session, or go back to one.
+    Rewind(RewindArgs),
     /// Delete sessions.
     Delete(DeleteArgs),
     /// Delete old sessions.
@@ -209,6 +211,34 @@ pub(crate) struct ForkArgs {
     /// Id for the new session [default: a new UUID].
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// `robota sessions rewind`
+#[derive(Debug, Args)]
+pub(crate) struct RewindArgs {
+    /// Session id, unique id prefix or name.
+    pub(crate) session: String,
+    /// List the checkpoints (the default).
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) list: bool,
+    /// Restore files and conversation as they were before this prompt: number or id of a checkpoint.
+    #[arg(long, value_name = "CHECKPOINT")]
+    pub(crate) to: Option<String>,
+    /// Restore the files only.
+    #[arg(long, requires = "to", conflicts_with = "conversation")]
+    pub(crate) code: bool,
+    /// Restore the conversation only.
+    #[arg(long, requires = "to")]
+    pub(crate) conversation: bool,
+    /// Show what a restore would change, and change nothing.
+    #[arg(long, requires = "to")]
+    pub(crate) diff: bool,
+    /// Overwrite files that were changed outside of the session. Their content is kept: the restore
+    /// can be undone.
+    #[arg(long, requires = "to")]
+    pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

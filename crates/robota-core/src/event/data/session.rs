@@ -222,6 +222,9 @@ data! {
         keep: u64,
         /// Why the view was cut back.
         cause: RewindCause,
+        /// Whether `view_restored` can undo it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        undoable: bool,
     }
 
     /// The last compaction was undone.

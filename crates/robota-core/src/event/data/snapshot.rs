@@ -35,6 +35,9 @@ data! {
         /// The sequence number of the `content_left_out` in effect; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left_out: Option<u64>,
+        /// The sequence number of the last `files_watched`; absent if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        watched: Option<u64>,
         /// The events of the model's view.
         view: ViewRefs,
         /// The events of the view that the last summary replaced; absent if it cannot be restored.

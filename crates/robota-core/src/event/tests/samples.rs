@@ -3,6 +3,10 @@
 use serde_json::{Map, json};
 
 use super::super::*;
+use crate::checkpoint::{
+    FileContent, FileDelta, FileStat, NotCovered, NotSaved, PathState, SavedContent, TreeChange,
+    TreeEntry,
+};
 use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::history::HistoryEntry;
@@ -42,6 +46,16 @@ fn estimate() -> ContextEstimate {
         floor: 0,
         max: 10,
         exact: true,
+    }
+}
+
+fn delta() -> FileDelta {
+    let saved = SavedContent { blob: BlobRef::of(b"pack"), offset: 1, len: 2 };
+    let content = FileContent { hash: BlobRef::of(b"ac").sha256, saved: Some(saved) };
+    FileDelta {
+        path: "/srv/app/a".to_owned(),
+        before: PathState::File { content, mode: Some(0o600) },
+        after: PathState::Link { target: "b".to_owned() },
     }
 }
 
@@ -108,8 +122,24 @@ fn session() -> Vec<Event> {
         ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
         EntryAdded { entry }.into(),
         MessageInjected { message: message() }.into(),
-        Rewound { keep: 2, cause: RewindCause::Retry }.into(),
+        Rewound { keep: 2, cause: RewindCause::Retry, undoable: false }.into(),
         ViewRestored { messages: 9 }.into(),
+        RestoreStarted {
+            restore: "r1".to_owned(),
+            checkpoint: "t1".to_owned(),
+            files: vec![delta()],
+            view: Some(ViewChange { undo: true, keep: 3 }),
+            last_message: Some("m9".into()),
+        }
+        .into(),
+        RestoreFinished {
+            restore: "r1".to_owned(),
+            failed: vec![NotRestored {
+                path: "/srv/app/b".to_owned(),
+                reason: "it is not empty".to_owned(),
+            }],
+        }
+        .into(),
         LabelSet { label: "here".to_owned(), at: cursor }.into(),
         Forked { child: "s2".into(), at: cursor }.into(),
         snapshot(cursor).into(),
@@ -130,6 +160,7 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         prompt: Some(3),
         tools: Some(4),
         left_out: Some(5),
+        watched: Some(6),
         before: Some(Box::new(ReplacedViewRefs { view: view.clone(), replaced_by: 1 })),
         view,
         inputs: vec![8],
@@ -304,16 +335,37 @@ fn tools() -> Vec<Event> {
                     before: Some(BlobRef::of(b"old")),
                     mode: Some(0o644),
                     after_sha256: BlobRef::of(b"new").sha256,
+                    new_folders: Vec::new(),
                 },
                 crate::checkpoint::FileChange {
                     path: "/srv/app/b.txt".to_owned(),
                     before: None,
                     mode: None,
                     after_sha256: BlobRef::of(b"").sha256,
+                    new_folders: vec!["/srv/app".to_owned()],
                 },
             ],
         }
         .into(),
+        FilesWatched {
+            call: call.clone(),
+            root: "/srv/app".to_owned(),
+            trees: vec![BlobRef::of(b"tree")],
+            changes: TreeChange {
+                entries: vec![TreeEntry {
+                    path: "a".to_owned(),
+                    stat: FileStat { inode: 1, size: 2, modified: -3, changed: i64::MAX },
+                    state: PathState::Folder { mode: Some(0o755) },
+                }],
+                removed: vec!["b".to_owned()],
+            },
+            not_covered: vec![NotCovered {
+                path: "/srv/app/target".to_owned(),
+                reason: NotSaved::OverLimit,
+            }],
+        }
+        .into(),
+        FilesChanged { call: call.clone(), files: vec![delta()], late: true }.into(),
         ProcessStarted {
             call: call.clone(),
             pid: 7,

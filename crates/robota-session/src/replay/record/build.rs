@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         if is_prefix {
             if view.len() > seen.len() {
                 let keep = seen.len() as u64;
-                self.push(Rewound { keep, cause: RewindCause::Checkpoint })?;
+                self.push(Rewound { keep, cause: RewindCause::Checkpoint, undoable: false })?;
             }
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
             let summary = summary.clone();
             return self.push(CompactionFinished { summary, keep_from: None });
         }
-        self.push(Rewound { keep: 0, cause: RewindCause::Clear })?;
+        self.push(Rewound { keep: 0, cause: RewindCause::Clear, undoable: false })?;
         for message in seen {
             self.push(MessageInjected { message: message.clone() })?;
         }

@@ -26,7 +26,13 @@ impl Scene {
             };
             let after_sha256 = BlobRef::of(format!("new {name}").as_bytes()).sha256;
             let path = path.display().to_string();
-            files.push(FileChange { path, before, mode: Some(0o644), after_sha256 });
+            files.push(FileChange {
+                path,
+                before,
+                mode: Some(0o644),
+                after_sha256,
+                new_folders: Vec::new(),
+            });
         }
         Self { dir, files, blobs }
     }

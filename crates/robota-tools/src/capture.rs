@@ -1,0 +1,207 @@
+//! Records which files of the workspace a command changes, so that a checkpoint can restore them.
+//!
+//! Before a command runs, the content of every file of the workspace is stored, unless it is stored
+//! already: metadata tells which files changed since the last time. After the command, the files are
+//! compared with that record. `docs/checkpoints.md` says what is covered.
+
+mod ignored;
+mod save;
+mod tree;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::{Checkpoints, FileDelta};
+use robota_core::error::ErrorData;
+use robota_core::event::{FilesChanged, FilesWatched};
+use robota_core::ids::CallId;
+use tokio::sync::Mutex;
+
+use save::save;
+use tree::WorkspaceTree;
+
+/// The most changes in one event; further changes are in further events.
+const MAX_CHANGES: usize = 500;
+
+/// The limits of the comparison. What is beyond them is named in the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureLimits {
+    /// The most files, folders and links.
+    pub entries: usize,
+    /// The largest file whose content is saved, in bytes.
+    pub file_bytes: u64,
+    /// The same for a file that git ignores.
+    pub ignored_file_bytes: u64,
+    /// The most entries of a folder that git ignores. A larger one is not compared.
+    pub ignored_entries: usize,
+    /// The most bytes that are saved in one session.
+    pub total_bytes: u64,
+    /// The most time for reading files before or after one command.
+    pub time: Duration,
+}
+
+impl Default for CaptureLimits {
+    fn default() -> Self {
+        Self {
+            entries: 20_000,
+            file_bytes: 8 * 1024 * 1024,
+            ignored_file_bytes: 256 * 1024,
+            ignored_entries: 200,
+            total_bytes: 256 * 1024 * 1024,
+            time: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Compares the workspace before and after commands. Clones share the record.
+#[derive(Clone)]
+pub(crate) struct CommandCapture {
+    root: PathBuf,
+    /// None switches the comparison off.
+    limits: Option<Arc<CaptureLimits>>,
+    record: Arc<Mutex<Record>>,
+}
+
+#[derive(Default)]
+struct Record {
+    tree: WorkspaceTree,
+    /// The call of a command that runs in the background and may change files at any time.
+    background: Option<CallId>,
+}
+
+impl CommandCapture {
+    pub(crate) fn new(root: &Path, limits: Option<Arc<CaptureLimits>>) -> Self {
+        Self { root: root.to_owned(), limits, record: Arc::default() }
+    }
+
+    /// Returns a comparison for another session.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(&self.root, self.limits.clone())
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: Option<CaptureLimits>) {
+        self.limits = limits.map(Arc::new);
+    }
+
+    /// Stores the files of the workspace before a command runs. `running` says whether a command
+    /// still runs in the background.
+    ///
+    /// # Errors
+    /// If the files cannot be stored. The command must not run then.
+    pub(crate) async fn before(
+        &self,
+        call: &CallId,
+        checkpoints: &dyn Checkpoints,
+        blobs: &dyn Blobs,
+        running: bool,
+    ) -> Result<(), ErrorData> {
+        let Some(limits) = self.active(checkpoints) else { return Ok(()) };
+        let mut record = self.record.lock().await;
+        let by_background = self.update(&mut record, &limits, call, checkpoints, blobs).await?;
+        if let Some(background) = record.background.clone() {
+            report(checkpoints, &background, by_background, true).await?;
+        }
+        if !running {
+            record.background = None;
+        }
+        Ok(())
+    }
+
+    /// Reports the files that a command changed.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(crate) async fn after(
+        &self,
+        call: &CallId,
+        checkpoints: &dyn Checkpoints,
+        blobs: &dyn Blobs,
+    ) -> Result<(), ErrorData> {
+        let Some(limits) = self.active(checkpoints) else { return Ok(()) };
+        let mut record = self.record.lock().await;
+        let mut tree = std::mem::take(&mut record.tree);
+        let root = self.root.clone();
+        let compare = limits.clone();
+        let (tree, changed) = blocking(move || {
+            let changed = tree.compare(&root, &compare);
+            (tree, changed)
+        })
+        .await?;
+        record.tree = tree;
+        report(checkpoints, call, changed, false).await?;
+        if record.background.is_some() {
+            // The command in the background may change these files again before the next command.
+            self.update(&mut record, &limits, call, checkpoints, blobs).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a command of this call runs in the background.
+    pub(crate) async fn in_background(&self, call: &CallId) {
+        self.record.lock().await.background = Some(call.clone());
+    }
+
+    fn active(&self, checkpoints: &dyn Checkpoints) -> Option<Arc<CaptureLimits>> {
+        self.limits.clone().filter(|_| checkpoints.records_commands())
+    }
+
+    /// Brings the record up to date and stores what is not stored. Returns what changed since the
+    /// last time.
+    async fn update(
+        &self,
+        record: &mut Record,
+        limits: &Arc<CaptureLimits>,
+        call: &CallId,
+        checkpoints: &dyn Checkpoints,
+        blobs: &dyn Blobs,
+    ) -> Result<Vec<FileDelta>, ErrorData> {
+        let tree = std::mem::take(&mut record.tree);
+        let (tree, changed) = save(tree, &self.root, limits, blobs).await?;
+        record.tree = tree;
+        if let Some((trees, changes)) = record.tree.unrecorded(blobs).await? {
+            let (call, root) = (call.clone(), self.root.display().to_string());
+            let not_covered = record.tree.not_covered(&self.root);
+            let event = FilesWatched { call, root, trees, changes, not_covered };
+            checkpoints.watched(event).await?;
+            record.tree.recorded();
+        }
+        Ok(changed)
+    }
+}
+
+/// Returns what changed since a record of an earlier process.
+pub(crate) async fn changed_since(watched: &FilesWatched, blobs: &dyn Blobs) -> Vec<FileDelta> {
+    let Some(mut tree) = WorkspaceTree::load(watched, blobs).await else { return Vec::new() };
+    let root = PathBuf::from(&watched.root);
+    blocking(move || tree.compare(&root, &CaptureLimits::default())).await.unwrap_or_default()
+}
+
+async fn report(
+    checkpoints: &dyn Checkpoints,
+    call: &CallId,
+    mut changed: Vec<FileDelta>,
+    late: bool,
+) -> Result<(), ErrorData> {
+    while !changed.is_empty() {
+        let rest = changed.split_off(changed.len().min(MAX_CHANGES));
+        let files = std::mem::replace(&mut changed, rest);
+        checkpoints.changed(FilesChanged { call: call.clone(), files, late }).await?;
+    }
+    Ok(())
+}
+
+/// Runs work on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrorData> {
+    use robota_core::error::ErrorKind;
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| ErrorData::new(ErrorKind::Storage, format!("comparing files: {error}")))
+}
+
+#[cfg(test)]
+mod tests;
