@@ -264,7 +264,7 @@ keys! {
     "maxRepeatedFailures" Highest, Grants, Supported, (u32);
     "model" Highest, Grants, Supported, (String);
     "fallbackModel" Highest, Grants, NoEffect, (OneOrMany);
-    "effortLevel" Highest, Grants, NoEffect, (String);
+    "effortLevel" Highest, Grants, Supported, (String);
     "alwaysThinkingEnabled" Highest, Grants, NoEffect, (bool);
 
     "sandbox.enabled" Highest, OnlyTightensWhen(True), Supported, (bool);
@@ -287,25 +287,25 @@ keys! {
     "disabledMcpjsonServers" Union, Tightens, NoEffect, texts;
     "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
     "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
-    "skillOverrides.*" Highest, Grants, NoEffect, (String);
-    "disableSkillShellExecution" Sticky(True), TightensWhen(True), NoEffect, (bool);
+    "skillOverrides.*" Highest, Grants, Supported, (String);
+    "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 
-    "language" Highest, Grants, NoEffect, (String);
+    "language" Highest, Grants, Supported, (String);
     "preset" Highest, Grants, NoEffect, (String);
-    "outputStyle" Highest, Grants, NoEffect, (String);
+    "outputStyle" Highest, Grants, Supported, (String);
     "agent" Highest, Grants, NoEffect, (String);
     "statusLine" Highest, Grants, NoEffect, (CommandLine);
     "statusline" Highest, Grants, NoEffect, (BuiltInStatusLine);
-    "autoCompactThreshold" Highest, Grants, NoEffect, (CompactThreshold);
-    "autoCompactEnabled" Highest, Grants, NoEffect, (bool);
-    "claudeMdExcludes" Union, Grants, NoEffect, texts;
+    "autoCompactThreshold" Highest, Grants, Supported, (CompactThreshold);
+    "autoCompactEnabled" Highest, Grants, Supported, (bool);
+    "claudeMdExcludes" Union, Grants, Supported, texts;
     "fileCheckpointingEnabled" Highest, Grants, Supported, (bool);
     "fileCheckpointingMaxFiles" Highest, Grants, Supported, (u32);
     "cleanupPeriodDays" Highest, UserOnly, NoEffect, (std::num::NonZeroU32);
     "plansDirectory" Highest, Grants, NoEffect, (String);
     "attribution" Highest, Grants, NoEffect, (Object);
-    "memory" Highest, Grants, NoEffect, (Object);
-    "taskContext" Highest, Grants, NoEffect, (Object);
+    "memory" Highest, Grants, Partial, (Object);
+    "taskContext" Highest, Grants, Supported, (Object);
     "transports.*" Highest, Grants, NoEffect, (Object);
     "worktree" Highest, Grants, NoEffect, (Object);
     "theme" Highest, Grants, NoEffect, (String);

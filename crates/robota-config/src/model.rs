@@ -72,7 +72,7 @@ pub struct SettingsFile {
     /// Models to use if the first is not available. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<OneOrMany>,
-    /// The reasoning effort of the model. No effect yet.
+    /// The reasoning effort of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_level: Option<String>,
     /// Whether the model always thinks before it answers. No effect yet.
@@ -86,23 +86,22 @@ pub struct SettingsFile {
     /// overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_trust_level: Option<TrustLevel>,
-    /// The language of the answers. No effect yet.
+    /// The language of the answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     /// A named set of defaults. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The style of the answers. No effect yet.
+    /// The style of the answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_style: Option<String>,
     /// The agent that the main conversation runs as. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The fraction of the context window at which compaction starts; `false` for never. No effect
-    /// yet.
+    /// The fraction of the context window at which compaction starts; `false` for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact_threshold: Option<CompactThreshold>,
-    /// Whether compaction starts automatically. No effect yet.
+    /// Whether compaction starts automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact_enabled: Option<bool>,
 
@@ -135,13 +134,13 @@ pub struct SettingsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_mcpjson_servers: Option<Vec<String>>,
 
-    /// Skills that are turned on or off, by name. No effect yet.
+    /// Skills that are turned on or off, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub skill_overrides: IndexMap<String, String>,
-    /// Whether skills may not run commands while they load. No effect yet.
+    /// Whether skills may not run commands while they load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_skill_shell_execution: Option<bool>,
-    /// Context files that are excluded, as globs over absolute paths. No effect yet.
+    /// Context files that are excluded, as globs over absolute paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claude_md_excludes: Option<Vec<String>>,
     /// Whether the files that commands change are recorded, so that a checkpoint can restore them.
@@ -162,10 +161,11 @@ pub struct SettingsFile {
     /// Text that is added to commits and pull requests. No effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub attribution: Map<String, Value>,
-    /// Options of project memory. No effect yet.
+    /// Options of project memory. `enabled` offers the command `/memory` to the
+    /// model; other options have no effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub memory: Map<String, Value>,
-    /// Options of task files. No effect yet.
+    /// Options of task files.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub task_context: Map<String, Value>,
     /// Servers and other transports, by name. No effect yet.

@@ -36,6 +36,7 @@ pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 
+use crate::budget::{BudgetGuard, BudgetUse};
 use crate::commands::{CommandInfo, CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
@@ -80,6 +81,7 @@ struct Shared {
     open: OpenSessions,
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
+    budget: Option<BudgetGuard>,
     read: ReadCounts,
 }
 
@@ -110,6 +112,7 @@ impl InteractiveSession {
             open: OpenSessions::default(),
             settings_hooks: None,
             skills: None,
+            budget: None,
             read: ReadCounts::default(),
         })
     }
@@ -237,6 +240,7 @@ impl InteractiveSession {
             open: shared.open.clone(),
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
+            budget: shared.budget.clone(),
             read: shared.read,
         }))
     }
@@ -314,6 +318,12 @@ impl InteractiveSession {
     /// If the journal cannot be read.
     pub async fn costs(&self) -> Result<Costs, SdkError> {
         Ok(costs::read(self.session()).await?)
+    }
+
+    /// Returns what this process used of the budget.
+    #[must_use]
+    pub fn budget_use(&self) -> BudgetUse {
+        self.0.budget.as_ref().map(BudgetGuard::used).unwrap_or_default()
     }
 
     /// Returns the commands whose name starts with a text.

@@ -4,6 +4,7 @@
 //! session with the settings, instructions, commands and skills of a folder. This crate wires the
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
+pub mod budget;
 pub mod commands;
 mod context;
 pub mod costs;
@@ -26,6 +27,7 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 
+pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
     CommandSource, SystemCommand,

@@ -15,6 +15,7 @@ mod permissions;
 mod rename;
 mod reset;
 mod resume;
+mod rewind;
 mod skills;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub fn commands() -> CommandModule {
         Arc::new(rename::Rename),
         Arc::new(reset::Reset),
         Arc::new(resume::Resume),
+        Arc::new(rewind::Rewind),
         Arc::new(skills::SkillsCommand),
     ];
     CommandModule { commands, ..CommandModule::new("builtin") }

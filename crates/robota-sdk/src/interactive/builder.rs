@@ -23,6 +23,7 @@ use robota_tools::{
 };
 
 use super::{InteractiveSession, OpenSessions, Shared};
+use crate::budget::{Budget, BudgetGuard};
 use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
 use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
@@ -68,6 +69,7 @@ pub struct InteractiveSessionBuilder {
     hints: Option<Vec<RecoveryHint>>,
     on_notice: NoticeHandler,
     queue_limit: usize,
+    budget: Budget,
     commands: CommandRegistry,
     open: OpenSessions,
 }
@@ -103,6 +105,7 @@ impl InteractiveSessionBuilder {
             hints: None,
             on_notice: Arc::new(|_| {}),
             queue_limit: QUEUE_LIMIT,
+            budget: Budget::default(),
             commands,
             open: OpenSessions::default(),
         }
@@ -230,6 +233,12 @@ impl InteractiveSessionBuilder {
         self
     }
 
+    /// Limits what the session may use. The default has no limits.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
     /// Adds the commands of a module.
     pub fn command_module(mut self, module: &CommandModule) -> Self {
         self.commands.add_module(module);
@@ -280,7 +289,9 @@ impl InteractiveSessionBuilder {
             &mut notices,
         ));
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
+        let budget = BudgetGuard::new(self.budget, self.on_notice.clone());
         let mut hooks = std::mem::take(&mut self.first_hooks);
+        hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
         hooks.append(&mut self.hooks);
@@ -299,9 +310,12 @@ impl InteractiveSessionBuilder {
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone())));
         }
-        let grants = skills.grants().clone();
-        self.callbacks = std::mem::take(&mut self.callbacks)
-            .first_on_event(Arc::new(move |envelope| grants.observe(envelope)));
+        let (grants, meter) = (skills.grants().clone(), budget.clone());
+        self.callbacks =
+            std::mem::take(&mut self.callbacks).first_on_event(Arc::new(move |envelope| {
+                grants.observe(envelope);
+                meter.observe(envelope);
+            }));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let tools = Arc::new(OnceLock::new());
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
@@ -342,6 +356,7 @@ impl InteractiveSessionBuilder {
             commands,
             parts,
             skills: Some(skills),
+            budget: Some(budget),
             read: context.counts,
             open,
             settings_hooks: Some(settings_hooks),

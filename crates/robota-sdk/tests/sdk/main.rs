@@ -1,5 +1,6 @@
 //! The SDK from the outside: sessions with a scripted model in a temporary folder.
 
+mod budget;
 mod commands;
 mod common;
 mod context;
