@@ -26,7 +26,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-config"], &["tempfile"]),
     ("robota-server", &["robota-core"], &[]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
-    ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros"], &[]),
+    ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-sdk"], &[]),
     ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-sdk"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
     ("xtask", &["robota-core", "robota-config", "robota-providers"], &["anyhow", "libc", "similar"]),

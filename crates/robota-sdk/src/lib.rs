@@ -44,3 +44,8 @@ pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
+
+/// The programs on the page are compiled with the doc tests, so that they stay true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sdk.md")]
+struct SdkPage;

@@ -28,6 +28,7 @@
 //! | `scripted` | a provider that plays a script, for tests and trying things out |
 //! | `tools` | the built-in tools, and the supervisor their processes run under |
 //! | `session` | durable sessions, and the permission rules of what may run in them |
+//! | `sdk` | interactive sessions: settings, context files, skills, commands and hooks of a folder |
 //! | `store` | sessions in files; `sqlite` and `postgres` add databases |
 //! | `providers` | models of any vendor, over four wires |
 //! | `otel` | the export of spans and metrics by OpenTelemetry |
@@ -50,6 +51,8 @@ pub use robota_exec as exec;
 pub use robota_policy as policy;
 #[cfg(feature = "providers")]
 pub use robota_providers as providers;
+#[cfg(feature = "sdk")]
+pub use robota_sdk as sdk;
 #[cfg(feature = "session")]
 pub use robota_session as session;
 #[cfg(feature = "store")]

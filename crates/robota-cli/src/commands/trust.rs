@@ -1,6 +1,7 @@
 //! `robota trust`: shows the settings of a folder that need trust, and grants or revokes it.
 
-use robota_config::{Files, RepositoryProgram, Trust, TrustStore};
+use robota_config::skills::Skills;
+use robota_config::{ContextReader, Files, RepositoryProgram, Trust, TrustStore};
 use robota_core::clock::SystemClock;
 
 use crate::args::TrustArgs;
@@ -13,6 +14,9 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     let mut store = TrustStore::load(&setup.places);
     if let Some(problem) = store.problem() {
         output::error(problem);
+    }
+    if let Some(name) = &args.skill {
+        return skill(name, args.yes, &setup, &mut store);
     }
     let folder = setup.places.cwd.display().to_string();
     if args.revoke {
@@ -51,6 +55,35 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         Trust::NotNeeded | Trust::Unknown => {
             output::line("They are ignored. To trust them: robota trust --yes");
         }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows what a skill runs and allows, and trusts its file.
+fn skill(name: &str, yes: bool, setup: &Setup, store: &mut TrustStore) -> anyhow::Result<Exit> {
+    let skills = Skills::find(&ContextReader::new(&setup.places));
+    let body = skills.open(name, store)?;
+    let file = body.file.display();
+    if !body.skill.needs_trust() {
+        output::line(&format!("{file} is your own and needs no trust."));
+        return Ok(Exit::Ok);
+    }
+    output::line(&format!("The skill {name} ({file}):"));
+    for command in body.commands() {
+        output::line(&format!(
+            "  runs `{command}` when it is invoked, if the permissions allow it"
+        ));
+    }
+    for rule in &body.skill.requests.allowed_tools {
+        output::line(&format!("  allows {rule} during its turn"));
+    }
+    if body.trusted {
+        output::line("It is trusted.");
+    } else if yes {
+        store.grant_file(&body.file, &body.hash, &SystemClock)?;
+        output::line("Trusted. If the file changes, it runs nothing until you trust it again.");
+    } else {
+        output::line(&format!("It is not trusted. To trust it: robota trust --skill {name} --yes"));
     }
     Ok(Exit::Ok)
 }

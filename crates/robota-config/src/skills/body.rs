@@ -87,7 +87,9 @@ impl Diagnose for SkillError {
         Some(match self {
             Self::Unknown { .. } => "list the skills to see their names".to_owned(),
             Self::Unreadable { .. } => "check the file and its permissions".to_owned(),
-            Self::Untrusted { .. } => "read the file, and trust it if you agree".to_owned(),
+            Self::Untrusted { name, .. } => {
+                format!("read the file, and trust it if you agree: robota trust --skill {name}")
+            }
         })
     }
 }
@@ -118,6 +120,12 @@ impl Skills {
 }
 
 impl SkillBody {
+    /// Returns the commands of the text, as they are written.
+    #[must_use]
+    pub fn commands(&self) -> Vec<&str> {
+        parts::commands(&self.template)
+    }
+
     /// Returns whether the text has commands to run.
     #[must_use]
     pub fn runs_commands(&self) -> bool {
