@@ -87,7 +87,9 @@ impl Diagnose for SkillError {
         Some(match self {
             Self::Unknown { .. } => "list the skills to see their names".to_owned(),
             Self::Unreadable { .. } => "check the file and its permissions".to_owned(),
-            Self::Untrusted { .. } => "read the file, and trust it if you agree".to_owned(),
+            Self::Untrusted { .. } => {
+                "`robota trust` shows what it asks for; `robota trust --yes` trusts it".to_owned()
+            }
         })
     }
 }
@@ -121,7 +123,12 @@ impl SkillBody {
     /// Returns whether the text has commands to run.
     #[must_use]
     pub fn runs_commands(&self) -> bool {
-        !parts::commands(&self.template).is_empty()
+        !self.commands().is_empty()
+    }
+
+    /// Returns the commands of the text, before the arguments are known.
+    pub(crate) fn commands(&self) -> Vec<&str> {
+        parts::commands(&self.template)
     }
 
     /// Returns what the skill may do beyond text: what it asks for if it is trusted, otherwise
@@ -144,7 +151,7 @@ impl SkillBody {
     /// # Errors
     /// If the text has commands and the skill is not trusted.
     pub fn expand(&self, call: &SkillInvocation<'_>) -> Result<Vec<SkillPart>, SkillError> {
-        let commands = parts::commands(&self.template);
+        let commands = self.commands();
         if !commands.is_empty() && !self.trusted && !call.commands_disabled {
             return Err(SkillError::Untrusted {
                 name: self.skill.name.clone(),
