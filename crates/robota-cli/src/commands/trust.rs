@@ -1,6 +1,10 @@
-//! `robota trust`: shows the settings of a folder that need trust, and grants or revokes it.
+//! `robota trust`: shows the settings, skills and agents of a folder that need trust, and grants or
+//! revokes it.
 
-use robota_config::{Files, RepositoryProgram, Trust, TrustStore};
+use robota_config::{
+    ContextReader, FileRequest, Files, RepositoryProgram, Trust, TrustStore, TrustSubject,
+    file_requests,
+};
 use robota_core::clock::SystemClock;
 
 use crate::args::TrustArgs;
@@ -25,22 +29,37 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     let subject = Files::read(&setup.places).trust_subject();
-    let status = store.status_of(&subject);
+    let files = file_requests(&ContextReader::new(&setup.places), &store);
     report_repository(&subject.repository);
-    if subject.items.is_empty() {
+    if subject.items.is_empty() && files.is_empty() {
         output::line(&format!("{folder} has no settings that need trust."));
-        return Ok(Exit::Ok);
     }
+    if !subject.items.is_empty() {
+        trust_settings(&folder, &subject, args.yes, &mut store)?;
+    }
+    if !files.is_empty() {
+        trust_files(&folder, &files, args.yes, &mut store)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows the settings that need trust, and grants it.
+fn trust_settings(
+    folder: &str,
+    subject: &TrustSubject,
+    yes: bool,
+    store: &mut TrustStore,
+) -> anyhow::Result<()> {
     output::line(&format!(
         "These settings of {folder} need trust, because they can run commands, widen permissions or redirect requests:"
     ));
     for item in &subject.items {
         output::line(&format!("  {}: `{}` = {}", item.origin, item.key, item.value));
     }
-    match status {
+    match store.status_of(subject) {
         Trust::Trusted => output::line("They are trusted."),
-        Trust::NotNeeded | Trust::Unknown | Trust::Changed if args.yes => {
-            store.grant(&subject, &SystemClock)?;
+        Trust::NotNeeded | Trust::Unknown | Trust::Changed if yes => {
+            store.grant(subject, &SystemClock)?;
             output::line("Trusted. If they change, they are ignored until you trust them again.");
         }
         Trust::Changed => {
@@ -52,7 +71,36 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
             output::line("They are ignored. To trust them: robota trust --yes");
         }
     }
-    Ok(Exit::Ok)
+    Ok(())
+}
+
+/// Shows the skills and agents that ask for more than text, and trusts their files.
+fn trust_files(
+    folder: &str,
+    files: &[FileRequest],
+    yes: bool,
+    store: &mut TrustStore,
+) -> anyhow::Result<()> {
+    output::line(&format!(
+        "These skills and agents of {folder} need trust, because they can run commands or widen permissions:"
+    ));
+    for file in files {
+        let state = if file.trusted { "trusted" } else { "not trusted" };
+        let requests = file.requests.join(", ");
+        output::line(&format!("  {} ({state}): {requests}", file.file.display()));
+    }
+    let open: Vec<_> = files.iter().filter(|file| !file.trusted).collect();
+    if open.is_empty() {
+        output::line("They are trusted.");
+    } else if yes {
+        for file in open {
+            store.grant_file(&file.file, &file.hash, &SystemClock)?;
+        }
+        output::line("Trusted. A file that changes is not trusted until you trust it again.");
+    } else {
+        output::line("To trust them: robota trust --yes");
+    }
+    Ok(())
 }
 
 /// Prints what the configuration of the git repository makes git run.
