@@ -4,7 +4,7 @@
 
 // What needs the inside of a crate lives there, behind its feature `fuzzing`; the rest is here or in
 // the testkit.
-pub use robota_config::fuzzing::settings;
+pub use robota_config::fuzzing::{context, settings};
 use robota_core::permission::Mode;
 pub use robota_policy::fuzzing::{rules as policy_rules, shell as policy_shell};
 pub use robota_providers::fuzzing::{
@@ -19,6 +19,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its file and of its corpus.
 pub const TARGETS: &[Target] = &[
+    ("context", context),
     ("events", events),
     ("hook_outputs", hook_outputs),
     ("messages", messages),

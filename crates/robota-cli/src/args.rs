@@ -282,9 +282,6 @@ pub(crate) struct TrustArgs {
     /// Revoke trust.
     #[arg(long)]
     pub(crate) revoke: bool,
-    /// Show what this skill of the folder runs and allows; with --yes, trust its file as it is.
-    #[arg(long, value_name = "NAME", conflicts_with = "revoke")]
-    pub(crate) skill: Option<String>,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use crate::clean::clean;
 use crate::files::{Files, from_bytes};
+use crate::frontmatter::Markdown;
 use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::trust::Trust;
@@ -39,6 +41,28 @@ pub fn settings(bytes: &[u8]) {
             assert!(!dropped.to_string().is_empty());
         }
     }
+}
+
+/// Reads the bytes as the text of every kind of context file.
+///
+/// # Panics
+/// If the text has something to clean after it was cleaned, or if arguments add a command.
+pub fn context(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let file = Markdown::parse(&text);
+    assert_eq!(clean(&file.body), file.body.as_str());
+    for key in file.header.keys() {
+        let _ = (file.header.text(key), file.header.flag(key), file.header.number(key));
+        let _ = (file.header.words(key), file.header.globs(key));
+    }
+    crate::skills::check_expansion(&file.body, &file.header.words("arguments"));
+    crate::instructions::check_text(&file.body);
+    let _ = crate::tasks::with_status(
+        &text,
+        crate::tasks::TaskStatus::Todo,
+        Some("progress"),
+        jiff::Timestamp::UNIX_EPOCH,
+    );
 }
 
 fn load(file: Option<(Layer, &[u8])>, trust: Trust) -> Settings {

@@ -191,3 +191,13 @@ impl Instructions {
         self.pending.clone_from(&self.loader.pending);
     }
 }
+
+/// Searches a text for sections and imports, for the fuzz target.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn check_text(text: &str) {
+    let text = sections::without_comments(text);
+    let _ = sections::compact(&text);
+    for mention in crate::mentions::mentions(&text) {
+        assert!(text[mention.range].starts_with('@'));
+    }
+}

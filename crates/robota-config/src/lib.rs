@@ -94,7 +94,10 @@ pub use report::{Dropped, Problem, Reason, Report, Severity};
 pub use settings::{
     Explanation, Permissions, RuleCheck, RuleList, RuleText, Settings, SourcedHooks, load,
 };
-pub use trust::{NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject};
+pub use trust::{
+    FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,
+    file_requests,
+};
 pub use write::{SettingsWriter, Written};
 
 /// Returns the JSON Schema of a settings file, for editors.

@@ -235,3 +235,12 @@ impl Skills {
         })
     }
 }
+
+/// Expands a template for the fuzz target, and checks that arguments add no command.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn check_expansion(template: &str, names: &[String]) {
+    let mut arguments = arguments::Arguments::new("!`a` '@b c' $0", names, Vec::new());
+    let parts = parts::parts(template, &mut arguments);
+    let is_command = |part: &&SkillPart| matches!(part, SkillPart::Command { .. });
+    assert_eq!(parts.iter().filter(is_command).count(), parts::commands(template).len());
+}

@@ -5,6 +5,7 @@
 //! that they run, and a different hash needs a new decision of the user. Settings that only forbid
 //! are not part of the hash.
 
+mod file_requests;
 mod named_files;
 mod repository;
 mod store;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+pub use file_requests::{FileRequest, file_requests};
 pub use named_files::NamedFiles;
 pub use repository::RepositoryProgram;
 pub use store::TrustStore;

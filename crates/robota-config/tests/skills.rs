@@ -7,7 +7,7 @@ use common::{Stopped, World, lines};
 use robota_config::skills::{
     ListingCaps, SkillContext, SkillError, SkillInvocation, SkillKind, SkillPart, Skills,
 };
-use robota_config::{ContextReader, Layer};
+use robota_config::{ContextReader, Layer, file_requests};
 use serde_json::json;
 
 fn find(world: &World) -> Skills {
@@ -308,4 +308,37 @@ fn the_home_folder_as_working_folder_has_the_users_skills() {
     let skills = Skills::find(&ContextReader::new(&robota_config::Places::new(&home, &home)));
     assert_eq!(names(&skills), ["a", "b"]);
     assert!(skills.all().all(|skill| !skill.needs_trust()));
+}
+
+#[test]
+fn what_skills_and_agents_of_a_checkout_ask_for_is_listed() {
+    let world = World::new();
+    world.put("~/.claude/skills/mine/SKILL.md", "!`mine`");
+    world.put(".claude/skills/text/SKILL.md", "text");
+    let skill = world.put(
+        ".claude/skills/a/SKILL.md",
+        "---\nallowed-tools: Bash(*)\nhooks: {Stop: []}\n---\n!`ls $0`",
+    );
+    world.put(".claude/agents/t.md", "---\nname: t\ndescription: d\ntools: Read\n---\n");
+    let agent = world.put(
+        ".claude/agents/a.md",
+        "---\nname: a\ndescription: d\npermissionMode: acceptEdits\nmcpServers: {}\nmemory: user\nhooks: {}\n---\n",
+    );
+    let found = file_requests(&world.reader(), &world.trust_store());
+    let shown: Vec<_> = found.iter().map(|it| (it.file.clone(), it.requests.join(", "))).collect();
+    assert_eq!(
+        shown,
+        [
+            (skill.clone(), "runs `ls $0`, allows `Bash(*)`, has hooks".to_owned()),
+            (agent, "hooks, mcpServers, permissionMode, memory".to_owned()),
+        ]
+    );
+    assert!(found.iter().all(|it| !it.trusted));
+    for it in &found {
+        world.trust_store().grant_file(&it.file, &it.hash, &Stopped).unwrap();
+    }
+    assert!(file_requests(&world.reader(), &world.trust_store()).iter().all(|it| it.trusted));
+    std::fs::write(skill, "!`other`").unwrap();
+    let found = file_requests(&world.reader(), &world.trust_store());
+    assert_eq!(found.iter().map(|it| it.trusted).collect::<Vec<_>>(), [false, true]);
 }

@@ -1,7 +1,10 @@
-//! `robota trust`: shows the settings of a folder that need trust, and grants or revokes it.
+//! `robota trust`: shows the settings, skills and agents of a folder that need trust, and grants or
+//! revokes it.
 
-use robota_config::skills::Skills;
-use robota_config::{ContextReader, Files, RepositoryProgram, Trust, TrustStore};
+use robota_config::{
+    ContextReader, FileRequest, Files, RepositoryProgram, Trust, TrustStore, TrustSubject,
+    file_requests,
+};
 use robota_core::clock::SystemClock;
 
 use crate::args::TrustArgs;
@@ -15,9 +18,6 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     if let Some(problem) = store.problem() {
         output::error(problem);
     }
-    if let Some(name) = &args.skill {
-        return skill(name, args.yes, &setup, &mut store);
-    }
     let folder = setup.places.cwd.display().to_string();
     if args.revoke {
         let was = store.revoke(&setup.places.cwd)?;
@@ -29,22 +29,37 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     let subject = Files::read(&setup.places).trust_subject();
-    let status = store.status_of(&subject);
+    let files = file_requests(&ContextReader::new(&setup.places), &store);
     report_repository(&subject.repository);
-    if subject.items.is_empty() {
+    if subject.items.is_empty() && files.is_empty() {
         output::line(&format!("{folder} has no settings that need trust."));
-        return Ok(Exit::Ok);
     }
+    if !subject.items.is_empty() {
+        trust_settings(&folder, &subject, args.yes, &mut store)?;
+    }
+    if !files.is_empty() {
+        trust_files(&folder, &files, args.yes, &mut store)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows the settings that need trust, and grants it.
+fn trust_settings(
+    folder: &str,
+    subject: &TrustSubject,
+    yes: bool,
+    store: &mut TrustStore,
+) -> anyhow::Result<()> {
     output::line(&format!(
         "These settings of {folder} need trust, because they can run commands, widen permissions or redirect requests:"
     ));
     for item in &subject.items {
         output::line(&format!("  {}: `{}` = {}", item.origin, item.key, item.value));
     }
-    match status {
+    match store.status_of(subject) {
         Trust::Trusted => output::line("They are trusted."),
-        Trust::NotNeeded | Trust::Unknown | Trust::Changed if args.yes => {
-            store.grant(&subject, &SystemClock)?;
+        Trust::NotNeeded | Trust::Unknown | Trust::Changed if yes => {
+            store.grant(subject, &SystemClock)?;
             output::line("Trusted. If they change, they are ignored until you trust them again.");
         }
         Trust::Changed => {
@@ -56,36 +71,36 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
             output::line("They are ignored. To trust them: robota trust --yes");
         }
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
-/// Shows what a skill runs and allows, and trusts its file.
-fn skill(name: &str, yes: bool, setup: &Setup, store: &mut TrustStore) -> anyhow::Result<Exit> {
-    let skills = Skills::find(&ContextReader::new(&setup.places));
-    let body = skills.open(name, store)?;
-    let file = body.file.display();
-    if !body.skill.needs_trust() {
-        output::line(&format!("{file} is your own and needs no trust."));
-        return Ok(Exit::Ok);
+/// Shows the skills and agents that ask for more than text, and trusts their files.
+fn trust_files(
+    folder: &str,
+    files: &[FileRequest],
+    yes: bool,
+    store: &mut TrustStore,
+) -> anyhow::Result<()> {
+    output::line(&format!(
+        "These skills and agents of {folder} need trust, because they can run commands or widen permissions:"
+    ));
+    for file in files {
+        let state = if file.trusted { "trusted" } else { "not trusted" };
+        let requests = file.requests.join(", ");
+        output::line(&format!("  {} ({state}): {requests}", file.file.display()));
     }
-    output::line(&format!("The skill {name} ({file}):"));
-    for command in body.commands() {
-        output::line(&format!(
-            "  runs `{command}` when it is invoked, if the permissions allow it"
-        ));
-    }
-    for rule in &body.skill.requests.allowed_tools {
-        output::line(&format!("  allows {rule} during its turn"));
-    }
-    if body.trusted {
-        output::line("It is trusted.");
+    let open: Vec<_> = files.iter().filter(|file| !file.trusted).collect();
+    if open.is_empty() {
+        output::line("They are trusted.");
     } else if yes {
-        store.grant_file(&body.file, &body.hash, &SystemClock)?;
-        output::line("Trusted. If the file changes, it runs nothing until you trust it again.");
+        for file in open {
+            store.grant_file(&file.file, &file.hash, &SystemClock)?;
+        }
+        output::line("Trusted. A file that changes is not trusted until you trust it again.");
     } else {
-        output::line(&format!("It is not trusted. To trust it: robota trust --skill {name} --yes"));
+        output::line("To trust them: robota trust --yes");
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Prints what the configuration of the git repository makes git run.

@@ -148,6 +148,27 @@ fn sdk_11_trust_is_recorded_and_ends_when_the_settings_change() {
 }
 
 #[test]
+fn sdk_13_trust_shows_and_trusts_skills_that_run_commands() {
+    let home = Home::new();
+    let file = home.path("project/.claude/skills/log/SKILL.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "---\nallowed-tools: Bash(touch *)\n---\nNow: !`touch a`\n").unwrap();
+    let shown = stdout(&home.run_with_input(&["trust"], ""));
+    assert!(
+        shown.contains("SKILL.md (not trusted): runs `touch a`, allows `Bash(touch *)`"),
+        "{shown}"
+    );
+    assert!(stdout(&home.run_with_input(&["trust", "--yes"], "")).contains("Trusted."));
+    assert!(stdout(&home.run_with_input(&["trust"], "")).contains("They are trusted."));
+    std::fs::write(&file, "Now: !`touch b`\n").unwrap();
+    let shown = stdout(&home.run_with_input(&["trust"], ""));
+    assert!(shown.contains("SKILL.md (not trusted): runs `touch b`"), "{shown}");
+    home.run_with_input(&["trust", "--yes"], "");
+    assert!(stdout(&home.run_with_input(&["trust", "--revoke"], "")).contains("no longer"));
+    assert!(stdout(&home.run_with_input(&["trust"], "")).contains("(not trusted)"));
+}
+
+#[test]
 fn sdk_11_an_invalid_file_is_reported_and_widens_nothing() {
     let home = Home::new();
     home.write(

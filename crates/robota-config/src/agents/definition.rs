@@ -85,6 +85,8 @@ pub struct AgentDefinition {
     /// The hash of its file, for [`crate::TrustStore::grant_file`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
+    /// The names of its fields that need trust.
+    pub requests: Vec<String>,
     /// Whether its file may run commands and widen permissions. Otherwise the fields that could are
     /// absent, and the report names them.
     pub trusted: bool,
@@ -152,8 +154,10 @@ impl AgentDefinition {
             initial_prompt: fields.text("initialPrompt"),
             origin: origin.clone(),
             hash: None,
+            requests: Vec::new(),
             trusted,
         };
+        agent.requests = agent.needs_trust();
         if !trusted {
             agent.withhold(fields);
         }
@@ -178,22 +182,35 @@ impl AgentDefinition {
         }
     }
 
-    /// Removes what can run commands, widen permissions or reach files of other projects.
-    fn withhold(&mut self, fields: &mut Fields<'_>) {
-        if self.hooks.take().is_some() {
-            fields.warn_of("hooks", NEEDS_TRUST);
+    /// Returns what can run commands, widen permissions or reach files of other projects.
+    fn needs_trust(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.hooks.is_some() {
+            found.push("hooks".to_owned());
         }
-        if self.mcp_servers.take().is_some() {
-            fields.warn_of("mcpServers", NEEDS_TRUST);
+        if self.mcp_servers.is_some() {
+            found.push("mcpServers".to_owned());
         }
-        // No mode is stricter than this one.
+        // No mode is stricter than plan.
         if self.permission_mode.is_some_and(|mode| mode != Mode::Plan) {
-            self.permission_mode = None;
-            fields.warn_of("permissionMode", NEEDS_TRUST);
+            found.push("permissionMode".to_owned());
         }
         if self.memory == Some(AgentMemory::User) {
-            self.memory = None;
-            fields.warn_of("memory", NEEDS_TRUST);
+            found.push("memory".to_owned());
+        }
+        found
+    }
+
+    /// Removes the fields that need trust.
+    fn withhold(&mut self, fields: &mut Fields<'_>) {
+        for field in &self.requests {
+            fields.warn_of(field, NEEDS_TRUST);
+            match field.as_str() {
+                "hooks" => self.hooks = None,
+                "mcpServers" => self.mcp_servers = None,
+                "permissionMode" => self.permission_mode = None,
+                _ => self.memory = None,
+            }
         }
     }
 }

@@ -87,8 +87,8 @@ impl Diagnose for SkillError {
         Some(match self {
             Self::Unknown { .. } => "list the skills to see their names".to_owned(),
             Self::Unreadable { .. } => "check the file and its permissions".to_owned(),
-            Self::Untrusted { name, .. } => {
-                format!("read the file, and trust it if you agree: robota trust --skill {name}")
+            Self::Untrusted { .. } => {
+                "`robota trust` shows what it asks for; `robota trust --yes` trusts it".to_owned()
             }
         })
     }
@@ -120,16 +120,15 @@ impl Skills {
 }
 
 impl SkillBody {
-    /// Returns the commands of the text, as they are written.
-    #[must_use]
-    pub fn commands(&self) -> Vec<&str> {
-        parts::commands(&self.template)
-    }
-
     /// Returns whether the text has commands to run.
     #[must_use]
     pub fn runs_commands(&self) -> bool {
-        !parts::commands(&self.template).is_empty()
+        !self.commands().is_empty()
+    }
+
+    /// Returns the commands of the text, before the arguments are known.
+    pub(crate) fn commands(&self) -> Vec<&str> {
+        parts::commands(&self.template)
     }
 
     /// Returns what the skill may do beyond text: what it asks for if it is trusted, otherwise
@@ -152,7 +151,7 @@ impl SkillBody {
     /// # Errors
     /// If the text has commands and the skill is not trusted.
     pub fn expand(&self, call: &SkillInvocation<'_>) -> Result<Vec<SkillPart>, SkillError> {
-        let commands = parts::commands(&self.template);
+        let commands = self.commands();
         if !commands.is_empty() && !self.trusted && !call.commands_disabled {
             return Err(SkillError::Untrusted {
                 name: self.skill.name.clone(),

@@ -124,6 +124,14 @@ fn sdk_19_the_status_is_updated_with_dated_progress() {
             "- **Status**: completed\r\n\r\n## Progress\r\n\r\n- 2026-04-28: It works.\r\n",
         ),
         (
+            "---\nstatus: todo\nx: y\n---\n# T\n",
+            "---\nstatus: completed\nx: y\n---\n# T\n\n## Progress\n\n- 2026-04-28: It works.\n",
+        ),
+        (
+            "---\nx: y\n---\ntext",
+            "---\nx: y\n---\n- **Status**: completed\ntext\n\n## Progress\n\n- 2026-04-28: It works.\n",
+        ),
+        (
             "```\n- **Status**: code\n```\n",
             "- **Status**: completed\n```\n- **Status**: code\n```\n\n## Progress\n\n- 2026-04-28: It works.\n",
         ),
@@ -157,4 +165,19 @@ fn sdk_19_a_task_file_is_rewritten_inside_the_checkout_only() {
     assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
     let report = world.load().report;
     assert!(report.problems[0].message.contains("leaves the checkout"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_new_status_is_read_again(lines in proptest::collection::vec(
+        proptest::sample::select(vec![
+            "# T", "", "- **Status**: todo", "Status: x", "- **Branch**: b", "---", "status: todo",
+            "```", "~~~", "text", "## Progress", "- [ ] item", "  - Scope: x",
+        ]), 0..8)) {
+        let text = lines.join("\n");
+        let changed = with_status(&text, TaskStatus::Completed, Some("p"), Fixed.now());
+        let task = parse::task(Path::new("t.md"), "t", &changed);
+        proptest::prop_assert_eq!(task.status, TaskStatus::Completed, "{}", changed);
+        proptest::prop_assert!(changed.contains("- 2026-04-28: p"));
+    }
 }

@@ -72,11 +72,19 @@ pub fn with_status(
 }
 
 fn set_status(lines: &mut Vec<String>, status: TaskStatus) {
+    let body = header_end(lines);
     let written = format!("- **Status**: {}", status.name());
     let plain = plain_lines(lines);
-    let find = |is: &dyn Fn(&str) -> bool| plain.iter().copied().find(|at| is(&lines[*at]));
+    let in_body = || plain.iter().copied().filter(|at| *at >= body);
+    let find = |is: &dyn Fn(&str) -> bool| in_body().find(|at| is(&lines[*at]));
+    let in_header = (0..body).find(|at| {
+        let key = lines[*at].split_once(':').map(|(key, _)| key.trim_end());
+        key.is_some_and(|key| key.eq_ignore_ascii_case("status"))
+    });
     if let Some(at) = find(&|line| metadata(line, "Status").is_some()) {
         lines[at] = written;
+    } else if let Some(at) = in_header {
+        lines[at] = format!("status: {}", status.name());
     } else if let Some(at) =
         find(&|line| ["Branch", "Scope"].iter().any(|name| metadata(line, name).is_some()))
     {
@@ -84,8 +92,15 @@ fn set_status(lines: &mut Vec<String>, status: TaskStatus) {
     } else if let Some(at) = find(&|line| line.starts_with("# ")) {
         lines.splice(at + 1..at + 1, [String::new(), written]);
     } else {
-        lines.insert(0, written);
+        lines.insert(body, written);
     }
+}
+
+/// Returns the position of the first line after the header; 0 if there is none.
+fn header_end(lines: &[String]) -> usize {
+    let is_fence = |line: &String| line.trim_end() == "---";
+    let rest = lines.split_first().filter(|(first, _)| is_fence(first)).map(|(_, rest)| rest);
+    rest.and_then(|rest| rest.iter().position(is_fence)).map_or(0, |end| end + 2)
 }
 
 fn add_progress(lines: &mut Vec<String>, entry: String) {

@@ -1,0 +1,72 @@
+//! The skills and agents of a checkout that ask for more than text, for the user to decide.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::TrustStore;
+use crate::agents::Agents;
+use crate::layer::Scope;
+use crate::reader::ContextReader;
+use crate::skills::Skills;
+
+/// A skill or an agent of a checkout that asks for something that needs trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileRequest {
+    /// The file without links.
+    pub file: PathBuf,
+    /// The hash of its content, for [`TrustStore::grant_file`].
+    pub hash: String,
+    /// What it asks for, such as ``runs `git log` ``.
+    pub requests: Vec<String>,
+    /// Whether the user trusts the file with this content.
+    pub trusted: bool,
+}
+
+/// Returns the skills and agents of the checkout that ask for something that needs trust. Reads all
+/// of them.
+///
+/// ```
+/// use robota_config::{ContextReader, Places, TrustStore, file_requests};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (home, project) = (tempfile::tempdir()?, tempfile::tempdir()?);
+/// # let (home, project) = (home.path(), project.path());
+/// std::fs::create_dir_all(project.join(".claude/commands"))?;
+/// std::fs::write(project.join(".claude/commands/log.md"), "Summarise: !`git log`\n")?;
+/// let places = Places::new(home, project);
+/// let found = file_requests(&ContextReader::new(&places), &TrustStore::load(&places));
+/// assert_eq!(found[0].requests, ["runs `git log`"]);
+/// assert!(!found[0].trusted);
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequest> {
+    let mut found = Vec::new();
+    let skills = Skills::find(reader);
+    for skill in skills.all().filter(|skill| skill.needs_trust()) {
+        let Ok(body) = skills.open(&skill.name, trust) else { continue };
+        let asked = &body.skill.requests;
+        let runs = body.commands().into_iter().map(|command| format!("runs `{command}`"));
+        let allows = asked.allowed_tools.iter().map(|rule| format!("allows `{rule}`"));
+        let hooks = asked.hooks.iter().map(|_| "has hooks".to_owned());
+        let requests = runs.chain(allows).chain(hooks).collect();
+        found.push(FileRequest {
+            file: body.file,
+            hash: body.hash,
+            requests,
+            trusted: body.trusted,
+        });
+    }
+    for agent in Agents::load(reader, trust, Vec::new()).iter() {
+        let file = agent.origin.file.as_deref().and_then(|file| file.canonicalize().ok());
+        if let (Some(file), Some(hash), Scope::Project) =
+            (file, agent.hash.clone(), agent.origin.layer.scope())
+        {
+            let requests = agent.requests.clone();
+            found.push(FileRequest { file, hash, requests, trusted: agent.trusted });
+        }
+    }
+    found.retain(|file| !file.requests.is_empty());
+    found
+}
