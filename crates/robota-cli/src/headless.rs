@@ -6,15 +6,12 @@
 
 mod answer_stream;
 mod blocks;
-mod control;
 mod drive;
 mod fallback;
 mod hooks;
 mod host;
 mod input;
-mod line;
 mod loaded;
-mod message;
 mod meter;
 mod mode;
 mod model_watch;
@@ -25,11 +22,9 @@ mod permissions;
 mod project;
 mod requests;
 mod result;
-mod result_line;
 mod saved_rules;
 mod sent;
 mod structured;
-mod tag;
 mod text;
 mod tool_output;
 mod turn_record;
