@@ -26,10 +26,11 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-config"], &["tempfile"]),
     ("robota-server", &["robota-core"], &[]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
+    ("robota-stream-json", &[], &[]),
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-sdk"], &[]),
-    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-sdk"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
+    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-sdk", "robota-stream-json"], &["anyhow", "clap", "clap_complete", "clap_mangen", "rustix", "tempfile", "tracing-subscriber"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
-    ("xtask", &["robota-core", "robota-config", "robota-providers"], &["anyhow", "libc", "similar"]),
+    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "libc", "similar"]),
 ];
 
 /// Plain data and plumbing without I/O: any crate may use them, the core included.

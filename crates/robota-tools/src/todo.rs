@@ -52,6 +52,7 @@ pub struct Todo {
     pub status: TodoStatus,
     /// The item while it is in progress, for the user: `Running the tests`.
     #[serde(default, rename = "activeForm", skip_serializing_if = "Option::is_none")]
+    #[schemars(description = "")]
     pub active_form: Option<String>,
 }
 

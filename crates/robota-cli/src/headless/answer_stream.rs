@@ -7,9 +7,11 @@ use robota_core::ids::Ids;
 use robota_core::message::ToolUse;
 use serde_json::{Map, Value};
 
-use super::line::StreamEventLine;
-use super::message::{AssistantMessage, Block, BlockDelta, MessageDelta, StreamEvent, TokenUsage};
 use super::writer::LineWriter;
+use robota_stream_json::StreamEventLine;
+use robota_stream_json::{
+    AssistantMessage, Block, BlockDelta, MessageDelta, StreamEvent, TokenUsage,
+};
 
 /// The answer that is being streamed.
 #[derive(Default)]

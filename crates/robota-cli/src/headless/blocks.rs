@@ -9,7 +9,7 @@ use robota_core::message::{self, BlobRef, Image, ResultBlock, ToolInput, ToolRes
 use serde_json::{Map, Value, json};
 
 use super::loaded::LoadedBlobs;
-use super::message::{Block, ResultContent};
+use robota_stream_json::{Block, ResultContent};
 
 /// The wire whose blocks hosts send. Content that only that wire understands is passed through.
 const MESSAGES_WIRE: &str = "anthropic-messages";

@@ -15,7 +15,6 @@ use tokio::task::JoinHandle;
 
 use super::blocks;
 use super::input::{ControlInput, FromHost, UserInput};
-use super::line::{InitLine, SessionStateText};
 use super::loaded::LoadedBlobs;
 use super::options::RunOptions;
 use super::permissions::{HostApprover, HostCommand};
@@ -29,6 +28,7 @@ use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
 use crate::{Exit, output};
+use robota_stream_json::{InitLine, SessionStateText};
 
 /// What `system/init` says of the run.
 pub(crate) struct RunFacts {
@@ -64,6 +64,9 @@ pub(crate) struct Drive {
     pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
     /// Counts the model calls of earlier runs.
     pub(crate) earlier: Option<JoinHandle<Result<(), JournalError>>>,
+    /// The interrupt that is being made. What the host sends meanwhile is not part of the turn that
+    /// is interrupted.
+    pub(crate) interrupting: Option<JoinHandle<()>>,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
 }
@@ -89,6 +92,7 @@ struct Progress {
 /// What the run waits for.
 enum Next {
     Signal,
+    Interrupted,
     OutputClosed,
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
@@ -110,9 +114,10 @@ impl Drive {
                 Next::Signal | Next::OutputClosed => {
                     progress.stopping = true;
                     self.from_host = None;
-                    self.requests.interrupt(None);
+                    self.interrupt(None);
                 }
-                Next::Command(HostCommand::Interrupt(note)) => self.requests.interrupt(Some(note)),
+                Next::Interrupted => self.interrupting = None,
+                Next::Command(HostCommand::Interrupt(note)) => self.interrupt(Some(note)),
                 Next::Command(HostCommand::Change(change)) => {
                     if let Err(why) = self.requests.change(change).await {
                         output::note(&format!("robota: permissions not changed: {why}"));
@@ -132,7 +137,7 @@ impl Drive {
                     progress.failure = Some(why);
                     progress.stopping = true;
                     self.from_host = None;
-                    self.requests.interrupt(None);
+                    self.interrupt(None);
                 }
             }
         }
@@ -140,6 +145,15 @@ impl Drive {
             let _ = injected.await;
         }
         Ok(self.exit(&progress))
+    }
+
+    /// Interrupts the turn that runs.
+    fn interrupt(&mut self, note: Option<String>) {
+        let session = self.session.clone();
+        self.interrupting = Some(tokio::spawn(async move {
+            // A session that has ended has nothing to interrupt.
+            let _ = session.interrupt(note).await;
+        }));
     }
 
     async fn next(&mut self, progress: &mut Progress) -> Next {
@@ -151,7 +165,15 @@ impl Drive {
                 None => std::future::pending().await,
             }
         };
-        let host = self.from_host.as_mut();
+        let interrupting = self.interrupting.as_mut();
+        // What the host sends meanwhile waits.
+        let host = self.from_host.as_mut().filter(|_| interrupting.is_none());
+        let interrupted = async {
+            match interrupting {
+                Some(interrupting) => drop(interrupting.await),
+                None => std::future::pending().await,
+            }
+        };
         let from_host = async {
             match host {
                 Some(host) => host.recv().await,
@@ -163,6 +185,7 @@ impl Drive {
             () = self.cancel.token().cancelled(), if !stopping => Next::Signal,
             () = self.writer.closed().cancelled(), if !stopping => Next::OutputClosed,
             Some(command) = self.commands.recv() => Next::Command(command),
+            () = interrupted => Next::Interrupted,
             event = events => Next::Event(event),
             input = from_host => Next::Host(input),
         }
@@ -211,7 +234,7 @@ impl Drive {
                 let receipt = progress.inputs.interrupt(cancel_queued);
                 // The receipt comes before the result of the interrupted turn.
                 self.requests.host.reply(&request.request_id, &Ok(receipt));
-                self.requests.interrupt(None);
+                self.interrupt(None);
             }
             Ok(QueueRequest::CancelAsyncMessage { message_uuid }) => {
                 let cancelled = match progress.inputs.waiting(&message_uuid) {
@@ -259,10 +282,9 @@ impl Drive {
         let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         if let Some(message) = &from_host {
-            let (uuid, content) = (message.uuid.clone(), message.content.clone());
-            self.projection.remember_sent(chat.input().as_str(), uuid, content);
+            self.projection.remember_sent(chat.input().as_str(), message.clone());
         }
-        let on_cancel = OnCancel::Forget;
+        let on_cancel = OnCancel::SendAgain;
         progress.inputs.0.push_back(Sent { chat, content, from_host, delivered: false, on_cancel });
         Ok(())
     }
@@ -335,8 +357,9 @@ impl Drive {
         if let (Event::PermissionAsked(data), Some(approver)) = (event.event(), &self.approver) {
             approver.announce_printed(data.call.clone());
         }
-        if self.projection.record().structured_exhausted && !ended {
-            self.requests.interrupt(None);
+        let exhausted = self.projection.record().structured_exhausted;
+        if exhausted && !ended && self.interrupting.is_none() {
+            self.interrupt(None);
         }
         if ended {
             self.finish_turn(progress).await;
@@ -364,10 +387,11 @@ impl Drive {
                     self.send(sent.content, sent.from_host, progress).await?;
                 }
                 OnCancel::Report => self.finish_turn(progress).await,
-                OnCancel::Forget | OnCancel::SendAgain if progress.outcome.is_none() => {
+                // The run ends before its only turn.
+                OnCancel::SendAgain if progress.outcome.is_none() => {
                     self.finish_turn(progress).await;
                 }
-                OnCancel::Forget | OnCancel::SendAgain | OnCancel::Discard => {}
+                OnCancel::SendAgain | OnCancel::Discard => {}
             },
             _ => {}
         }

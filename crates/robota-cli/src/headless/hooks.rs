@@ -11,10 +11,10 @@ use robota_core::hook::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::control::HostRequest;
 use super::host::{Host, HostError};
 use crate::output;
 use crate::setup::print_hook_notice;
+use robota_stream_json::HostRequest;
 
 /// The hooks of the host as it sends them, by the name of the event.
 pub(crate) type HooksInput = BTreeMap<String, Option<Vec<HostMatcher>>>;

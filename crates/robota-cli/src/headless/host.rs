@@ -9,11 +9,11 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::control::{
+use super::writer::LineWriter;
+use robota_stream_json::{
     ControlCancelLine, ControlErrorCode, ControlRequestLine, ControlResponse, ControlResponseLine,
     HostRequest,
 };
-use super::writer::LineWriter;
 
 /// Why the host did not answer a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

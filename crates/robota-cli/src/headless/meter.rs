@@ -12,8 +12,8 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::usage::Usage;
 
 use super::fallback::ServedModel;
-use super::message::TokenUsage;
-use super::result_line::{CostBasis, ModelUsage};
+use robota_stream_json::TokenUsage;
+use robota_stream_json::{CostBasis, ModelUsage};
 
 /// Counts the model calls of a session. It observes the session's events in the session's own task,
 /// so that the cost of an answer is known before a tool call of that answer runs. The budget is that
@@ -108,20 +108,6 @@ pub(crate) fn cost(models: &BTreeMap<String, ModelUsage>) -> f64 {
 /// How many events of a journal are read at once.
 const PAGE: usize = 4096;
 
-impl ModelUsage {
-    fn add(&mut self, more: Self) {
-        self.input_tokens += more.input_tokens;
-        self.output_tokens += more.output_tokens;
-        self.cache_read_input_tokens += more.cache_read_input_tokens;
-        self.cache_creation_input_tokens += more.cache_creation_input_tokens;
-        self.web_search_requests += more.web_search_requests;
-        self.cost_usd += more.cost_usd;
-        self.context_window = more.context_window;
-        self.max_output_tokens = more.max_output_tokens;
-        self.cost_basis = more.cost_basis;
-    }
-}
-
 impl Counts {
     fn observe(&mut self, envelope: &Envelope, served: impl Fn() -> Option<String>) {
         match &envelope.event {
@@ -198,15 +184,14 @@ impl Hooks for BudgetHooks {
     }
 }
 
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            input_tokens: usage.uncached_input(),
-            cache_creation_input_tokens: usage.cache_write_tokens,
-            cache_read_input_tokens: usage.cache_read_tokens,
-            output_tokens: usage.output_tokens,
-            ..Self::default()
-        }
+/// Returns token counts in the form of the protocol.
+pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
+    TokenUsage {
+        input_tokens: usage.uncached_input(),
+        cache_creation_input_tokens: usage.cache_write_tokens,
+        cache_read_input_tokens: usage.cache_read_tokens,
+        output_tokens: usage.output_tokens,
+        ..TokenUsage::default()
     }
 }
 

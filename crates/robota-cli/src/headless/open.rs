@@ -157,6 +157,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         from_host: opening.from_host,
         commands: opening.commands,
         earlier,
+        interrupting: None,
         injected: Vec::new(),
     };
     Ok(Opened { drive, session: interactive })

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use super::control::{HostRequest, PermissionUpdate, RuleValue};
 use super::host::Host;
 use super::mode::RunMode;
 use super::permission_updates::{self, PermissionChange, UpdateInput};
 use super::saved_rules::SavedRules;
+use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue};
 
 /// What an answer of the host asks for besides the decision about a call.
 #[derive(Debug, PartialEq, Eq)]

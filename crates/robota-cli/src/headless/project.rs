@@ -16,18 +16,19 @@ use serde_json::{Value, json};
 
 use super::answer_stream::{AnswerStart, AnswerStream};
 use super::blocks;
-use super::line::{
-    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, RateLimitStatus,
-    SessionStateText, StatusText, UserLine,
-};
 use super::loaded::LoadedBlobs;
-use super::message::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
-use super::meter::Meter;
+use super::meter::{Meter, token_usage};
 use super::model_watch::ModelWatch;
 use super::result::{api_error_text, stop_name};
+use super::sent::HostMessage;
 use super::structured::Answer;
 use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
+use robota_stream_json::{
+    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, RateLimitStatus,
+    SessionStateText, StatusText, UserLine,
+};
+use robota_stream_json::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
 
 /// The model's id in a message that this program wrote.
 const SYNTHETIC: &str = "<synthetic>";
@@ -74,8 +75,8 @@ pub(crate) struct Projection {
     compaction: Option<CompactMetadata>,
     /// The message about an interrupt.
     interrupted: Option<&'static str>,
-    /// Messages of the host by the id of their input: their own id and content.
-    sent: HashMap<String, (String, Value)>,
+    /// Messages of the host by the id of their input.
+    sent: HashMap<String, HostMessage>,
     ids: RandomIds,
 }
 
@@ -125,11 +126,8 @@ impl Projection {
     }
 
     /// Remembers a message of the host until it is delivered.
-    pub(crate) fn remember_sent(&mut self, input: &str, uuid: Option<String>, content: Value) {
-        if self.shown.replay {
-            let uuid = uuid.unwrap_or_else(|| self.writer.id().as_str().to_owned());
-            self.sent.insert(input.to_owned(), (uuid, content));
-        }
+    pub(crate) fn remember_sent(&mut self, input: &str, message: HostMessage) {
+        self.sent.insert(input.to_owned(), message);
     }
 
     /// Returns the record of the turn, and starts a new one.
@@ -285,7 +283,7 @@ impl Projection {
         let start = AnswerStart {
             model: &self.model,
             ttft_ms: self.record.ttft_ms(),
-            usage: usage.map(TokenUsage::from).unwrap_or_default(),
+            usage: usage.map(token_usage).unwrap_or_default(),
         };
         self.stream.start(start, &self.ids, &self.writer);
     }
@@ -297,12 +295,20 @@ impl Projection {
         input: Option<&str>,
         envelope: &Envelope,
     ) {
-        match (author, input.and_then(|input| self.sent.remove(input))) {
+        let sent = input.and_then(|input| self.sent.remove(input));
+        match (author, sent) {
             (Author::StopHook, _) => self.synthetic_user(&message.text(), true, envelope),
-            (Author::User, Some((uuid, content))) => self.writer.print(&UserLine {
-                is_replay: true,
-                ..self.user_line(UserContent::AsSent(&content), &uuid, envelope)
-            }),
+            (Author::User, Some(HostMessage { uuid, content })) => {
+                if self.shown.replay {
+                    let new = self.writer.id();
+                    let uuid = uuid.as_deref().unwrap_or(new.as_str());
+                    self.writer.print(&UserLine {
+                        is_replay: true,
+                        ..self.user_line(UserContent::AsSent(&content), uuid, envelope)
+                    });
+                }
+                self.record.user_messages.extend(uuid);
+            }
             (Author::User, None) => {}
         }
     }
@@ -343,8 +349,8 @@ impl Projection {
         // The program itself says that a conversation is too long.
         let by_model = message.metadata.get("context_full").is_none();
         let of_turn = self.served.as_deref().unwrap_or(&self.model);
-        let model = if by_model { of_turn } else { SYNTHETIC };
-        let usage = self.usage.map(TokenUsage::from).unwrap_or_default();
+        let model = if by_model { of_turn } else { SYNTHETIC }.to_owned();
+        let usage = self.usage.map(token_usage).unwrap_or_default();
         let aborted = message.state() != MessageState::Complete;
         if self.shown.partial {
             self.stream.leave(&self.writer);
@@ -356,7 +362,7 @@ impl Projection {
         for (index, block) in blocks::of_answer(content).enumerate() {
             let line = block_line_id(message.id.as_str(), index);
             let line = line.unwrap_or_else(|| self.writer.id());
-            self.assistant(block, (model, &id, usage), None, aborted, (line.as_str(), envelope));
+            self.assistant(block, (&model, &id, usage), None, aborted, (line.as_str(), envelope));
         }
         if self.shown.partial {
             let stop = self.record.stop.as_ref().map(stop_name);
@@ -365,7 +371,7 @@ impl Projection {
     }
 
     fn assistant(
-        &self,
+        &mut self,
         block: Block<'_>,
         (model, id, usage): (&str, &str, TokenUsage),
         error: Option<ErrorClass>,
@@ -382,6 +388,8 @@ impl Projection {
             stop_sequence: None,
             usage,
         };
+        let first = !std::mem::replace(&mut self.record.told_user_messages, true);
+        let user_messages = if first { &self.record.user_messages[..] } else { &[] };
         self.writer.print(&AssistantLine {
             kind: Default::default(),
             message,
@@ -391,6 +399,8 @@ impl Projection {
             session_id: self.writer.session(),
             uuid,
             request_id: &self.request_id,
+            user_message_uuid: user_messages.last().map(String::as_str),
+            user_message_uuids: user_messages,
             timestamp: envelope.ts.to_string(),
         });
     }

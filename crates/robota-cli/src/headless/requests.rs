@@ -11,7 +11,6 @@ use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::control::ControlErrorCode;
 use super::fallback::Fallback;
 use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
@@ -26,6 +25,7 @@ use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::Setup;
+use robota_stream_json::ControlErrorCode;
 
 /// What this program supports beyond the basic protocol.
 pub(crate) const CAPABILITIES: &[&str] = &["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
@@ -95,7 +95,11 @@ enum Request {
     },
     McpStatus {},
     McpMessage {},
-    RewindFiles {},
+    RewindFiles {
+        user_message_id: String,
+        #[serde(default)]
+        dry_run: bool,
+    },
     GetContextUsage {},
     StopTask {
         task_id: String,
@@ -136,13 +140,6 @@ impl Requests {
         self.host.reply(&input.request_id, &reply);
     }
 
-    /// Interrupts the turn that runs, without waiting for its end.
-    pub(crate) fn interrupt(&self, note: Option<String>) {
-        if let Some(session) = self.session.clone() {
-            drop(tokio::spawn(async move { session.interrupt(note).await }));
-        }
-    }
-
     async fn reply(&mut self, request: Request, subtype: &str) -> Reply {
         match request {
             Request::Initialize(initialize) => {
@@ -167,8 +164,8 @@ impl Requests {
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
             Request::ListModels {} => Ok(json!({"models": self.models()})),
             Request::McpMessage {} => Err(missing(subtype, "MCP servers are not supported yet")),
-            Request::RewindFiles {} => {
-                Err(missing(subtype, "this program cannot rewind files on request yet"))
+            Request::RewindFiles { user_message_id, dry_run } => {
+                rewind_files(&user_message_id, dry_run)
             }
             Request::StopTask { task_id } => {
                 Err(missing(subtype, &format!("there is no background task `{task_id}`")))
@@ -392,6 +389,12 @@ impl Requests {
             "apiUsage": null,
         }))
     }
+}
+
+/// Takes files back to their content before a message of the host; `dry_run` only reports what would
+/// change.
+fn rewind_files(_user_message_id: &str, _dry_run: bool) -> Reply {
+    Err(missing("rewind_files", "this program cannot rewind files on request yet"))
 }
 
 /// Returns whether the built-in list has a price for the model.

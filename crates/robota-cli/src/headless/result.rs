@@ -9,12 +9,12 @@ use robota_core::message::ToolUse;
 use robota_core::provider::{AnswerEnd, StopReason};
 use serde_json::{Map, Value};
 
-use super::message::TokenUsage;
-use super::meter::{Meter, budget_text, cost};
-use super::result_line::{Denial, ModelUsage, ResultLine, ResultSubtype, TerminalReason};
+use super::meter::{Meter, budget_text, cost, token_usage};
 use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
 use crate::Exit;
+use robota_stream_json::TokenUsage;
+use robota_stream_json::{Denial, ModelUsage, ResultLine, ResultSubtype, TerminalReason};
 
 /// What the end of a turn means.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,10 +195,12 @@ pub(crate) fn with_line<T>(
         stop_reason: outcome.stop.as_deref(),
         session_id: writer.session(),
         total_cost_usd: cost(&models),
-        usage: record.usage.into(),
+        usage: token_usage(record.usage),
         model_usage: models.iter().map(|(name, usage)| (name.as_str(), *usage)).collect(),
         permission_denials: record.denials.iter().map(|(call, _)| denial(call)).collect(),
         structured_output: record.structured.as_ref(),
+        user_message_uuid: record.user_messages.last().map(String::as_str),
+        user_message_uuids: &record.user_messages,
         terminal_reason: Some(outcome.reason),
         result_index,
         queued_turn_count,
@@ -239,6 +241,8 @@ pub(crate) fn startup_failure<'a>(
         model_usage: BTreeMap::<&str, ModelUsage>::new(),
         permission_denials: Vec::new(),
         structured_output: None,
+        user_message_uuid: None,
+        user_message_uuids: &[],
         terminal_reason: None,
         result_index: 0,
         queued_turn_count: 0,

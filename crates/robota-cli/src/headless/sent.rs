@@ -31,12 +31,10 @@ impl Sent {
 /// What happens when an input is cancelled before a turn has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnCancel {
-    /// It has no result, unless it is the only input of the run.
-    Forget,
+    /// It is sent again: an interrupt was for the turn before it.
+    SendAgain,
     /// Its turn was interrupted before it started, which has a result.
     Report,
-    /// It is sent again: it waits for the turn that was interrupted.
-    SendAgain,
     /// The host cancelled it.
     Discard,
 }
@@ -76,11 +74,11 @@ impl Queue {
             if sent.on_cancel == OnCancel::Discard {
                 continue;
             }
-            sent.on_cancel = match at {
-                0 => OnCancel::Report,
-                _ if cancel_queued => OnCancel::Discard,
-                _ => OnCancel::SendAgain,
-            };
+            if at == 0 {
+                sent.on_cancel = OnCancel::Report;
+            } else if cancel_queued {
+                sent.on_cancel = OnCancel::Discard;
+            }
             if at > 0 && !sent.delivered {
                 waiting.extend(sent.from_host.as_ref().and_then(|message| message.uuid.clone()));
             }

@@ -47,6 +47,10 @@ pub(crate) struct TurnRecord {
     pub(crate) structured: Option<Value>,
     /// Whether the model used up its attempts at a structured answer.
     pub(crate) structured_exhausted: bool,
+    /// The host's ids of the messages that the turn took.
+    pub(crate) user_messages: Vec<String>,
+    /// Whether a line has told them.
+    pub(crate) told_user_messages: bool,
     /// The budget, if it is used up.
     pub(crate) budget: Option<f64>,
 }

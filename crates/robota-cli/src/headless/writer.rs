@@ -9,9 +9,9 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::line::{SessionStateLine, SessionStateText};
 use super::options::LineMode;
 use crate::{Exit, output};
+use robota_stream_json::{SessionStateLine, SessionStateText};
 
 /// Prints the lines of one run.
 pub(crate) struct LineWriter {

@@ -401,12 +401,18 @@ fn sdk_08_user_messages_are_replayed_as_they_were_sent() {
     let turn = host.until("result");
     let replayed = turn.iter().find(|line| line["isReplay"] == true).unwrap();
     assert_eq!((&replayed["uuid"], &replayed["type"]), (&json!(FIRST), &json!("user")));
+    let answer = turn.iter().find(|line| line["type"] == "assistant").unwrap();
+    for line in [answer, turn.last().unwrap()] {
+        assert_eq!(line["user_message_uuid"], FIRST, "{line}");
+        assert_eq!(line["user_message_uuids"], json!([FIRST]));
+    }
     let blocks = json!([{"type": "text", "text": "second"}]);
     host.send(&user(&blocks));
     let turn = host.until("result");
     let replayed = turn.iter().find(|line| line["isReplay"] == true).unwrap();
     assert_eq!(replayed["message"]["content"], blocks);
     assert_eq!(replayed["uuid"].as_str().unwrap().len(), 36);
+    assert_eq!(turn.last().unwrap().get("user_message_uuid"), None, "the host gave none");
     assert_eq!(host.finish().1, Some(0));
 }
 

@@ -258,11 +258,11 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
             "this key has no access to a model `{}`; `robota models` lists the available models",
             service.model
         ),
-        FailureReason::ContextTooLong if service.local => "the conversation does not fit the \
-             model's context: begin a new session, or start the server with a larger context"
+        FailureReason::ContextTooLong if service.local => "the conversation does not fit: compact \
+             it, or start the server with a larger context"
             .to_owned(),
         FailureReason::ContextTooLong => "the conversation does not fit the model's context: \
-             begin a new session, or choose a model with a larger window"
+             compact it, begin a new session, or choose a model with a larger window"
             .to_owned(),
         FailureReason::TooLarge => "the request has too many bytes: leave images or documents \
              out, or make them smaller"

@@ -9,7 +9,7 @@ fn the_input_of_the_protocol_is_without_the_cache() {
         cache_write_tokens: 30,
         reasoning_tokens: 0,
     };
-    let shown = TokenUsage::from(usage);
+    let shown = token_usage(usage);
     assert_eq!((shown.input_tokens, shown.output_tokens), (10, 7));
     assert_eq!((shown.cache_read_input_tokens, shown.cache_creation_input_tokens), (60, 30));
 }

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::Projection;
 use crate::headless::blocks;
-use crate::headless::line::{ResultMeta, UserLine};
 use crate::headless::loaded::LoadedBlobs;
-use crate::headless::message::UserContent;
 use crate::headless::structured;
 use crate::headless::tool_output::{self, FinishedCall};
+use robota_stream_json::UserContent;
+use robota_stream_json::{ResultMeta, UserLine};
 
 impl Projection {
     /// Remembers the content of a file before a call changes it.

@@ -8,12 +8,12 @@ use robota_core::provider::{RateLimit, RateLimits};
 use serde_json::json;
 
 use super::{Projection, error_class};
-use crate::headless::line::{
+use crate::output;
+use robota_stream_json::{
     CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, HookOutcome,
     HookResponseLine, HookStartedLine, InformationalLine, PromptOutcome, RateLimitInfo,
     RateLimitLine, RateLimitStatus, RetryLine, SessionStateText, StatusLine, StatusText,
 };
-use crate::output;
 
 impl Projection {
     pub(super) fn blocked(&mut self, reason: &str) {

@@ -105,7 +105,10 @@ fn core_04_native_web_tools_can_be_enabled_where_supported() {
     assert_eq!(claude.capabilities().web_search, WebSupport::Supported);
     claude.configure_native_web(NativeWeb { search: true, fetch: false }).unwrap();
     assert_eq!(claude.capabilities().web_search, WebSupport::Enabled);
-    assert!(claude.configure_native_web(NativeWeb { search: false, fetch: true }).is_err());
+    claude.configure_native_web(NativeWeb { search: false, fetch: true }).unwrap();
+    assert_eq!(claude.capabilities().web_fetch, WebSupport::Enabled);
+    let openai = build_vendor("openai", settings(None)).unwrap();
+    assert!(openai.configure_native_web(NativeWeb { search: false, fetch: true }).is_err());
     let local = build_vendor("ollama", settings(None)).unwrap();
     assert_eq!(local.capabilities().web_search, WebSupport::Unsupported);
     assert!(local.configure_native_web(NativeWeb { search: true, fetch: false }).is_err());

@@ -7,7 +7,7 @@ macro_rules! tag {
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema,
         )]
-        pub(crate) enum $name {
+        pub enum $name {
             #[doc = concat!("`", $text, "`")]
             #[default]
             #[serde(rename = $text)]

@@ -1,13 +1,10 @@
 //! The control lines that this program prints: requests to the host, and answers to its requests.
-//!
-//! `cargo xtask gen` makes JSON Schemas from these types; this file uses nothing of this crate but
-//! its siblings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tag::tag;
+use crate::tag::tag;
 
 tag!(ControlRequestTag, "control_request");
 tag!(ControlResponseTag, "control_response");
@@ -15,19 +12,20 @@ tag!(ControlCancelTag, "control_cancel_request");
 
 /// A request to the host.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ControlRequestLine<'a> {
+pub struct ControlRequestLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: ControlRequestTag,
+    pub kind: ControlRequestTag,
     /// The host answers with this id.
-    pub(crate) request_id: &'a str,
+    pub request_id: &'a str,
     /// What is asked.
-    pub(crate) request: HostRequest<'a>,
+    pub request: HostRequest<'a>,
 }
 
 /// What the host is asked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-pub(crate) enum HostRequest<'a> {
+pub enum HostRequest<'a> {
     /// May this call run?
     CanUseTool {
         /// The tool's name.
@@ -63,7 +61,7 @@ pub(crate) enum HostRequest<'a> {
 /// A change of the permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum PermissionUpdate {
+pub enum PermissionUpdate {
     /// Adds rules.
     AddRules {
         /// The rules.
@@ -90,27 +88,28 @@ tag!(SessionText, "session");
 /// A rule, in two parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RuleValue {
+pub struct RuleValue {
     /// The tool.
-    pub(crate) tool_name: String,
+    pub tool_name: String,
     /// What is between the parentheses; absent for a rule about every call of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rule_content: Option<String>,
+    pub rule_content: Option<String>,
 }
 
 /// The answer to a request of the host.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ControlResponseLine<'a> {
+pub struct ControlResponseLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: ControlResponseTag,
+    pub kind: ControlResponseTag,
     /// The answer.
-    pub(crate) response: ControlResponse<'a>,
+    pub response: ControlResponse<'a>,
 }
 
 /// The answer to a request of the host.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-pub(crate) enum ControlResponse<'a> {
+pub enum ControlResponse<'a> {
     /// It was done.
     Success {
         /// The id of the request.
@@ -132,7 +131,7 @@ pub(crate) enum ControlResponse<'a> {
 /// Why a request of the host was not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ControlErrorCode {
+pub enum ControlErrorCode {
     /// This program does not have what the request is about.
     UnsupportedRequest,
     /// The request is malformed.
@@ -147,9 +146,10 @@ pub(crate) enum ControlErrorCode {
 
 /// A request to the host is withdrawn; the host need not answer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ControlCancelLine<'a> {
+pub struct ControlCancelLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: ControlCancelTag,
+    pub kind: ControlCancelTag,
     /// The id of the request.
-    pub(crate) request_id: &'a str,
+    pub request_id: &'a str,
 }

@@ -1,15 +1,12 @@
 //! The lines that `--output-format stream-json` prints before the result. Each is one JSON object
 //! with `type`, `uuid` and `session_id`.
-//!
-//! `cargo xtask gen` makes `docs/schema/stream-json.schema.json` from these types; this file uses
-//! nothing of this crate but its siblings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::message::{AssistantMessage, StreamEvent, UserMessage};
-use super::tag::tag;
+use crate::message::{AssistantMessage, StreamEvent, UserMessage};
+use crate::tag::tag;
 
 tag!(SystemTag, "system");
 tag!(InitTag, "init");
@@ -31,161 +28,182 @@ tag!(DefaultText, "default");
 
 /// The head of every turn: what the session works with.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct InitLine<'a> {
+pub struct InitLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: InitTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: InitTag,
     /// The working folder.
-    pub(crate) cwd: &'a str,
+    pub cwd: &'a str,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// The names of the tools that the model may call.
-    pub(crate) tools: &'a [String],
+    pub tools: &'a [String],
     /// MCP servers and their state.
-    pub(crate) mcp_servers: [McpServer; 0],
+    pub mcp_servers: [McpServer; 0],
     /// The model's id.
-    pub(crate) model: &'a str,
+    pub model: &'a str,
     /// The permission mode.
     #[serde(rename = "permissionMode")]
-    pub(crate) permission_mode: &'a str,
+    pub permission_mode: &'a str,
     /// Commands that a prompt can start with.
-    pub(crate) slash_commands: &'a [String],
+    pub slash_commands: &'a [String],
     /// Where the key of the model service comes from.
     #[serde(rename = "apiKeySource")]
-    pub(crate) api_key_source: &'a str,
+    pub api_key_source: &'a str,
     /// The version of the protocol, and of this program.
-    pub(crate) claude_code_version: &'a str,
+    pub claude_code_version: &'a str,
     /// The output style.
-    pub(crate) output_style: &'a str,
+    pub output_style: &'a str,
     /// Agents that the model can start.
-    pub(crate) agents: [&'a str; 0],
+    pub agents: [&'a str; 0],
     /// Skills that the model can use.
-    pub(crate) skills: &'a [String],
+    pub skills: &'a [String],
     /// Loaded plugins.
-    pub(crate) plugins: [McpServer; 0],
+    pub plugins: [McpServer; 0],
     /// What this program supports beyond the basic protocol.
-    pub(crate) capabilities: &'a [&'a str],
+    pub capabilities: &'a [&'a str],
     /// The folder in which the program was started.
-    pub(crate) original_cwd: &'a str,
+    pub original_cwd: &'a str,
     /// Further folders of the workspace.
-    pub(crate) additional_directories: &'a [String],
+    pub additional_directories: &'a [String],
     /// Whether a faster mode of the model is in use.
-    pub(crate) fast_mode_state: Off,
+    pub fast_mode_state: Off,
     /// How a client shows the transcript.
-    pub(crate) view_mode: DefaultText,
+    pub view_mode: DefaultText,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// A server or plugin: there are none yet.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct McpServer {
+pub struct McpServer {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its state.
-    pub(crate) status: String,
+    pub status: String,
 }
 
 /// One block of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct AssistantLine<'a> {
+pub struct AssistantLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: AssistantTag,
+    pub kind: AssistantTag,
     /// The answer, with this block as its only content.
-    pub(crate) message: AssistantMessage<'a>,
+    pub message: AssistantMessage<'a>,
     /// The call of the subagent that wrote it; null for the session itself.
-    pub(crate) parent_tool_use_id: Option<&'a str>,
+    pub parent_tool_use_id: Option<&'a str>,
     /// The class of the failure that this message reports; absent in an answer of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<ErrorClass>,
+    pub error: Option<ErrorClass>,
     /// True if the answer was cut short.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) aborted: bool,
+    pub aborted: bool,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line. `--resume-session-at` takes it.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
     /// The id of the model call.
-    pub(crate) request_id: &'a str,
+    pub request_id: &'a str,
+    /// The host's id of the message that the turn answers; only in the first line of a turn, and
+    /// only if the host gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<&'a str>,
+    /// The host's ids of all messages that the turn took so far, together with the one above.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub user_message_uuids: &'a [String],
     /// When the answer was complete.
-    pub(crate) timestamp: String,
+    pub timestamp: String,
 }
 
 /// The class of a failed model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ErrorClass {
+pub enum ErrorClass {
+    /// The key was refused.
     AuthenticationFailed,
+    /// The account has to be paid.
     BillingError,
+    /// Too many requests were sent, or a quota is used up.
     RateLimit,
+    /// The service is overloaded.
     Overloaded,
+    /// The service rejected the request.
     InvalidRequest,
+    /// The model does not exist, or the key may not use it.
     ModelNotFound,
+    /// The service failed, or could not be reached.
     ServerError,
+    /// Something else failed.
     Unknown,
 }
 
 /// A message of the user, or the result of a tool call.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct UserLine<'a> {
+pub struct UserLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: UserTag,
+    pub kind: UserTag,
     /// The message.
-    pub(crate) message: UserMessage<'a>,
+    pub message: UserMessage<'a>,
     /// The call of the subagent that it belongs to; null for the session itself.
-    pub(crate) parent_tool_use_id: Option<&'a str>,
+    pub parent_tool_use_id: Option<&'a str>,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line; that of the host in a replayed message.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
     /// When it was added to the conversation.
-    pub(crate) timestamp: String,
+    pub timestamp: String,
     /// What the tool returned, as an object, or `Error: …`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_use_result: Option<Value>,
+    pub tool_use_result: Option<Value>,
     /// How the permission of the call was decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) tool_result_meta: Vec<ResultMeta<'a>>,
+    pub tool_result_meta: Vec<ResultMeta<'a>>,
     /// True for a message that neither the user nor a tool wrote.
     #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_synthetic: bool,
+    pub is_synthetic: bool,
     /// True for a message that the host sent.
     #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_replay: bool,
+    pub is_replay: bool,
 }
 
 /// How the permission of a call was decided.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ResultMeta<'a> {
+pub struct ResultMeta<'a> {
     /// The id of the call.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// The decision.
-    pub(crate) permission_decision: DecisionMeta,
+    pub permission_decision: DecisionMeta,
 }
 
 /// A decision about a call.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub(crate) struct DecisionMeta {
+pub struct DecisionMeta {
     /// What was decided.
-    pub(crate) decision: DecisionText,
+    pub decision: DecisionText,
     /// Who decided.
-    pub(crate) source: DecisionSource,
+    pub source: DecisionSource,
     /// What led to it.
-    pub(crate) reason_type: DecisionSource,
+    pub reason_type: DecisionSource,
 }
 
 /// What was decided about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum DecisionText {
+pub enum DecisionText {
+    /// It may run.
     Allow,
+    /// It may not run.
     Deny,
 }
 
 /// Who decided about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum DecisionSource {
+pub enum DecisionSource {
     /// The rules and the mode.
     Rule,
     /// A hook.
@@ -196,43 +214,46 @@ pub(crate) enum DecisionSource {
 
 /// One event of a streamed answer (`--include-partial-messages`).
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct StreamEventLine<'a> {
+pub struct StreamEventLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: StreamEventTag,
+    pub kind: StreamEventTag,
     /// The event.
-    pub(crate) event: StreamEvent<'a>,
+    pub event: StreamEvent<'a>,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// The call of the subagent; null for the session itself.
-    pub(crate) parent_tool_use_id: Option<&'a str>,
+    pub parent_tool_use_id: Option<&'a str>,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
     /// How long the first piece took; only on `message_start`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ttft_ms: Option<u64>,
+    pub ttft_ms: Option<u64>,
 }
 
 /// What the session does between two answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct StatusLine<'a> {
+pub struct StatusLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: StatusTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: StatusTag,
     /// What it does; null when a compaction ended.
-    pub(crate) status: Option<StatusText>,
+    pub status: Option<StatusText>,
     /// The permission mode, after it changed.
     #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
-    pub(crate) permission_mode: Option<&'a str>,
+    pub permission_mode: Option<&'a str>,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// What the session does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum StatusText {
+pub enum StatusText {
     /// It calls the model.
     Requesting,
     /// It summarises the conversation.
@@ -241,57 +262,60 @@ pub(crate) enum StatusText {
 
 /// A model call failed and will be retried.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RetryLine<'a> {
+pub struct RetryLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: RetryTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: RetryTag,
     /// The attempt that failed, from 1.
-    pub(crate) attempt: u32,
+    pub attempt: u32,
     /// The most attempts that are made.
-    pub(crate) max_retries: u32,
+    pub max_retries: u32,
     /// The wait before the next attempt.
-    pub(crate) retry_delay_ms: u64,
+    pub retry_delay_ms: u64,
     /// The HTTP status; null if there was none.
-    pub(crate) error_status: Option<u16>,
+    pub error_status: Option<u16>,
     /// The class of the failure.
-    pub(crate) error: ErrorClass,
+    pub error: ErrorClass,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// The state of the service's rate limits changed.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RateLimitLine<'a> {
+pub struct RateLimitLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: RateLimitTag,
+    pub kind: RateLimitTag,
     /// The state.
-    pub(crate) rate_limit_info: RateLimitInfo,
+    pub rate_limit_info: RateLimitInfo,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// The state of the service's rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RateLimitInfo {
+pub struct RateLimitInfo {
     /// Whether calls are allowed.
-    pub(crate) status: RateLimitStatus,
+    pub status: RateLimitStatus,
     /// When the limit that is most used is reset, in seconds since 1970; absent if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) resets_at: Option<i64>,
+    pub resets_at: Option<i64>,
     /// The used share of that limit, from 0 to 1; absent if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) utilization: Option<f64>,
+    pub utilization: Option<f64>,
 }
 
 /// Whether a service allows more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum RateLimitStatus {
+pub enum RateLimitStatus {
     /// It does.
     #[default]
     Allowed,
@@ -303,158 +327,178 @@ pub(crate) enum RateLimitStatus {
 
 /// A summary replaced the older messages.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CompactLine<'a> {
+pub struct CompactLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: CompactTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: CompactTag,
     /// What caused it, and the size before.
-    pub(crate) compact_metadata: CompactMetadata,
+    pub compact_metadata: CompactMetadata,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// What caused a compaction, and the size before.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub(crate) struct CompactMetadata {
+pub struct CompactMetadata {
     /// What caused it.
-    pub(crate) trigger: CompactCause,
+    pub trigger: CompactCause,
     /// The tokens of the conversation before.
-    pub(crate) pre_tokens: u64,
+    pub pre_tokens: u64,
 }
 
 /// What caused a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CompactCause {
+pub enum CompactCause {
+    /// The context window was nearly full.
     Auto,
+    /// The user asked for it.
     Manual,
 }
 
 /// Hooks are about to run (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct HookStartedLine<'a> {
+pub struct HookStartedLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: HookStartedTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: HookStartedTag,
     /// Joins the two lines of one run.
-    pub(crate) hook_id: &'a str,
+    pub hook_id: &'a str,
     /// The event and, at a tool's hook, the tool.
-    pub(crate) hook_name: &'a str,
+    pub hook_name: &'a str,
     /// The event.
-    pub(crate) hook_event: &'a str,
+    pub hook_event: &'a str,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// Hooks finished (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct HookResponseLine<'a> {
+pub struct HookResponseLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: HookResponseTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: HookResponseTag,
     /// Joins the two lines of one run.
-    pub(crate) hook_id: &'a str,
+    pub hook_id: &'a str,
     /// The event and, at a tool's hook, the tool.
-    pub(crate) hook_name: &'a str,
+    pub hook_name: &'a str,
     /// The event.
-    pub(crate) hook_event: &'a str,
+    pub hook_event: &'a str,
     /// The merged decision of the hooks, and their reason.
-    pub(crate) output: String,
+    pub output: String,
     /// The same as `output`.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Empty: the journal records decisions, not streams.
-    pub(crate) stderr: &'a str,
+    pub stderr: &'a str,
     /// How the hooks ended.
-    pub(crate) outcome: HookOutcome,
+    pub outcome: HookOutcome,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// How hooks ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum HookOutcome {
+pub enum HookOutcome {
+    /// They let the session go on.
     Success,
+    /// They denied or blocked.
     Error,
+    /// They were cancelled.
     Cancelled,
 }
 
 /// A call was denied, and no host was asked.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DeniedLine<'a> {
+pub struct DeniedLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: DeniedTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: DeniedTag,
     /// The tool's name.
-    pub(crate) tool_name: &'a str,
+    pub tool_name: &'a str,
     /// The id of the call.
-    pub(crate) tool_use_id: &'a str,
+    pub tool_use_id: &'a str,
     /// Why it was denied.
-    pub(crate) message: &'a str,
+    pub message: &'a str,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// A text for the user.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct InformationalLine<'a> {
+pub struct InformationalLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: InformationalTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: InformationalTag,
     /// The text.
-    pub(crate) content: &'a str,
+    pub content: &'a str,
     /// How prominent it is.
-    pub(crate) level: WarningText,
+    pub level: WarningText,
     /// True if the turn does not go on.
-    pub(crate) prevent_continuation: bool,
+    pub prevent_continuation: bool,
     /// What became of the prompt.
-    pub(crate) prompt_submit_outcome: PromptOutcome<'a>,
+    pub prompt_submit_outcome: PromptOutcome<'a>,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 tag!(WarningText, "warning");
 
 /// What became of a prompt that a hook blocked.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct PromptOutcome<'a> {
+pub struct PromptOutcome<'a> {
     /// What happened.
-    pub(crate) kind: BlockedKind,
+    pub kind: BlockedKind,
     /// The reason of the hook.
-    pub(crate) reason: &'a str,
+    pub reason: &'a str,
 }
 
 /// Whether a turn runs, for hosts that ask for it with `CLAUDE_CODE_SDK_READS_SESSION_STATE=1`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SessionStateLine<'a> {
+pub struct SessionStateLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: SystemTag,
-    pub(crate) subtype: SessionStateTag,
+    pub kind: SystemTag,
+    /// Names the subtype of the line.
+    pub subtype: SessionStateTag,
     /// The state.
-    pub(crate) state: SessionStateText,
+    pub state: SessionStateText,
     /// True: the host reads the line, its user does not.
-    pub(crate) sdk_host_only: bool,
+    pub sdk_host_only: bool,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// Whether a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SessionStateText {
+pub enum SessionStateText {
+    /// It waits for a message.
     Idle,
+    /// A turn runs.
     Running,
+    /// A turn waits for an answer of the host.
     RequiresAction,
 }

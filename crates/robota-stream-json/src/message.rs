@@ -2,8 +2,7 @@
 //! `stream_event` lines, whatever the wire of the model.
 //!
 //! The types borrow what they print, so that a streamed piece of text is copied once, into the
-//! line. `cargo xtask gen` makes JSON Schemas from them; this file uses nothing of this crate
-//! but its siblings.
+//! line.
 
 use std::borrow::Cow;
 
@@ -11,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tag::tag;
+use crate::tag::tag;
 
 tag!(MessageTag, "message");
 tag!(AssistantRole, "assistant");
@@ -20,39 +19,39 @@ tag!(StandardTier, "standard");
 
 /// An answer of the model.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct AssistantMessage<'a> {
+pub struct AssistantMessage<'a> {
     /// The model's id; `<synthetic>` for a message that this program wrote.
-    pub(crate) model: &'a str,
+    pub model: &'a str,
     /// The id that all lines of one answer share.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// The kind of object.
     #[serde(rename = "type")]
-    pub(crate) kind: MessageTag,
+    pub kind: MessageTag,
     /// The author.
-    pub(crate) role: AssistantRole,
+    pub role: AssistantRole,
     /// The content: one block in an `assistant` line, none in `message_start`.
-    pub(crate) content: Vec<Block<'a>>,
+    pub content: Vec<Block<'a>>,
     /// Why the model stopped; null, because the `result` line says it.
-    pub(crate) stop_reason: Option<&'a str>,
+    pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
-    pub(crate) stop_sequence: Option<&'a str>,
+    pub stop_sequence: Option<&'a str>,
     /// The tokens of the call so far.
-    pub(crate) usage: TokenUsage,
+    pub usage: TokenUsage,
 }
 
 /// A message of the user, or the results of tool calls.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct UserMessage<'a> {
+pub struct UserMessage<'a> {
     /// The author.
-    pub(crate) role: UserRole,
+    pub role: UserRole,
     /// The content.
-    pub(crate) content: UserContent<'a>,
+    pub content: UserContent<'a>,
 }
 
 /// The content of a user message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum UserContent<'a> {
+pub enum UserContent<'a> {
     /// Blocks.
     Blocks(Vec<Block<'a>>),
     /// The content as the host sent it, for a replayed message.
@@ -62,7 +61,7 @@ pub(crate) enum UserContent<'a> {
 /// A content block.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Block<'a> {
+pub enum Block<'a> {
     /// Text.
     Text {
         /// The text.
@@ -101,7 +100,7 @@ pub(crate) enum Block<'a> {
 /// The content of a tool result: one text, or several blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum ResultContent<'a> {
+pub enum ResultContent<'a> {
     /// Text.
     Text(&'a str),
     /// Blocks.
@@ -110,34 +109,34 @@ pub(crate) enum ResultContent<'a> {
 
 /// Tokens, counted as the Messages API counts them: the cached ones are not part of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub(crate) struct TokenUsage {
+pub struct TokenUsage {
     /// Prompt tokens that were neither read from a cache nor written to one.
-    pub(crate) input_tokens: u64,
+    pub input_tokens: u64,
     /// Prompt tokens that were written to the cache.
-    pub(crate) cache_creation_input_tokens: u64,
+    pub cache_creation_input_tokens: u64,
     /// Prompt tokens that were read from the cache.
-    pub(crate) cache_read_input_tokens: u64,
+    pub cache_read_input_tokens: u64,
     /// Generated tokens.
-    pub(crate) output_tokens: u64,
+    pub output_tokens: u64,
     /// What the provider's own tools did.
-    pub(crate) server_tool_use: ServerToolUse,
+    pub server_tool_use: ServerToolUse,
     /// The service tier.
-    pub(crate) service_tier: StandardTier,
+    pub service_tier: StandardTier,
 }
 
 /// Requests of the provider's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub(crate) struct ServerToolUse {
+pub struct ServerToolUse {
     /// Web searches.
-    pub(crate) web_search_requests: u64,
+    pub web_search_requests: u64,
     /// Fetched web pages.
-    pub(crate) web_fetch_requests: u64,
+    pub web_fetch_requests: u64,
 }
 
 /// One event of a streamed answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum StreamEvent<'a> {
+pub enum StreamEvent<'a> {
     /// The answer begins.
     MessageStart {
         /// The answer, without content.
@@ -176,7 +175,7 @@ pub(crate) enum StreamEvent<'a> {
 /// A piece of a block.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type")]
-pub(crate) enum BlockDelta<'a> {
+pub enum BlockDelta<'a> {
     /// Text.
     #[serde(rename = "text_delta")]
     Text {
@@ -199,9 +198,9 @@ pub(crate) enum BlockDelta<'a> {
 
 /// Why an answer ended.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct MessageDelta<'a> {
+pub struct MessageDelta<'a> {
     /// The reason.
-    pub(crate) stop_reason: Option<&'a str>,
+    pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
-    pub(crate) stop_sequence: Option<&'a str>,
+    pub stop_sequence: Option<&'a str>,
 }

@@ -1,7 +1,4 @@
 //! The result line: the end of a turn, and the object that `--output-format json` prints.
-//!
-//! `cargo xtask gen` makes JSON Schemas from these types; this file uses nothing of this crate but
-//! its siblings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,91 +7,112 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::line::Off;
-use super::message::TokenUsage;
-use super::tag::tag;
+use crate::line::Off;
+use crate::message::TokenUsage;
+use crate::tag::tag;
 
 tag!(ResultTag, "result");
 
 /// The end of a turn. `--output-format json` prints only this.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ResultLine<'a> {
+pub struct ResultLine<'a> {
+    /// Names the type of the line.
     #[serde(rename = "type")]
-    pub(crate) kind: ResultTag,
+    pub kind: ResultTag,
     /// How the turn ended.
-    pub(crate) subtype: ResultSubtype,
+    pub subtype: ResultSubtype,
     /// Whether it failed. A failed model call has subtype `success` and true here.
-    pub(crate) is_error: bool,
+    pub is_error: bool,
     /// The HTTP status of the failed model call, null if there was none; absent with an error
     /// subtype.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) api_error_status: Option<Option<u16>>,
+    pub api_error_status: Option<Option<u16>>,
     /// How long the turn took.
-    pub(crate) duration_ms: u64,
+    pub duration_ms: u64,
     /// How long its model calls took.
-    pub(crate) duration_api_ms: u64,
+    pub duration_api_ms: u64,
     /// How long the first piece of the first answer took.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ttft_ms: Option<u64>,
+    pub ttft_ms: Option<u64>,
     /// The number of model calls of the turn.
-    pub(crate) num_turns: u32,
+    pub num_turns: u32,
     /// The answer; absent with an error subtype.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<&'a str>,
+    pub result: Option<&'a str>,
     /// What went wrong; absent with subtype `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) errors: Option<Vec<Cow<'a, str>>>,
+    pub errors: Option<Vec<Cow<'a, str>>>,
     /// Why the model stopped its last answer; null if none is complete.
-    pub(crate) stop_reason: Option<&'a str>,
+    pub stop_reason: Option<&'a str>,
     /// The session's id.
-    pub(crate) session_id: &'a str,
+    pub session_id: &'a str,
     /// The price of all model calls of the session, of earlier runs too.
-    pub(crate) total_cost_usd: f64,
+    pub total_cost_usd: f64,
     /// The tokens of the turn.
-    pub(crate) usage: TokenUsage,
+    pub usage: TokenUsage,
     /// The tokens and price of all model calls of the session, by model.
     #[serde(rename = "modelUsage")]
-    pub(crate) model_usage: BTreeMap<&'a str, ModelUsage>,
+    pub model_usage: BTreeMap<&'a str, ModelUsage>,
     /// The calls that were denied in the turn.
-    pub(crate) permission_denials: Vec<Denial<'a>>,
+    pub permission_denials: Vec<Denial<'a>>,
     /// The validated answer (`--json-schema`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) structured_output: Option<&'a Value>,
+    pub structured_output: Option<&'a Value>,
+    /// The host's id of the message that the turn answers: the last of `user_message_uuids`; absent
+    /// if the host gave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<&'a str>,
+    /// The host's ids of all messages that the turn took.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub user_message_uuids: &'a [String],
     /// What ended the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) terminal_reason: Option<TerminalReason>,
+    pub terminal_reason: Option<TerminalReason>,
     /// How many results this process printed before.
-    pub(crate) result_index: u32,
+    pub result_index: u32,
     /// Messages of the host that wait for a turn.
-    pub(crate) queued_turn_count: u32,
+    pub queued_turn_count: u32,
     /// Whether a faster mode of the model is in use.
-    pub(crate) fast_mode_state: Off,
+    pub fast_mode_state: Off,
     /// Unique per line.
-    pub(crate) uuid: &'a str,
+    pub uuid: &'a str,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ResultSubtype {
+pub enum ResultSubtype {
+    /// It ended with an answer, or with a failed model call.
     Success,
+    /// It reached the limit of model calls.
     ErrorMaxTurns,
+    /// It failed, or was interrupted.
     ErrorDuringExecution,
+    /// It used up the budget.
     ErrorMaxBudgetUsd,
+    /// The model gave no valid structured answer.
     ErrorMaxStructuredOutputRetries,
 }
 
 /// What ended a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum TerminalReason {
+pub enum TerminalReason {
+    /// The model was done.
     Completed,
+    /// It was interrupted while the model answered.
     AbortedStreaming,
+    /// It was interrupted while tools ran.
     AbortedTools,
+    /// It reached the limit of model calls.
     MaxTurns,
+    /// It used up the budget.
     BudgetExhausted,
+    /// The model gave no valid structured answer.
     StructuredOutputRetryExhausted,
+    /// A model call failed.
     ApiError,
+    /// A hook stopped it.
     HookStopped,
     /// The answer reached the limit of output tokens.
     MaxOutputTokens,
@@ -105,32 +123,47 @@ pub(crate) enum TerminalReason {
 /// The tokens and price of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ModelUsage {
+pub struct ModelUsage {
     /// Prompt tokens that were neither read from a cache nor written to one.
-    pub(crate) input_tokens: u64,
+    pub input_tokens: u64,
     /// Generated tokens.
-    pub(crate) output_tokens: u64,
+    pub output_tokens: u64,
     /// Prompt tokens that were read from the cache.
-    pub(crate) cache_read_input_tokens: u64,
+    pub cache_read_input_tokens: u64,
     /// Prompt tokens that were written to the cache.
-    pub(crate) cache_creation_input_tokens: u64,
+    pub cache_creation_input_tokens: u64,
     /// Web searches of the provider.
-    pub(crate) web_search_requests: u64,
+    pub web_search_requests: u64,
     /// The price; 0 if it is not known, and then `costBasis` is `unknown`.
     #[serde(rename = "costUSD")]
-    pub(crate) cost_usd: f64,
+    pub cost_usd: f64,
     /// The context window of the model.
-    pub(crate) context_window: u64,
+    pub context_window: u64,
     /// The most tokens of one answer.
-    pub(crate) max_output_tokens: u64,
+    pub max_output_tokens: u64,
     /// Where the price comes from.
-    pub(crate) cost_basis: CostBasis,
+    pub cost_basis: CostBasis,
+}
+
+impl ModelUsage {
+    /// Adds the tokens and price of later calls of the same model.
+    pub fn add(&mut self, later: Self) {
+        self.input_tokens += later.input_tokens;
+        self.output_tokens += later.output_tokens;
+        self.cache_read_input_tokens += later.cache_read_input_tokens;
+        self.cache_creation_input_tokens += later.cache_creation_input_tokens;
+        self.web_search_requests += later.web_search_requests;
+        self.cost_usd += later.cost_usd;
+        self.context_window = later.context_window;
+        self.max_output_tokens = later.max_output_tokens;
+        self.cost_basis = later.cost_basis;
+    }
 }
 
 /// Where a price comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CostBasis {
+pub enum CostBasis {
     /// The built-in list of models.
     #[default]
     List,
@@ -140,11 +173,11 @@ pub(crate) enum CostBasis {
 
 /// A call that was denied.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Denial<'a> {
+pub struct Denial<'a> {
     /// The tool's name.
-    pub(crate) tool_name: &'a str,
+    pub tool_name: &'a str,
     /// The id of the call.
-    pub(crate) tool_use_id: &'a str,
+    pub tool_use_id: &'a str,
     /// The arguments.
-    pub(crate) tool_input: Cow<'a, Value>,
+    pub tool_input: Cow<'a, Value>,
 }

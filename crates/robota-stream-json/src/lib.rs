@@ -1,0 +1,48 @@
+//! The lines of the stream-json protocol that `robota` prints, as types: each serialises as one JSON
+//! object. `docs/headless.md` describes the protocol; `docs/schema/stream-json.schema.json` is
+//! generated from [`schema`].
+
+mod control;
+mod line;
+mod message;
+mod result_line;
+mod tag;
+
+pub use control::*;
+pub use line::*;
+pub use message::*;
+pub use result_line::*;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// Returns the JSON Schema of all lines: any of the types, each with its name in `$defs`.
+#[must_use]
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::default().for_serialize().into_generator();
+    let lines = [
+        generator.subschema_for::<InitLine<'_>>(),
+        generator.subschema_for::<AssistantLine<'_>>(),
+        generator.subschema_for::<UserLine<'_>>(),
+        generator.subschema_for::<StreamEventLine<'_>>(),
+        generator.subschema_for::<StatusLine<'_>>(),
+        generator.subschema_for::<RetryLine<'_>>(),
+        generator.subschema_for::<RateLimitLine<'_>>(),
+        generator.subschema_for::<CompactLine<'_>>(),
+        generator.subschema_for::<HookStartedLine<'_>>(),
+        generator.subschema_for::<HookResponseLine<'_>>(),
+        generator.subschema_for::<DeniedLine<'_>>(),
+        generator.subschema_for::<InformationalLine<'_>>(),
+        generator.subschema_for::<SessionStateLine<'_>>(),
+        generator.subschema_for::<ResultLine<'_>>(),
+        generator.subschema_for::<ControlRequestLine<'_>>(),
+        generator.subschema_for::<ControlResponseLine<'_>>(),
+        generator.subschema_for::<ControlCancelLine<'_>>(),
+    ];
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of robota --output-format stream-json",
+        "anyOf": lines,
+        "$defs": generator.take_definitions(true),
+    })
+}
