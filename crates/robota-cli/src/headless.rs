@@ -23,6 +23,7 @@ mod permissions;
 mod project;
 mod requests;
 mod result;
+mod rewind;
 mod saved_rules;
 mod sent;
 mod structured;

@@ -21,6 +21,7 @@ use super::model_watch::ModelWatch;
 use super::options::{LineMode, RunOptions};
 use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
+use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
@@ -164,9 +165,10 @@ impl Requests {
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
             Request::ListModels {} => Ok(json!({"models": self.models()})),
             Request::McpMessage {} => Err(missing(subtype, "MCP servers are not supported yet")),
-            Request::RewindFiles { user_message_id, dry_run } => {
-                rewind_files(&user_message_id, dry_run)
-            }
+            Request::RewindFiles { user_message_id, dry_run } => match &self.session {
+                Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
+                None => Err(missing(subtype, "no turn has run yet")),
+            },
             Request::StopTask { task_id } => {
                 Err(missing(subtype, &format!("there is no background task `{task_id}`")))
             }
@@ -389,12 +391,6 @@ impl Requests {
             "apiUsage": null,
         }))
     }
-}
-
-/// Takes files back to their content before a message of the host; `dry_run` only reports what would
-/// change.
-fn rewind_files(_user_message_id: &str, _dry_run: bool) -> Reply {
-    Err(missing("rewind_files", "this program cannot rewind files on request yet"))
 }
 
 /// Returns whether the built-in list has a price for the model.

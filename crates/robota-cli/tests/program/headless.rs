@@ -303,7 +303,6 @@ fn sdk_08_requests_are_answered_and_errors_have_codes() {
                 json!({"subtype": "mcp_message", "server_name": "a", "message": {}}),
                 "unsupported_request",
             ),
-            (json!({"subtype": "rewind_files", "user_message_id": "x"}), "unsupported_request"),
             (json!({"subtype": "stop_task", "task_id": "x"}), "unsupported_request"),
             (json!({"subtype": "from_the_future"}), "unsupported_request"),
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "invalid_mode"),

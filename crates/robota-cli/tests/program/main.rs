@@ -18,6 +18,7 @@ mod print;
 #[cfg(unix)]
 mod protocol;
 mod providers;
+mod rewind_files;
 mod schema;
 mod secrets;
 mod sessions;

@@ -171,7 +171,7 @@ fn operands(args: &Args, reading: &Reading, reads: &mut Reads) -> Option<()> {
         _ => return None,
     }
     // Folders are compared with what links in them lead to.
-    reads.follows |= matches!(args.name.as_str(), "diff" | "colordiff");
+    reads.follows |= matches!(args.name.as_str(), "diff" | "colordiff" | "sdiff");
     Some(())
 }
 

@@ -1,0 +1,48 @@
+//! Hosts take files back to their content before a message.
+
+use serde_json::json;
+
+use crate::home::Home;
+use crate::host::Host;
+
+#[test]
+fn sdk_17_a_host_takes_files_back_to_a_message() {
+    let home = Home::new();
+    let script = "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- Written.\n\
+                  - {tools: [{tool: Bash, input: {command: echo two > b.txt}}]}\n- Again.\n";
+    let args = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash(echo *)"];
+    let mut host = Host::start(&home, script, &args);
+    let first = "6b7f8f3a-0000-4000-8000-000000000001";
+    let second = "6b7f8f3a-0000-4000-8000-000000000002";
+    for (uuid, text) in [(first, "write"), (second, "more")] {
+        host.send(&json!({
+            "type": "user",
+            "uuid": uuid,
+            "message": {"role": "user", "content": text},
+        }));
+        host.until("result");
+    }
+    let rewind = |host: &mut Host, uuid: &str, dry_run: bool| {
+        let request = json!({
+            "subtype": "rewind_files",
+            "user_message_id": uuid,
+            "dry_run": dry_run,
+        });
+        host.request(&request)["response"].clone()
+    };
+    let (a, b) = (home.path("project/a.txt"), home.path("project/b.txt"));
+    assert!(a.exists() && b.exists());
+    let unknown = rewind(&mut host, "6b7f8f3a-0000-4000-8000-000000000009", false);
+    assert_eq!(unknown["canRewind"], false);
+    let preview = rewind(&mut host, first, true);
+    assert_eq!(preview["canRewind"], true, "{preview}");
+    assert_eq!(preview["filesChanged"].as_array().unwrap().len(), 2);
+    assert_eq!(preview["deletions"], 2);
+    assert!(a.exists() && b.exists());
+    let restored = rewind(&mut host, second, false);
+    assert_eq!(restored["canRewind"], true, "{restored}");
+    assert!(a.exists() && !b.exists());
+    rewind(&mut host, first, false);
+    assert!(!a.exists());
+    assert_eq!(host.finish().1, Some(0));
+}
