@@ -113,8 +113,9 @@ fn op() -> impl Strategy<Value = Op> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Plan {
     turns: Vec<Vec<Op>>,
-    /// The edits of the last command: the process is killed between the two lists.
-    killed: (Vec<Op>, Vec<Op>),
+    /// The edits of the last command, which then kills the process. No edit follows the kill: it could
+    /// be made while the next process already compares files.
+    killed: Vec<Op>,
     /// The edits of the process that resumes the session.
     resumed: Vec<Op>,
     /// The order in which checkpoints are restored.
@@ -123,9 +124,8 @@ struct Plan {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let ops = |most| prop::collection::vec(op(), 0..most);
-    let killed = (ops(4), ops(2));
     let order = prop::collection::vec(0..10_usize, 4);
-    (prop::collection::vec(ops(6), 1..3), killed, ops(4), order)
+    (prop::collection::vec(ops(6), 1..3), ops(4), ops(4), order)
         .prop_map(|(turns, killed, resumed, order)| Plan { turns, killed, resumed, order })
 }
 
@@ -238,10 +238,8 @@ fn helper_that_edits_and_is_killed() {
     for turn in &plan.turns {
         script = turn.iter().fold(script, |script, op| op.add(script)).text("done");
     }
-    let join = |ops: &[Op]| ops.iter().map(Op::command).collect::<Vec<_>>().join("; ");
-    let (before, after) = (join(&plan.killed.0), join(&plan.killed.1));
-    let kill = format!("true; {before}; kill -KILL {}; {after}", std::process::id());
-    let kill = kill.replace("; ;", ";").trim_end_matches("; ").to_owned();
+    let edits: String = plan.killed.iter().map(|op| format!("{}; ", op.command())).collect();
+    let kill = format!("{edits}kill -KILL {}", std::process::id());
     let script = script.tool("Bash", json!({ "command": kill }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
