@@ -11,7 +11,7 @@ use robota_core::hook::{
 };
 use robota_core::ids::SessionId;
 use robota_core::tool::Tool;
-use robota_exec::{CommandHooks, Environment, Supervisor};
+use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
 use robota_session::RuleCondition;
 use robota_tools::web::Proxies;
 use serde_json::json;
@@ -33,6 +33,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// Judges the calls of agent hooks.
     pub(crate) gate: Arc<dyn Gate>,
+    /// The variables that hooks set for the commands of the session.
+    pub(crate) variables: SessionVariables,
 }
 
 /// Returns the hook runner of a session. Problems of the settings are added to `notices`.
@@ -46,7 +48,8 @@ pub(crate) fn runner(
     let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
     context.permission_mode = Some(project.settings.permissions.mode);
     let commands =
-        CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
+        CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone())
+            .session_variables(parts.variables);
     let commands = UnchangedHooks { commands, files: project.settings.named_files.clone() };
     let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
         .gate(parts.gate);

@@ -15,6 +15,9 @@ use super::answer::{self, INSTRUCTIONS};
 /// The maximum number of rounds of an agent hook.
 pub const MAX_AGENT_ROUNDS: u32 = 50;
 
+/// The tools of agent hooks. Other tools that change no file ask the user or end commands.
+const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
+
 /// The task of an agent hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTask {
@@ -38,8 +41,8 @@ pub trait HookAgent: Send + Sync {
     async fn run(&self, task: HookTask) -> Result<String, String>;
 }
 
-/// Runs each task with a new agent in memory. It gets only tools that are read-only by declaration,
-/// no hooks and no approver, so that nothing it does can ask the user or run a hook.
+/// Runs each task with a new agent in memory. It gets only Read, Glob and Grep, no hooks and no
+/// approver, so that nothing it does can ask the user or run a hook.
 pub struct ReadOnlyHookAgent {
     provider: Arc<dyn Provider>,
     model: String,
@@ -48,13 +51,17 @@ pub struct ReadOnlyHookAgent {
 }
 
 impl ReadOnlyHookAgent {
-    /// Creates it with this provider and default model. Of the tools, the read-only ones are used.
+    /// Creates it with this provider and default model. Of the tools, Read, Glob and Grep are used.
     pub fn new(
         provider: Arc<dyn Provider>,
         model: impl Into<String>,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
     ) -> Self {
-        let tools = tools.into_iter().filter(|tool| tool.spec().class == Class::Inspect).collect();
+        let reads = |tool: &Arc<dyn Tool>| {
+            let spec = tool.spec();
+            spec.class == Class::Inspect && TOOLS.contains(&spec.name.as_str())
+        };
+        let tools = tools.into_iter().filter(reads).collect();
         Self { provider, model: model.into(), tools, gate: Arc::new(ReadOnlyGate) }
     }
 

@@ -13,7 +13,7 @@ use robota_core::permission::{Class, Mode};
 use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope};
 use robota_core::turn::AtLimit;
-use robota_exec::{ReaperProgram, Supervisor};
+use robota_exec::{ReaperProgram, SessionVariables, Supervisor};
 use robota_session::{
     Approvals, Callbacks, PolicyGate, RecoveryHint, Resume, Session, SessionBuilder, StartAt,
 };
@@ -267,7 +267,10 @@ impl InteractiveSessionBuilder {
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
         let mut notices = [fences.notices.as_slice(), &context.notices].concat();
-        let place = self.place(&fences, supervisor.clone(), environment.clone());
+        let variables = SessionVariables::default();
+        let place = self
+            .place(&fences, supervisor.clone(), environment.clone())
+            .session_variables(variables.clone());
         let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let on_notice = self.on_notice.clone();
@@ -279,6 +282,7 @@ impl InteractiveSessionBuilder {
             model: &self.model,
             tools: own_tools.clone(),
             gate: gate.clone(),
+            variables,
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
             parts,

@@ -37,7 +37,7 @@ pub struct MemoryReply {
     pub message: String,
     /// The same as data.
     pub data: Value,
-    /// What to record; `None` if nothing changed.
+    /// What to record; `None` if nothing was changed or recalled.
     pub event: Option<MemoryEvent>,
 }
 
@@ -108,7 +108,9 @@ impl ProjectMemory {
             }
             MemoryCommand::Show(Some(topic)) => {
                 let text = self.topic(topic)?;
-                Ok(told(text.clone(), json!({ "topic": topic, "text": text })))
+                let data = json!({ "topic": topic, "text": text });
+                let event = MemoryEvent::Recalled { topics: vec![topic.clone()] };
+                Ok(MemoryReply { message: text, data, event: Some(event) })
             }
             MemoryCommand::Add { kind, topic, text } => {
                 let entry = MemoryEntry::new(*kind, topic, text)?;

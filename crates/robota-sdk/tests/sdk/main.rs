@@ -6,6 +6,8 @@ mod common;
 mod context;
 mod events;
 mod history;
+mod hooks;
+mod memory;
 mod open;
 mod queue;
 mod skills;

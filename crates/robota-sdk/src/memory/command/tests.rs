@@ -41,11 +41,12 @@ fn sdk_18_commands_answer_with_text_data_and_events() {
     assert_eq!(added.data, json!({"topic": "build", "deduplicated": false}));
     assert_eq!(run("add project build use just").unwrap().data["deduplicated"], true);
     assert_eq!(run("list").unwrap().message, "Topics: build");
-    assert!(run("show build").unwrap().message.contains("- (project) Use just."));
     assert!(run("show").unwrap().message.starts_with("- [build](topics/build.md)"));
     assert_eq!(run("used").unwrap().message, "This session has recalled nothing.");
+    assert!(run("show build").unwrap().message.contains("- (project) Use just."));
+    assert_eq!(run("used").unwrap().message, "Recalled: build");
     assert!(matches!(run("add user x password: hunter2"), Err(MemoryError::Refused(_))));
-    assert_eq!(events.len(), 2);
+    assert_eq!(events.len(), 3);
     memory.propose(&MemoryEntry::new(MemoryKind::User, "me", "I like tea.").unwrap()).unwrap();
     let id = memory.pending().unwrap()[0].id.clone();
     events.push(memory.recall("just build it").1);

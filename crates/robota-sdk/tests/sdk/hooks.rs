@@ -1,0 +1,95 @@
+//! Hooks of the settings: all kinds decide about the calls of a session.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::common::Scene;
+
+/// Writes the user's settings.
+fn settings(scene: &Scene, settings: &Value) {
+    scene.write("home/.robota/settings.json", &settings.to_string());
+}
+
+/// Runs one prompt and returns the history as text.
+async fn run(scene: &Scene) -> String {
+    let session = scene.open().await;
+    session.submit("Go").await.unwrap().result().await.unwrap();
+    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    session.shutdown("done").await.unwrap();
+    history
+}
+
+fn write_call() -> String {
+    "- tools: [{tool: Write, input: {file_path: new.txt, content: x}}]\n".to_owned()
+}
+
+#[tokio::test]
+async fn sdk_21_prompt_and_agent_hooks_of_the_settings_decide() {
+    for (kind, more) in
+        [("prompt", ""), ("agent", "- tools: [{tool: Glob, input: {pattern: '*'}}]\n")]
+    {
+        let script = format!(
+            "{}{more}- '{{\"ok\": false, \"reason\": \"no new files\"}}'\n- done\n",
+            write_call()
+        );
+        let scene = Scene::new(&script);
+        let hook = json!({"type": kind, "prompt": "May it? $ARGUMENTS"});
+        settings(
+            &scene,
+            &json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}}),
+        );
+        let history = run(&scene).await;
+        assert!(history.contains("no new files"), "{kind}: {history}");
+        assert!(!scene.path().join("project/new.txt").exists(), "{kind}");
+        assert_eq!(scene.provider.unplayed(), 0, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn core_22_http_hooks_of_the_settings_decide() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/check");
+    std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request).unwrap();
+        let body = r#"{"decision": "block", "reason": "the server says no"}"#;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    });
+    let hooks = json!({"PreToolUse": [{"hooks": [{"type": "http", "url": url}]}]});
+    let scene = Scene::new(&format!("{}- done\n", write_call()));
+    settings(&scene, &json!({"hooks": hooks, "allowedHttpHookUrls": [url]}));
+    assert!(run(&scene).await.contains("the server says no"));
+    // Without the pattern nothing is sent, and the call does not run either.
+    let scene = Scene::new(&format!("{}- done\n", write_call()));
+    settings(&scene, &json!({ "hooks": hooks }));
+    assert!(run(&scene).await.contains("not on the public internet"));
+    assert!(!scene.path().join("project/new.txt").exists());
+}
+
+#[tokio::test]
+async fn core_22_variables_of_a_session_start_hook_reach_bash() {
+    let scene =
+        Scene::new("- tools: [{tool: Bash, input: {command: 'echo \"is $COLOR\"'}}]\n- done\n");
+    let command = r#"echo 'export COLOR="dark teal"' >> "$CLAUDE_ENV_FILE""#;
+    let hooks = json!({"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]});
+    settings(&scene, &json!({"hooks": hooks, "permissions": {"allow": ["Bash(echo *)"]}}));
+    let history = run(&scene).await;
+    assert!(history.contains("is dark teal"), "{history}");
+}
+
+#[tokio::test]
+async fn sdk_21_the_command_hooks_lists_them_with_their_file() {
+    let scene = Scene::new("- done\n");
+    let hooks = json!({"Stop": [{"hooks": [{"type": "command", "command": "./log"}]}]});
+    settings(&scene, &json!({"hooks": hooks, "allowedHttpHookUrls": ["nonsense"]}));
+    let session = scene.open().await;
+    let result = session.execute_command("hooks", "").await.unwrap();
+    assert!(result.message.starts_with("Stop  command hook `./log`"), "{}", result.message);
+    assert!(result.message.contains("settings.json"), "{}", result.message);
+    assert_eq!(result.data["hooks"]["hooks"][0]["event"], "Stop");
+}

@@ -1,0 +1,35 @@
+//! `/memory` in a session.
+
+use robota_sdk::{Earlier, InteractiveSession, SessionChoice};
+
+use crate::common::Scene;
+
+async fn run(session: &InteractiveSession, arguments: &str) -> (bool, String) {
+    let result = session.execute_command("memory", arguments).await.unwrap();
+    (result.success, result.message)
+}
+
+#[tokio::test]
+async fn sdk_18_the_command_changes_files_and_records_events() {
+    let scene = Scene::new("- done\n");
+    let session = scene.open().await;
+    let (_, text) = run(&session, "").await;
+    assert_eq!(text, "The memory is empty.");
+    assert!(!scene.path().join("project/.robota/memory").exists(), "reading creates nothing");
+    assert!(run(&session, "add project build Use just.").await.0);
+    let (ok, text) = run(&session, "add user me the password is hunter2").await;
+    assert!(!ok && text.contains("is not stored") && !text.contains("hunter2"), "{text}");
+    assert_eq!(run(&session, "used").await.1, "This session has recalled nothing.");
+    assert!(run(&session, "show build").await.1.contains("Use just."));
+    assert_eq!(run(&session, "used").await.1, "Recalled: build");
+    assert!(!run(&session, "forget").await.0);
+    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    assert_eq!(history.matches("memory-event").count(), 3, "{history}");
+    assert!(!history.contains("hunter2"), "{history}");
+    let id = session.id().clone();
+    session.shutdown("done").await.unwrap();
+    // The events survive: a resumed session knows what it used.
+    let choice = SessionChoice::Earlier(Earlier::Named(id.to_string()));
+    let again = scene.builder().choose(choice).open().await.unwrap();
+    assert_eq!(run(&again, "used").await.1, "Recalled: build");
+}
