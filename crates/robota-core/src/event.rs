@@ -70,6 +70,7 @@ macro_rules! events {
         /// One fact of a session. Events of unknown types are preserved.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
+        #[expect(clippy::large_enum_variant, reason = "a snapshot is one of hundreds of events, and is not kept")]
         pub enum Event {
             $( #[doc = $doc] $variant($variant), )*
             /// An event of a type that this version does not know, for instance of a newer version.

@@ -69,7 +69,7 @@ impl Costs {
             .models
             .entry(model)
             .or_insert_with(|| ModelCost { cost: Some(0.0), ..ModelCost::default() });
-        entry.usage = entry.usage + usage;
+        entry.usage += usage;
         entry.cost = entry.cost.zip(price).map(|(sum, price)| sum + price);
         entry.calls += 1;
     }

@@ -258,10 +258,7 @@ fn check_rules(options: &ProjectOptions, places: &Places) -> Result<(), SdkError
     let allowed = options.allow.iter().map(|rule| (RuleList::Allow, rule));
     let denied = options.deny.iter().map(|rule| (RuleList::Deny, rule));
     for (list, rule) in allowed.chain(denied) {
-        check(list, rule).map_err(|problem| SdkError::Rule {
-            rule: rule.clone(),
-            problem: problem.to_string(),
-        })?;
+        check(list, rule).map_err(|problem| SdkError::Rule { rule: rule.clone(), problem })?;
     }
     Ok(())
 }

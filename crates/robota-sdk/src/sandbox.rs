@@ -235,7 +235,7 @@ fn confinement(
         Err(error) => {
             let text = "no sandbox is available; commands run without one";
             notices.push(Notice::Error(format!("{text}: {}", error_chain(&error))));
-            notices.extend(error.hint().map(|hint| Notice::Hint(hint)));
+            notices.extend(error.hint().map(Notice::Hint));
             Ok(None)
         }
     }

@@ -1,5 +1,7 @@
 //! Calls that need approval wait until somebody decides them.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::Mode;
 use robota::core::approve::Scope;
 use robota::scripted::{Script, ScriptedProvider};
@@ -8,7 +10,7 @@ use robota::session::{Approvals, Decision, StartAt};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let options = ProjectOptions {
         cwd: Some(folder.path().to_owned()),

@@ -1,10 +1,12 @@
 //! A session that stops when its budget is used up.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::scripted::{Script, ScriptedProvider};
 use robota::sdk::{Budget, BudgetLimits, InteractiveSession, ModelSetup, Project, ProjectOptions};
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let options =
         ProjectOptions { cwd: Some(folder.path().to_owned()), ..ProjectOptions::default() };

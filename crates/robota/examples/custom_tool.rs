@@ -1,5 +1,7 @@
 //! A tool from an async function.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::scripted::{Script, ScriptedProvider};
 use robota::{Agent, Mode, ModeGate};
 use serde_json::json;
@@ -14,7 +16,7 @@ async fn weather(
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A real model: let provider = robota::connect("openai/gpt-5.5", key)?;
     let provider = ScriptedProvider::new(
         Script::new().tool("weather", json!({"city": "Kyiv"})).text("Sunny, take a hat."),

@@ -1,11 +1,13 @@
 //! Forks a session and asks both branches something else.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::scripted::{Script, ScriptedProvider};
 use robota::sdk::{InteractiveSession, ModelSetup, Project, ProjectOptions};
 use robota::session::Selector;
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let options =
         ProjectOptions { cwd: Some(folder.path().to_owned()), ..ProjectOptions::default() };

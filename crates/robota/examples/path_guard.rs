@@ -1,5 +1,7 @@
 //! Hooks in code: a guard that keeps writes inside a folder, and one that trims long results.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
 };
@@ -43,7 +45,7 @@ impl Hooks for Guard {
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     std::fs::create_dir(folder.path().join("out"))?;
     let options = ProjectOptions {

@@ -1,6 +1,8 @@
 //! A second process continues a session that the first one left. Here the first one is simulated by
 //! dropping everything without a shutdown; `robota demo` kills a real process.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::scripted::{Script, ScriptedProvider};
 use robota::sdk::{
     Earlier, InteractiveSession, ModelSetup, Project, ProjectOptions, SessionChoice,
@@ -18,7 +20,7 @@ async fn open(
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let first = open(folder.path(), Script::new().text("Noted."), SessionChoice::New(None)).await?;
     first.submit("The code word is Kobza.").await?.result().await?;

@@ -1,5 +1,7 @@
 //! Follows a session event by event: text as it arrives, tool calls with their changed lines.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::Mode;
 use robota::scripted::{Script, ScriptedProvider};
 use robota::sdk::{InteractiveEvent, InteractiveSession, ModelSetup, Project, ProjectOptions};
@@ -7,7 +9,7 @@ use robota::session::StartAt;
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let options = ProjectOptions {
         cwd: Some(folder.path().to_owned()),

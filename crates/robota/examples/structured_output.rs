@@ -1,5 +1,7 @@
 //! An answer as a Rust type: the schema comes from the type, and a wrong answer is sent back.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use robota::Agent;
 use robota::scripted::{Script, ScriptedProvider};
 use schemars::JsonSchema;
@@ -14,7 +16,7 @@ struct Review {
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A real model: let provider = robota::connect("openai/gpt-5.5", key)?;
     let provider = ScriptedProvider::new(
         Script::new().text("Looks good!").text(r#"{"approve": true, "remarks": ["add a test"]}"#),

@@ -250,14 +250,19 @@ impl InteractiveSessionBuilder {
     /// # Errors
     /// If the session cannot be found or read, another process writes it, or a sandbox is required
     /// that the system does not have.
-    pub async fn open(mut self) -> Result<InteractiveSession, SdkError> {
+    pub async fn open(self) -> Result<InteractiveSession, SdkError> {
+        // The future is large; callers need not carry it.
+        Box::pin(self.build()).await
+    }
+
+    async fn build(mut self) -> Result<InteractiveSession, SdkError> {
         let project = self.project.clone();
         let cwd = project.cwd().to_owned();
         let store = match self.store.take() {
             Some(store) => store,
             None => self.default_store().await?,
         };
-        let selection = std::mem::replace(&mut self.selection, Selection::default());
+        let selection = std::mem::take(&mut self.selection);
         let selected = match selection {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
@@ -269,7 +274,7 @@ impl InteractiveSessionBuilder {
         let mut notices = [fences.notices.as_slice(), &context.notices].concat();
         let variables = SessionVariables::default();
         let place = self
-            .place(&fences, supervisor.clone(), environment.clone())
+            .place(&fences, supervisor.clone(), &environment)
             .session_variables(variables.clone());
         let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
@@ -380,11 +385,11 @@ impl InteractiveSessionBuilder {
         &self,
         fences: &Fences,
         supervisor: Supervisor,
-        environment: robota_exec::Environment,
+        environment: &robota_exec::Environment,
     ) -> ToolWorkspace {
         let project = &self.project;
         let confined = fences.confinement.is_some();
-        let environment = sandbox::environment(&environment, confined, project);
+        let environment = sandbox::environment(environment, confined, project);
         let policy = Arc::new(project.policy.clone());
         let mut place = ToolWorkspace::new(project.cwd(), supervisor, environment)
             .access_check(Arc::new(PolicyAccessCheck::new(policy, project::paths())))

@@ -108,7 +108,7 @@ impl WorkspaceTree {
             .collect();
         for path in gone {
             let Some(old) = self.entries.remove(&path) else { continue };
-            deltas.push(delta(root, &path, &old.state, PathState::Missing));
+            deltas.push(delta(root, &path, &old.state, &PathState::Missing));
             self.note(path);
         }
         for (path, found) in found.entries {
@@ -128,7 +128,7 @@ impl WorkspaceTree {
             let unknown = matches!(old_state, PathState::Unsaved { .. });
             let touched = old.is_none_or(|old| old.stat != found.stat || (old.fresh && !unknown));
             if touched && !old_state.same_as(&state) {
-                deltas.push(delta(root, &path, old_state, state.clone()));
+                deltas.push(delta(root, &path, old_state, &state));
             }
             let known = old.is_some_and(|old| old.state == state);
             let fresh = found.stat.changed > now.saturating_sub(RESOLUTION);
@@ -347,7 +347,7 @@ impl Reader<'_> {
     }
 }
 
-fn delta(root: &Path, path: &str, before: &PathState, after: PathState) -> FileDelta {
+fn delta(root: &Path, path: &str, before: &PathState, after: &PathState) -> FileDelta {
     let before = match before {
         PathState::File { content: FileContent { saved: None, .. }, .. } => {
             PathState::Unsaved { reason: NotSaved::OverLimit }

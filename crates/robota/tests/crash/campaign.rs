@@ -257,7 +257,7 @@ impl Campaign {
                     Kind::Files | Kind::Sqlite => open().await?,
                     Kind::Postgres => self.connected.get_or_try_init(open).await?.clone(),
                 };
-                check(place, &store, loss).await
+                Box::pin(check(place, &store, loss)).await
             };
             match tokio::time::timeout(HANGS, Box::pin(looking)).await {
                 Ok(checked) => checked,
