@@ -8,6 +8,7 @@ mod builder;
 mod enter;
 mod event;
 mod history;
+mod loaded;
 mod open_sessions;
 mod queue;
 mod result;
@@ -16,7 +17,6 @@ mod tool_state;
 
 use std::sync::{Arc, OnceLock};
 
-use robota_config::ReadCounts;
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
 use robota_core::history::HistoryEntry;
@@ -30,19 +30,19 @@ use robota_session::{Selector, Session, StartAt};
 pub use builder::InteractiveSessionBuilder;
 pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents};
+pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
-pub use queue::QueuedPrompt;
+pub use queue::{PromptQueue, QueuedPrompt};
 pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 
 use crate::budget::{BudgetGuard, BudgetUse};
-use crate::commands::{CommandInfo, CommandRegistry, CommandResult};
+use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
-use crate::prompt::PromptPart;
 use crate::skills::SkillRunner;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
@@ -77,12 +77,11 @@ struct Shared {
     tools: Arc<OnceLock<Vec<String>>>,
     queue_limit: usize,
     commands: CommandRegistry,
-    parts: Vec<PromptPart>,
+    loaded: LoadedContext,
     open: OpenSessions,
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
     budget: Option<BudgetGuard>,
-    read: ReadCounts,
 }
 
 impl InteractiveSession {
@@ -108,12 +107,11 @@ impl InteractiveSession {
             tools: Arc::default(),
             queue_limit: builder::QUEUE_LIMIT,
             commands,
-            parts: Vec::new(),
+            loaded: LoadedContext::default(),
             open: OpenSessions::default(),
             settings_hooks: None,
             skills: None,
             budget: None,
-            read: ReadCounts::default(),
         })
     }
 
@@ -203,7 +201,7 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written.
     pub async fn abort(&self) -> Result<bool, SdkError> {
-        self.cancel_queue().await?;
+        self.queue().clear().await?;
         Ok(self.session().interrupt(None).await?)
     }
 
@@ -236,12 +234,11 @@ impl InteractiveSession {
             tools: shared.tools.clone(),
             queue_limit: shared.queue_limit,
             commands: shared.commands.clone(),
-            parts: shared.parts.clone(),
+            loaded: shared.loaded.clone(),
             open: shared.open.clone(),
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
             budget: shared.budget.clone(),
-            read: shared.read,
         }))
     }
 
@@ -286,30 +283,10 @@ impl InteractiveSession {
         Ok(self.session().context().state().await?)
     }
 
-    /// Returns the parts of the system prompt, with their size.
-    #[must_use]
-    pub fn prompt_parts(&self) -> &[PromptPart] {
-        &self.0.parts
-    }
-
-    /// Returns the name of the output style that the settings ask for.
-    #[must_use]
-    pub fn output_style(&self) -> &str {
-        let project = self.project();
-        let style = project.and_then(|it| it.settings.values.output_style.as_deref());
-        style.unwrap_or("default")
-    }
-
     /// Returns what was read of the user's files for agents when the session was opened.
     #[must_use]
-    pub fn files_read(&self) -> ReadCounts {
-        self.0.read
-    }
-
-    /// Returns the language of the answers that the settings ask for.
-    #[must_use]
-    pub fn language(&self) -> Option<&str> {
-        self.project()?.settings.values.language.as_deref()
+    pub fn loaded(&self) -> &LoadedContext {
+        &self.0.loaded
     }
 
     /// Returns the tokens and the price of all model calls of the session, by model.
@@ -326,15 +303,9 @@ impl InteractiveSession {
         self.0.budget.as_ref().map(BudgetGuard::used).unwrap_or_default()
     }
 
-    /// Returns the commands whose name starts with a text.
+    /// Returns the commands.
     #[must_use]
-    pub fn commands(&self, prefix: &str) -> Vec<CommandInfo> {
-        self.0.commands.list(prefix)
-    }
-
-    /// Returns all commands, for finding subcommands and qualified names.
-    #[must_use]
-    pub fn command_registry(&self) -> &CommandRegistry {
+    pub fn commands(&self) -> &CommandRegistry {
         &self.0.commands
     }
 

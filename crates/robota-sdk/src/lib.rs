@@ -36,8 +36,8 @@ pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
 pub use interactive::{
     CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent, InteractiveEvents,
-    InteractiveSession, InteractiveSessionBuilder, Prepared, PreparedPrompt, Prompt, QueuedPrompt,
-    Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
+    InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
+    PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;

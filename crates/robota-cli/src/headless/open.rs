@@ -134,7 +134,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         tools: interactive.tools(),
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
-        output_style: interactive.output_style().to_owned(),
+        output_style: interactive
+            .loaded()
+            .output_style
+            .clone()
+            .unwrap_or_else(|| "default".to_owned()),
     };
     let drive = Drive {
         interactive: interactive.clone(),
@@ -174,7 +178,7 @@ fn names(
         LineMode::Stream => {}
         LineMode::Off | LineMode::Collect => return Vec::new(),
     }
-    let commands = session.commands("").into_iter();
+    let commands = session.commands().list("").into_iter();
     let usable = commands.filter(|info| info.user_invocable && which(info));
     usable.map(|info| info.name).collect()
 }

@@ -22,7 +22,7 @@ use robota_tools::{
     Brave, CaptureLimits, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace,
 };
 
-use super::{InteractiveSession, OpenSessions, Shared};
+use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
 use crate::context::{ProjectContext, lock};
@@ -331,7 +331,12 @@ impl InteractiveSessionBuilder {
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
-        let parts = context.parts.clone();
+        let loaded = LoadedContext {
+            parts: context.parts.clone(),
+            read: context.counts,
+            output_style: project.settings.values.output_style.clone(),
+            language: project.settings.values.language.clone(),
+        };
         let mut builder = self
             .session(place, &fences, gate, &context, tools.clone())?
             .crash_cleanup(crash_cleanup.clone());
@@ -363,10 +368,9 @@ impl InteractiveSessionBuilder {
             tools,
             queue_limit,
             commands,
-            parts,
+            loaded,
             skills: Some(skills),
             budget: Some(budget),
-            read: context.counts,
             open,
             settings_hooks: Some(settings_hooks),
         }))

@@ -2,7 +2,7 @@
 
 use robota_core::ids::InputId;
 use robota_core::message::Block;
-use robota_session::QueuedInput;
+use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -34,48 +34,60 @@ impl From<QueuedInput> for QueuedPrompt {
     }
 }
 
+/// Reads and changes the prompts that wait.
+#[derive(Clone)]
+pub struct PromptQueue(QueueHandle);
+
 impl InteractiveSession {
-    /// Returns the prompts that wait, in the order in which they are answered.
+    /// Returns the prompts that wait for the running turn.
+    #[must_use]
+    pub fn queue(&self) -> PromptQueue {
+        PromptQueue(self.session().queue())
+    }
+}
+
+impl PromptQueue {
+    /// Returns the prompts, in the order in which they are answered.
     ///
     /// # Errors
     /// If the session has ended.
-    pub async fn queue(&self) -> Result<Vec<QueuedPrompt>, SdkError> {
-        Ok(self.session().queue().list().await?.into_iter().map(Into::into).collect())
+    pub async fn list(&self) -> Result<Vec<QueuedPrompt>, SdkError> {
+        Ok(self.0.list().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Replaces the text of a prompt that waits. Returns false if it does not wait any more.
+    /// Replaces the text of a prompt. Returns false if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn edit_queued(&self, prompt: &InputId, text: &str) -> Result<bool, SdkError> {
-        Ok(self.session().queue().change(prompt, text).await?)
+    pub async fn edit(&self, prompt: &InputId, text: &str) -> Result<bool, SdkError> {
+        Ok(self.0.change(prompt, text).await?)
     }
 
-    /// Moves a prompt that waits, so that `position` others are answered before it. Returns false if
-    /// it does not wait any more.
+    /// Moves a prompt, so that `position` others are answered before it. Returns false if it does not
+    /// wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn move_queued(&self, prompt: &InputId, position: usize) -> Result<bool, SdkError> {
-        Ok(self.session().queue().move_to(prompt, position).await?)
+    pub async fn move_to(&self, prompt: &InputId, position: usize) -> Result<bool, SdkError> {
+        Ok(self.0.move_to(prompt, position).await?)
     }
 
-    /// Removes a prompt that waits. Returns false if it does not wait any more.
+    /// Removes a prompt. Returns false if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn cancel_queued(&self, prompt: &InputId) -> Result<bool, SdkError> {
-        Ok(self.session().queue().cancel(prompt).await?)
+    pub async fn cancel(&self, prompt: &InputId) -> Result<bool, SdkError> {
+        Ok(self.0.cancel(prompt).await?)
     }
 
-    /// Removes all prompts that wait. The running turn continues. Returns how many were removed.
+    /// Removes all prompts. The running turn continues. Returns how many were removed.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn cancel_queue(&self) -> Result<usize, SdkError> {
+    pub async fn clear(&self) -> Result<usize, SdkError> {
         let mut cancelled = 0;
-        for prompt in self.session().queue().list().await? {
-            cancelled += usize::from(self.session().queue().cancel(&prompt.input).await?);
+        for prompt in self.0.list().await? {
+            cancelled += usize::from(self.0.cancel(&prompt.input).await?);
         }
         Ok(cancelled)
     }

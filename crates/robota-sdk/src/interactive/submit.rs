@@ -120,7 +120,7 @@ impl InteractiveSession {
     ) -> Result<Submission, SdkError> {
         let PreparedPrompt { input, content, metadata } = prompt;
         let limit = self.0.queue_limit;
-        if self.is_executing() && self.queue().await?.len() >= limit {
+        if self.is_executing() && self.queue().list().await?.len() >= limit {
             return Err(SdkError::QueueFull { limit });
         }
         let options = SendOptions { input: Some(input), metadata, ..SendOptions::default() };

@@ -71,13 +71,13 @@ async fn sdk_10_modules_add_commands_that_the_model_can_call() {
     );
     let module = CommandModule::new("audits").command(Audit).source(Listed);
     let session = scene.builder().command_module(&module).open().await.unwrap();
-    let names: Vec<_> = session.commands("a").into_iter().map(|info| info.name).collect();
+    let names: Vec<_> = session.commands().list("a").into_iter().map(|info| info.name).collect();
     assert_eq!(names, ["audit"]);
-    let registry = session.command_registry();
+    let registry = session.commands();
     assert_eq!(registry.subcommands("audit")[0].name, "deep");
     assert_eq!(registry.qualified_name("audit-all").as_deref(), Some("team:audit-all"));
     assert_eq!(registry.qualified_name("help"), None);
-    assert_eq!(session.commands("help")[0].description, "Lists the commands");
+    assert_eq!(session.commands().list("help")[0].description, "Lists the commands");
     let result = session.submit("Audit src.").await.unwrap().result().await.unwrap();
     let output = result.tools[0].output.as_deref().unwrap();
     assert_eq!(output, format!("audited src in {}", session.id()));

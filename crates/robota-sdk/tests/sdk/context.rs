@@ -43,11 +43,11 @@ async fn sdk_12_the_prompt_has_the_users_files_in_a_fixed_order() {
     let again = scene.builder().append_system("The end.").open().await.unwrap();
     again.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!(scene.provider.requests()[1].system.as_deref(), Some(&*system));
-    let parts = session.prompt_parts();
+    let parts = &session.loaded().parts;
     assert!(parts.iter().any(|part| part.name.ends_with("AGENTS.md") && part.tokens > 0));
     let context = session.execute_command("context", "").await.unwrap();
     assert!(context.message.contains("AGENTS.md"), "{}", context.message);
-    assert!(session.files_read().files < 20);
+    assert!(session.loaded().read.files < 20);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn sdk_12_an_output_style_replaces_the_instructions_of_the_program() {
     let system = scene.provider.requests()[0].system.clone().unwrap();
     assert!(system.contains("One word."));
     assert!(!system.contains("Read before you change"));
-    assert_eq!(session.output_style(), "terse");
+    assert_eq!(session.loaded().output_style.as_deref(), Some("terse"));
 }
 
 #[tokio::test]

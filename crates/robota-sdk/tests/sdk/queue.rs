@@ -30,10 +30,10 @@ async fn sdk_03_one_prompt_waits_and_runs_by_itself() {
     busy(&session).await;
     let waiting = session.submit("next").await.unwrap();
     assert!(matches!(session.submit("third").await, Err(SdkError::QueueFull { limit: 1 })));
-    assert_eq!(session.queue().await.unwrap()[0].text, "next");
+    assert_eq!(session.queue().list().await.unwrap()[0].text, "next");
     scene.provider.release("go");
     assert_eq!(waiting.result().await.unwrap().response, "two");
-    assert!(session.queue().await.unwrap().is_empty());
+    assert!(session.queue().list().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -44,18 +44,19 @@ async fn sdk_03_waiting_prompts_can_be_edited_moved_and_removed() {
     let a = session.submit("a").await.unwrap();
     let b = session.submit("b").await.unwrap();
     let c = session.submit(Prompt::from("a long text").display("/c")).await.unwrap();
-    assert!(session.move_queued(c.input(), 0).await.unwrap());
-    assert!(session.edit_queued(a.input(), "a, corrected").await.unwrap());
-    assert!(session.cancel_queued(b.input()).await.unwrap());
-    assert!(!session.cancel_queued(b.input()).await.unwrap());
-    let texts: Vec<_> = session.queue().await.unwrap().into_iter().map(|it| it.text).collect();
+    assert!(session.queue().move_to(c.input(), 0).await.unwrap());
+    assert!(session.queue().edit(a.input(), "a, corrected").await.unwrap());
+    assert!(session.queue().cancel(b.input()).await.unwrap());
+    assert!(!session.queue().cancel(b.input()).await.unwrap());
+    let texts: Vec<_> =
+        session.queue().list().await.unwrap().into_iter().map(|it| it.text).collect();
     assert_eq!(texts, ["/c", "a, corrected"]);
     scene.provider.release("go");
     assert_eq!(c.result().await.unwrap().response, "two");
     assert_eq!(a.result().await.unwrap().response, "three");
     assert!(b.result().await.is_err());
     assert_eq!(asked(&scene), ["one", "a long text", "a, corrected"]);
-    assert!(!session.edit_queued(&robota_core::ids::InputId::from("none"), "x").await.unwrap());
+    assert!(!session.queue().edit(&robota_core::ids::InputId::from("none"), "x").await.unwrap());
 }
 
 #[tokio::test]
@@ -76,7 +77,7 @@ async fn sdk_03_cancelling_the_queue_leaves_the_turn_alone() {
     let session = scene.open().await;
     busy(&session).await;
     session.submit("next").await.unwrap();
-    assert_eq!(session.cancel_queue().await.unwrap(), 1);
+    assert_eq!(session.queue().clear().await.unwrap(), 1);
     assert!(session.is_executing());
     scene.provider.release("go");
     let mut events = session.events(StartAt::Start).await.unwrap();

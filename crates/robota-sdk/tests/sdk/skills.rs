@@ -31,7 +31,7 @@ async fn sdk_13_a_skill_is_submitted_with_its_arguments_commands_and_files() {
     );
     scene.write("project/notes.md", "the notes\n");
     let session = scene.open().await;
-    let listed = session.commands("rev");
+    let listed = session.commands().list("rev");
     assert_eq!(listed[0].origin, CommandOrigin::Skill);
     assert_eq!(answer(&session, "/review a.rs speed").await.response, "done");
     let text = sent(&scene, 0);

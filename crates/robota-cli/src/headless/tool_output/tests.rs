@@ -38,7 +38,7 @@ fn cli_03_file_tools_return_the_shapes_of_the_sdk() {
     let input = json!({"file_path": "a.txt", "offset": 2, "limit": 2});
     assert_eq!(
         output("Read", &input, text, &json!({"lines": 2, "total_lines": 9})),
-        json!({"type": "text", "file": {"filePath": "/work/a.txt", "content": "b\nc\td",
+        json!({"type": "text", "file": {"filePath": "/project/a.txt", "content": "b\nc\td",
             "numLines": 2, "startLine": 2, "totalLines": 9}})
     );
     let diff = "--- a\n+++ a\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@ -9 +9 @@\n-x\n+y\n";
@@ -57,7 +57,7 @@ fn cli_03_file_tools_return_the_shapes_of_the_sdk() {
     let input = json!({"file_path": "a", "content": "x"});
     assert_eq!(
         output("Write", &input, "Wrote", &json!({"diff": diff, "created": false})),
-        json!({"type": "update", "filePath": "/work/a", "content": "x",
+        json!({"type": "update", "filePath": "/project/a", "content": "x",
             "structuredPatch": patch, "originalFile": "before"})
     );
     assert_eq!(output("Write", &input, "", &json!({"created": true}))["type"], "create");

@@ -15,11 +15,12 @@ impl SystemCommand for Help {
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
-        let lines =
-            session.commands("").into_iter().filter(|info| info.user_invocable).map(|info| {
+        let lines = session.commands().list("").into_iter().filter(|info| info.user_invocable).map(
+            |info| {
                 let hint = info.argument_hint.map(|hint| format!(" {hint}")).unwrap_or_default();
                 format!("/{}{hint}  {}", info.name, info.description)
-            });
+            },
+        );
         CommandResult::ok(lines.collect::<Vec<_>>().join("\n"))
     }
 }

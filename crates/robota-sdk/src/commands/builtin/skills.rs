@@ -16,7 +16,7 @@ impl SystemCommand for SkillsCommand {
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
-        let mut skills = session.commands("");
+        let mut skills = session.commands().list("");
         skills.retain(|info| info.origin == CommandOrigin::Skill);
         let lines = skills.iter().map(|info| format!("/{}  {}", info.name, info.description));
         let text = lines.collect::<Vec<_>>().join("\n");
