@@ -41,6 +41,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("plain.jsonl", "39d68e72b531c86d00d771289d1d96065ab02b1c60d512d0475a675fdfe443d3"),
     ("process.json", "f7c3da6529bbb1f96bfc4eb7acbc969ac4f16215d08bda84e7bb687d2dc033be"),
     ("process.jsonl", "d6ede51d1bf280d4e6f76e808362095eaa7f4a7de9a67df4c307da903509aaa0"),
+    ("queue.json", "fa80906050bdba381ef3bf6b766bfc69a6b70a7ca1eef63fbba9636d92228d5b"),
+    ("queue.jsonl", "7635227db9e85cd4e3a6c4147c6d571c25d0b406a1d4875e5cbe063ca2bd0e88"),
     ("recovery.json", "833012634813a53651a86ed21e302530bd3ea178b9bf3923cafad833aaf578d4"),
     ("recovery.jsonl", "dcafc35ff357d79def6dd9808e9be38dd81838acabd084aa0211a145b5a64d4f"),
     ("spawned.json", "8819a6407975c63ecef8dcd3f287289cb4a2ab44659a8c91164724e1fd6678bf"),

@@ -172,6 +172,7 @@ pub(crate) async fn preview(
     let planned = log.plan(&checkpoint);
     let paths: Vec<_> = planned.iter().map(|file| file.path.clone()).collect();
     let now = workspace.files.current(&paths, None).await;
+    let now = without_replaced_links(&planned.iter().collect::<Vec<_>>(), now, false);
     let (mut files, mut deltas) = (Vec::new(), Vec::new());
     for (file, now) in planned.iter().zip(now) {
         let problem = match file.step(&now, false) {
@@ -254,6 +255,7 @@ async fn changes(
 ) -> (Vec<FileDelta>, Vec<NotRestored>) {
     let paths: Vec<_> = planned.iter().map(|file| file.path.clone()).collect();
     let now = workspace.files.current(&paths, None).await;
+    let now = without_replaced_links(&planned.iter().collect::<Vec<_>>(), now, overwrite);
     let (mut changing, mut not_restored) = (Vec::new(), Vec::new());
     for (file, now) in planned.iter().zip(now) {
         let step = file.step(&now, overwrite);
@@ -265,6 +267,7 @@ async fn changes(
     }
     let paths: Vec<_> = changing.iter().map(|file| file.path.clone()).collect();
     let saved = workspace.files.current(&paths, Some(workspace.blobs)).await;
+    let saved = without_replaced_links(&changing, saved, overwrite);
     let mut deltas = Vec::with_capacity(changing.len());
     for (file, before) in changing.into_iter().zip(saved) {
         // It may have changed again since it was read above.
@@ -281,6 +284,28 @@ async fn changes(
         }
     }
     (deltas, not_restored)
+}
+
+/// Returns the states, with nothing below a link that the restore replaces: the paths there are free
+/// once the link is gone.
+fn without_replaced_links(
+    planned: &[&PlannedFile],
+    mut now: Vec<PathState>,
+    overwrite: bool,
+) -> Vec<PathState> {
+    let replaced = planned.iter().zip(&now).filter(|(file, now)| {
+        matches!(now, PathState::Link { .. }) && file.step(now, overwrite) == RestoreStep::Change
+    });
+    let replaced: Vec<_> = replaced.map(|(file, _)| Path::new(&file.path)).collect();
+    for (file, now) in planned.iter().zip(&mut now) {
+        let below = |link: &&Path| Path::new(&file.path).starts_with(link);
+        if *now == (PathState::Unsaved { reason: NotSaved::LinkInPath })
+            && replaced.iter().any(below)
+        {
+            *now = PathState::Missing;
+        }
+    }
+    now
 }
 
 /// Completes the restore that the state says has started, and returns what failed. `None` if none

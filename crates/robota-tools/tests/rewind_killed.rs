@@ -325,8 +325,8 @@ async fn sdk_17_a_restore_that_is_killed_is_completed_by_the_resume() {
         // It can be undone as any other.
         let list = session.checkpoints().list().await.unwrap();
         let undo = &list.last().unwrap().id;
-        session.checkpoints().restore(undo, RestoreOptions::default()).await.unwrap();
-        assert_eq!(tree(&test.root()), trees(&dir)[1]);
+        let report = session.checkpoints().restore(undo, RestoreOptions::default()).await.unwrap();
+        assert_eq!(tree(&test.root()), trees(&dir)[1], "{files}: {:?}", report.not_restored);
         assert!(!session.context().messages().await.unwrap().is_empty());
     }
 }

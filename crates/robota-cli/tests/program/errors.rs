@@ -90,7 +90,7 @@ fn cli_03_errors_of_settings() {
     errors.record("invalid rule", &with_script(&["--allowedTools", "Bash("]));
     errors.record("unknown key", &["config", "set", "modle", "x"]);
     errors.record("invalid value", &["config", "set", "permissions.defaultMode", "yolo"]);
-    errors.record("key without effect", &["config", "set", "effortLevel", "high"]);
+    errors.record("key without effect", &["config", "set", "preset", "high"]);
     errors.record("key that is not set", &["config", "get", "language"]);
     let settings =
         "{\n  \"model\": 7,\n  \"theme\": \"dark\",\n  \"colour\": 1,\n  \"verbose\": true\n}\n";

@@ -152,6 +152,7 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "closed",
         "message_injected",
         "input_accepted",
+        "input_changed",
         "compaction_finished",
         "files_changing",
         "files_watched",

@@ -71,7 +71,7 @@ async fn sdk_10_modules_add_commands_that_the_model_can_call() {
     );
     let module = CommandModule::new("audits").command(Audit).source(Listed);
     let session = scene.builder().command_module(&module).open().await.unwrap();
-    let names: Vec<_> = session.commands().list("a").into_iter().map(|info| info.name).collect();
+    let names: Vec<_> = session.commands().list("aud").into_iter().map(|info| info.name).collect();
     assert_eq!(names, ["audit"]);
     let registry = session.commands();
     assert_eq!(registry.subcommands("audit")[0].name, "deep");

@@ -46,7 +46,7 @@ async fn sdk_13_a_skill_is_submitted_with_its_arguments_commands_and_files() {
 async fn sdk_13_a_command_that_is_not_allowed_ends_the_invocation() {
     let scene = Scene::new("- done\n");
     scene.write("home/.claude/skills/bad/SKILL.md", "Before !`touch made-by-a-skill` after\n");
-    let session = scene.open().await;
+    let session = scene.builder().mode(Mode::Default).open().await.unwrap();
     let error = enter(&session, "/bad").await.err().unwrap();
     assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
     assert!(!scene.path().join("project/made-by-a-skill").exists());

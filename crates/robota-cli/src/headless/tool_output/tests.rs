@@ -26,7 +26,7 @@ fn output_with(
         duration_ms: 1500,
         before: Some("before"),
         old_todos: &old_todos,
-        cwd: Path::new("/work"),
+        cwd: Path::new("/project"),
         blobs: &LoadedBlobs::default(),
     };
     finished.output()
