@@ -26,6 +26,7 @@ mod result;
 mod rewind;
 mod saved_rules;
 mod sent;
+mod slash;
 mod structured;
 mod text;
 mod tool_output;

@@ -91,6 +91,7 @@ pub(crate) fn usage(error: SdkError) -> anyhow::Error {
         SdkError::Option { option, problem } => {
             let flag = match option {
                 "directories" => "add-dir",
+                "mode" => "permission-mode",
                 other => other,
             };
             Usage(format!("--{flag}: {problem}")).into()

@@ -23,6 +23,13 @@ use crate::ids::CallId;
 use crate::message::BlobRef;
 use crate::process::ProcessIdentity;
 
+/// The names of folders of version control systems. They are not recorded, and a restore changes
+/// nothing in them.
+pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
+/// The most files of one `files_changed` event.
+pub const MAX_CHANGES: usize = 500;
+
 /// What a file was before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before<'a> {

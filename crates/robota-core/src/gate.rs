@@ -31,6 +31,15 @@ pub trait Gate: Send + Sync {
         Err("this gate cannot remember rules".to_owned())
     }
 
+    /// Adds rules that apply until [`Gate::forget_turn_rules`]: calls that match `allow` run, calls
+    /// that match `deny` do not. Returns the rules that the gate cannot apply.
+    fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
+        [allow, deny].concat()
+    }
+
+    /// Removes the rules of [`Gate::add_turn_rules`]. The session calls it when a turn ends.
+    fn forget_turn_rules(&self) {}
+
     /// Returns the remembered rules.
     fn remembered(&self) -> Vec<String> {
         Vec::new()

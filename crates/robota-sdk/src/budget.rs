@@ -3,6 +3,7 @@
 //! A warning comes at 80 %. At 100 % no further tool call starts and no further prompt is accepted;
 //! the turn ends cleanly, and the session can be resumed with a larger budget.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use robota_core::event::{Envelope, Event};
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision, PromptDecision,
 };
+use robota_core::ids::TurnId;
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -35,7 +37,7 @@ pub struct BudgetLimits {
 /// The budget of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Budget {
-    /// The limits of all turns of this process together.
+    /// The limits of all turns of this process together, those of forks included.
     pub session: BudgetLimits,
     /// The limits of each turn.
     pub turn: BudgetLimits,
@@ -55,23 +57,32 @@ pub struct BudgetUse {
 }
 
 impl BudgetLimits {
-    /// Returns the limit that is used most: its name, the share in use, and how it reads.
+    /// Returns the share in use of the limit that is used most, and how it reads.
     fn nearest(&self, used: &BudgetUse) -> Option<(f64, String)> {
         let shares = [
-            self.usd.map(|limit| (used.usd / limit, format!("${:.2} of ${limit:.2}", used.usd))),
+            self.usd
+                .map(|limit| (share(used.usd, limit), format!("${:.2} of ${limit:.2}", used.usd))),
             self.tokens.map(|limit| {
-                (used.tokens as f64 / limit as f64, format!("{} of {limit} tokens", used.tokens))
+                (
+                    share(used.tokens as f64, limit as f64),
+                    format!("{} of {limit} tokens", used.tokens),
+                )
             }),
             self.turns.map(|limit| {
-                (used.turns as f64 / limit as f64, format!("{} of {limit} turns", used.turns))
+                (share(used.turns as f64, limit as f64), format!("{} of {limit} turns", used.turns))
             }),
             self.time.map(|limit| {
                 let (used, limit) = (used.time.as_secs_f64(), limit.as_secs_f64());
-                (used / limit, format!("{used:.0} of {limit:.0} s"))
+                (share(used, limit), format!("{used:.0} of {limit:.0} s"))
             }),
         ];
         shares.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))
     }
+}
+
+/// Returns the share of a limit in use; a limit of zero is used up.
+fn share(used: f64, limit: f64) -> f64 {
+    if limit > 0.0 { used / limit } else { 1.0 }
 }
 
 /// Counts what a session uses, warns, and stops it at its limits.
@@ -85,14 +96,27 @@ pub(crate) struct BudgetGuard {
 #[derive(Default)]
 struct State {
     session: Costs,
-    turn: Costs,
+    /// The turns that run: that of the session, and those of its forks, which share the budget.
+    running: HashMap<TurnId, RunningTurn>,
     turns: u64,
     /// The time of the turns that ended.
     time: Duration,
-    turn_started: Option<Timestamp>,
-    /// The time of the last event.
-    now: Option<Timestamp>,
     warned: bool,
+}
+
+#[derive(Default)]
+struct RunningTurn {
+    costs: Costs,
+    started: Option<Timestamp>,
+    /// The time of its last event.
+    now: Option<Timestamp>,
+}
+
+impl RunningTurn {
+    fn time(&self) -> Duration {
+        let elapsed = self.started.zip(self.now).map(|(from, to)| to.duration_since(from));
+        elapsed.and_then(|time| time.try_into().ok()).unwrap_or_default()
+    }
 }
 
 impl BudgetGuard {
@@ -133,14 +157,14 @@ impl BudgetGuard {
             turns.or(nearest.map(|(_, text)| text))
         };
         over(&self.budget.session, &state.session_use())
-            .or_else(|| over(&self.budget.turn, &state.turn_use()))
+            .or_else(|| state.turn_uses().find_map(|used| over(&self.budget.turn, &used)))
             .map(|text| format!("The budget is used up: {text}."))
     }
 
     fn nearest(&self, state: &State) -> Option<(f64, String)> {
         let session = self.budget.session.nearest(&state.session_use());
-        let turn = self.budget.turn.nearest(&state.turn_use());
-        session.into_iter().chain(turn).max_by(|a, b| a.0.total_cmp(&b.0))
+        let turns = state.turn_uses().filter_map(|used| self.budget.turn.nearest(&used));
+        session.into_iter().chain(turns).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -150,35 +174,29 @@ impl BudgetGuard {
 
 impl State {
     fn take(&mut self, envelope: &Envelope) {
-        self.now = Some(envelope.ts);
-        match &envelope.event {
-            Event::TurnStarted(_) => {
-                self.turn = Costs::default();
-                self.turns += 1;
-                self.turn_started = Some(envelope.ts);
-            }
-            Event::TurnFinished(_) => {
-                self.time += self.turn_time();
-                self.turn_started = None;
-            }
-            _ => {}
-        }
         self.session.push(&envelope.event);
-        self.turn.push(&envelope.event);
-    }
-
-    fn turn_time(&self) -> Duration {
-        let elapsed = self.turn_started.zip(self.now).map(|(from, to)| to.duration_since(from));
-        elapsed.and_then(|time| time.try_into().ok()).unwrap_or_default()
+        let Some(id) = &envelope.turn else { return };
+        if let Event::TurnStarted(_) = envelope.event {
+            self.turns += 1;
+            self.running.insert(id.clone(), RunningTurn::default());
+        }
+        if let Some(turn) = self.running.get_mut(id) {
+            turn.costs.push(&envelope.event);
+            turn.started.get_or_insert(envelope.ts);
+            turn.now = Some(envelope.ts);
+        }
+        if let Event::TurnFinished(_) = envelope.event {
+            self.time += self.running.remove(id).map(|turn| turn.time()).unwrap_or_default();
+        }
     }
 
     fn session_use(&self) -> BudgetUse {
-        let time = self.time + self.turn_time();
-        BudgetUse { turns: self.turns, ..used(&self.session, time) }
+        let running: Duration = self.running.values().map(RunningTurn::time).sum();
+        BudgetUse { turns: self.turns, ..used(&self.session, self.time + running) }
     }
 
-    fn turn_use(&self) -> BudgetUse {
-        used(&self.turn, self.turn_time())
+    fn turn_uses(&self) -> impl Iterator<Item = BudgetUse> + '_ {
+        self.running.values().map(|turn| used(&turn.costs, turn.time()))
     }
 }
 

@@ -3,37 +3,39 @@
 
 use std::sync::Arc;
 
-use robota_core::gate::Gate;
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, RandomIds};
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
+use robota_session::Session;
 use serde_json::Value;
 
-/// Tools behind a gate. Nobody is asked: a call runs only if the gate allows it.
+/// Tools behind the gate of a session. Nobody is asked: a call runs only if the gate allows it.
 #[derive(Clone)]
-pub(crate) struct GatedTools {
-    gate: Arc<dyn Gate>,
-    tools: Vec<Arc<dyn Tool>>,
-}
+pub(crate) struct GatedTools(Vec<Arc<dyn Tool>>);
 
 impl GatedTools {
     /// Creates them.
-    pub(crate) fn new(gate: Arc<dyn Gate>, tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self { gate, tools }
+    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self(tools)
     }
 
-    /// Runs a tool.
+    /// Runs a tool for a session.
     ///
     /// # Errors
     /// If there is no such tool, or the gate does not allow the call; the text says why.
-    pub(crate) async fn run(&self, name: &str, input: Value) -> Result<ToolOutcome, String> {
-        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
+    pub(crate) async fn run(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+    ) -> Result<ToolOutcome, String> {
+        let tool = self.0.iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| format!("the tool {name} is not available"))?;
-        let call = CallId::from("skill");
+        let call = CallId::mint(&RandomIds);
         let judged = tool.gate_input(&call, &input).unwrap_or_else(|| input.clone());
         let tool_use = ToolUse::new(call.clone(), "skill", name, ToolInput::Json(judged));
-        let judgement = self.gate.judge(&tool_use, tool.spec()).await;
+        let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
         match judgement.verdict {
             Verdict::Allow => {
                 let context =

@@ -29,8 +29,24 @@ mod listing;
 mod prompt;
 mod url_pattern;
 
+use std::time::Duration;
+
+use robota_core::hook::{HookEnd, HookExit};
+
 pub use agent::{AgentHooks, HookAgent, HookTask, MAX_AGENT_ROUNDS, ReadOnlyHookAgent};
 pub use http::HttpHooks;
 pub use listing::{HookEffect, HookListing, ListedHook};
 pub use prompt::PromptHooks;
 pub use url_pattern::{InvalidUrlPattern, UrlPattern};
+
+/// Waits for a hook. A failure, and a hook that takes too long, is an exit that blocks where hooks
+/// decide.
+async fn within(
+    timeout: Duration,
+    hook: impl Future<Output = Result<HookExit, String>>,
+) -> HookExit {
+    match tokio::time::timeout(timeout, hook).await {
+        Ok(result) => result.unwrap_or_else(HookExit::failed),
+        Err(_) => HookExit::silent(HookEnd::TimedOut),
+    }
+}

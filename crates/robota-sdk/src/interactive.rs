@@ -5,6 +5,7 @@
 //! so a client can attach at any time, and a second one sees the same.
 
 mod builder;
+mod compose;
 mod enter;
 mod event;
 mod history;
@@ -76,6 +77,9 @@ struct Shared {
     supervisor: Option<Supervisor>,
     tools: Arc<OnceLock<Vec<String>>>,
     queue_limit: usize,
+    /// Held while a prompt is checked against the limit and sent.
+    sending: tokio::sync::Mutex<()>,
+    may_bypass: bool,
     commands: CommandRegistry,
     loaded: LoadedContext,
     open: OpenSessions,
@@ -106,6 +110,8 @@ impl InteractiveSession {
             supervisor: None,
             tools: Arc::default(),
             queue_limit: builder::QUEUE_LIMIT,
+            sending: tokio::sync::Mutex::default(),
+            may_bypass: false,
             commands,
             loaded: LoadedContext::default(),
             open: OpenSessions::default(),
@@ -182,13 +188,10 @@ impl InteractiveSession {
     /// Changes the permission mode.
     ///
     /// # Errors
-    /// If the settings forbid the mode, or the journal cannot be written.
+    /// If the mode is `bypassPermissions` and the settings forbid it or the builder did not allow it,
+    /// or the journal cannot be written.
     pub async fn set_mode(&self, mode: Mode) -> Result<(), SdkError> {
-        let disabled = |project: &Arc<Project>| project.settings.permissions.bypass_disabled;
-        if mode == Mode::BypassPermissions && self.project().is_some_and(disabled) {
-            let problem = "the settings forbid bypassPermissions".to_owned();
-            return Err(SdkError::Option { option: "mode", problem });
-        }
+        check_bypass(mode, self.0.may_bypass, self.project())?;
         self.session().permissions().set_mode(mode).await?;
         if let Some(hooks) = &self.0.settings_hooks {
             hooks.update_context(|context| context.permission_mode = Some(mode));
@@ -218,8 +221,9 @@ impl InteractiveSession {
         Ok(ended?)
     }
 
-    /// Forks the session at its last safe point. The fork has an id of its own, and this session
-    /// stays as it is.
+    /// Forks the session at a safe point. The fork has an id and permissions of its own, and this
+    /// session stays as it is. Both share the budget, the hooks of the settings and the child
+    /// processes: the shutdown of this session ends those of the fork too.
     ///
     /// # Errors
     /// If the journal cannot be read or written.
@@ -233,6 +237,8 @@ impl InteractiveSession {
             supervisor: None,
             tools: shared.tools.clone(),
             queue_limit: shared.queue_limit,
+            sending: tokio::sync::Mutex::default(),
+            may_bypass: shared.may_bypass,
             commands: shared.commands.clone(),
             loaded: shared.loaded.clone(),
             open: shared.open.clone(),
@@ -314,4 +320,17 @@ impl InteractiveSession {
         let command = self.0.commands.find(name)?.clone();
         Some(command.execute(self, arguments).await)
     }
+}
+
+/// Refuses the mode `bypassPermissions` where the settings or the builder do not allow it.
+fn check_bypass(mode: Mode, may: bool, project: Option<&Arc<Project>>) -> Result<(), SdkError> {
+    let forbidden = project.is_some_and(|it| it.settings.permissions.bypass_disabled);
+    let problem = match mode {
+        Mode::BypassPermissions if forbidden => "the settings forbid bypassPermissions",
+        Mode::BypassPermissions if !may => {
+            "the mode bypassPermissions must be allowed when the session is opened"
+        }
+        _ => return Ok(()),
+    };
+    Err(SdkError::Option { option: "mode", problem: problem.to_owned() })
 }

@@ -63,6 +63,8 @@ pub async fn query(
     }
     let session = builder.open().await?;
     let answer = session.session().run(prompt).await;
-    session.shutdown("done").await?;
-    Ok(answer?)
+    let ended = session.shutdown("done").await;
+    let answer = answer?;
+    ended?;
+    Ok(answer)
 }

@@ -10,6 +10,7 @@ use robota_core::hook::{
     HookRunner,
 };
 use robota_core::ids::SessionId;
+use robota_core::permission::Mode;
 use robota_core::tool::Tool;
 use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
 use robota_session::RuleCondition;
@@ -33,6 +34,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// Judges the calls of agent hooks.
     pub(crate) gate: Arc<dyn Gate>,
+    /// The permission mode that the session starts in.
+    pub(crate) mode: Mode,
     /// The variables that hooks set for the commands of the session.
     pub(crate) variables: SessionVariables,
 }
@@ -46,7 +49,7 @@ pub(crate) fn runner(
     let HookParts { project, session, supervisor, environment, model, .. } = parts;
     let cwd = &project.places.cwd;
     let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
-    context.permission_mode = Some(project.settings.permissions.mode);
+    context.permission_mode = Some(parts.mode);
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone())
             .session_variables(parts.variables);

@@ -1,7 +1,6 @@
 //! Uses skills (SDK-13): reads a skill when it is invoked, runs its commands through the gate,
 //! attaches its files, and allows what it asks for during that turn only.
 
-mod grants;
 mod source;
 mod tool;
 
@@ -10,10 +9,9 @@ use std::sync::{Arc, Mutex};
 use robota_config::TrustStore;
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
 use robota_core::error::{Diagnose, ErrorKind};
-use robota_core::ids::SessionId;
+use robota_session::{Session, TurnPermissions};
 use serde_json::json;
 
-pub(crate) use grants::TurnGrants;
 pub(crate) use source::SkillSource;
 pub(crate) use tool::SkillTool;
 
@@ -88,17 +86,15 @@ pub(crate) enum Invoker {
 /// A skill that was prepared: the text for the model, and the rules that its turn gets.
 pub(crate) struct PreparedSkill {
     pub(crate) text: String,
-    pub(crate) allow: Vec<String>,
-    pub(crate) deny: Vec<String>,
+    pub(crate) rules: TurnPermissions,
 }
 
-/// Prepares skills for one session.
+/// Prepares skills for a session and its forks.
 #[derive(Clone)]
 pub(crate) struct SkillRunner {
     project: Arc<Project>,
     skills: Arc<Mutex<Skills>>,
     tools: GatedTools,
-    grants: TurnGrants,
     effort: Option<String>,
 }
 
@@ -107,15 +103,9 @@ impl SkillRunner {
         project: Arc<Project>,
         skills: Arc<Mutex<Skills>>,
         tools: GatedTools,
-        grants: TurnGrants,
         effort: Option<String>,
     ) -> Self {
-        Self { project, skills, tools, grants, effort }
-    }
-
-    /// Returns the rules that apply to single turns.
-    pub(crate) fn grants(&self) -> &TurnGrants {
-        &self.grants
+        Self { project, skills, tools, effort }
     }
 
     /// Returns whether there is a skill of this name.
@@ -126,7 +116,7 @@ impl SkillRunner {
     /// Reads a skill, runs its commands, and attaches its files.
     pub(crate) async fn prepare(
         &self,
-        session: &SessionId,
+        session: &Session,
         name: &str,
         arguments: &str,
         by: Invoker,
@@ -148,7 +138,7 @@ impl SkillRunner {
         }
         let parts = body.expand(&SkillInvocation {
             arguments,
-            session_id: Some(session.as_str()),
+            session_id: Some(session.id().as_str()),
             effort: body.skill.effort.as_deref().or(self.effort.as_deref()),
             commands_disabled: self.project.settings.values.disable_skill_shell_execution
                 == Some(true),
@@ -158,23 +148,29 @@ impl SkillRunner {
             match part {
                 SkillPart::Text(plain) => text.push_str(&plain),
                 SkillPart::Command { command } => {
-                    text.push_str(&self.output_of(name, &command).await?);
+                    text.push_str(&self.output_of(session, name, &command).await?);
                 }
                 SkillPart::File { path, text: mention } => {
                     text.push_str(&mention);
-                    if let Some(content) = self.file(&path).await {
+                    if let Some(content) = self.file(session, &path).await {
                         text.push_str(&format!("\n<file path=\"{path}\">\n{content}\n</file>\n"));
                     }
                 }
             }
         }
         let allow = body.grants().allowed_tools;
-        Ok(PreparedSkill { text, allow, deny: body.skill.disallowed_tools.clone() })
+        let rules = TurnPermissions { allow, deny: body.skill.disallowed_tools.clone() };
+        Ok(PreparedSkill { text, rules })
     }
 
-    async fn output_of(&self, skill: &str, command: &str) -> Result<String, SkillFailure> {
+    async fn output_of(
+        &self,
+        session: &Session,
+        skill: &str,
+        command: &str,
+    ) -> Result<String, SkillFailure> {
         let (skill, command) = (skill.to_owned(), command.to_owned());
-        match self.tools.run("Bash", json!({"command": command})).await {
+        match self.tools.run(session, "Bash", json!({"command": command})).await {
             Err(reason) => Err(SkillFailure::NotAllowed { skill, command, reason }),
             // Searches end with 1 if they find nothing.
             Ok(outcome) if outcome.ok || outcome.metadata.get("exit_code") == Some(&json!(1)) => {
@@ -187,9 +183,9 @@ impl SkillRunner {
     }
 
     /// Returns the content of a file that may be read without a question.
-    async fn file(&self, path: &str) -> Option<String> {
+    async fn file(&self, session: &Session, path: &str) -> Option<String> {
         let path = self.project.cwd().join(path);
-        let outcome = self.tools.run("Read", json!({"file_path": path})).await.ok()?;
+        let outcome = self.tools.run(session, "Read", json!({"file_path": path})).await.ok()?;
         outcome.ok.then(|| outcome.text())
     }
 }

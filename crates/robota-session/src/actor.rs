@@ -37,6 +37,7 @@ use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::{SessionHub, StoreFailure};
 use crate::open::ResumeStrategy;
+use crate::session::TurnPermissions;
 use crate::setup::TurnSetup;
 
 /// Delay before the first retry of a failed journal write; each further delay is twice as long.
@@ -149,10 +150,16 @@ pub(crate) struct Actor {
     /// Set while the journal cannot be written: no turn starts meanwhile.
     blocked: Option<Backoff>,
     lost: CancellationToken,
-    /// The forms of the answers to inputs that have not started a turn.
-    outputs: HashMap<InputId, OutputSchema>,
+    /// What inputs that have not started a turn want for it.
+    wishes: HashMap<InputId, TurnWishes>,
     /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
+}
+
+/// What an input wants for the turn that it starts. It is not recorded.
+struct TurnWishes {
+    rules: TurnPermissions,
+    output: Option<OutputSchema>,
 }
 
 /// When the next retry is due, and the delay before it.
@@ -190,7 +197,7 @@ impl Actor {
             options,
             blocked: None,
             lost,
-            outputs: HashMap::new(),
+            wishes: HashMap::new(),
             background: JoinSet::new(),
         }
     }
@@ -305,9 +312,12 @@ impl Actor {
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.config.clone())
         };
         if let TurnInput::Message { input: Some(id), .. } = &input
-            && let Some(output) = self.outputs.remove(id)
+            && let Some(TurnWishes { rules, output }) = self.wishes.remove(id)
         {
-            config.output = Some(output);
+            for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
+                tracing::warn!(rule, "the rule for this turn is not valid");
+            }
+            config.output = output;
         }
         match Drive::start(ports, config, &mut self.recorder, input).await {
             Ok(drive) => self.work = Some(Work::Turn(Box::new(drive))),
@@ -337,6 +347,7 @@ impl Actor {
     }
 
     fn turn_ended(&mut self, report: &TurnReport) {
+        self.shared.turn_setup().setup.gate.forget_turn_rules();
         if report.end == TurnEnd::StoreFailed {
             let delay = FLUSH_RETRY_MIN;
             self.blocked = Some(Backoff { at: Instant::now() + delay, delay });

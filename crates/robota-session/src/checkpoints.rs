@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{
-    FileDelta, NotSaved, PathState, PlannedFile, RestoreFiles, RestoreStep,
+    FileDelta, MAX_CHANGES, NotSaved, PathState, PlannedFile, RestoreFiles, RestoreStep,
+    VERSION_CONTROL,
 };
 use robota_core::clock::Clock;
 use robota_core::driver::Recorder;
@@ -15,15 +16,13 @@ use robota_core::event::{
 };
 use robota_core::ids::{CallId, Ids, SessionId};
 use robota_core::journal::{JournalStore, read_all};
+use robota_core::permission::Class;
 use robota_core::project::{ChangeKind, Checkpoint, CheckpointKind, CheckpointLog};
 use robota_core::state::{CallStage, State};
 use serde::Serialize;
 
 use crate::error::SessionError;
 use crate::open::load_state;
-
-/// Folders of version control systems. A restore changes nothing in them.
-const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// What a restore returns to its earlier state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -226,6 +225,7 @@ pub(crate) async fn restore(
         let (undo, restored) = (None, Vec::new());
         return Ok(RestoreReport { checkpoint, undo, restored, not_restored, conversation });
     }
+    let changing: Vec<_> = deltas.iter().map(|delta| delta.path.clone()).collect();
     let id = ids.next().to_string();
     let started = RestoreStarted {
         restore: id.clone(),
@@ -239,9 +239,8 @@ pub(crate) async fn restore(
     let Some(failed) = failed else {
         return Err(SessionError::Setting("the restore was not recorded".to_owned()));
     };
-    let restored = planned.iter().map(|file| file.path.clone());
-    let kept = |path: &String| !not_restored.iter().chain(&failed).any(|not| not.path == *path);
-    let restored: Vec<_> = restored.filter(kept).collect();
+    let kept = |path: &String| !failed.iter().any(|not| not.path == *path);
+    let restored: Vec<_> = changing.into_iter().filter(kept).collect();
     not_restored.extend(failed);
     Ok(RestoreReport { checkpoint, undo: Some(id), restored, not_restored, conversation })
 }
@@ -346,7 +345,7 @@ pub(crate) async fn complete_restore(
 pub(crate) fn interrupted_command(state: &State) -> Option<CallId> {
     let calls = state.turn.iter().flat_map(|turn| turn.calls.iter());
     let mut running = calls.filter(|(_, call)| {
-        let execute = call.class == Some(robota_core::permission::Class::Execute);
+        let execute = call.class.is_some_and(|class| class != Class::Inspect);
         call.stage == CallStage::Started && execute && call.files.is_empty()
     });
     let running = running.next().map(|(id, _)| id.clone());
@@ -374,8 +373,11 @@ pub(crate) async fn record_late_changes(
         return Ok(());
     }
     let turn = recorder.state().turn.as_ref().and_then(|turn| turn.id.clone());
-    let event = FilesChanged { call, files, late: true };
-    Ok(recorder.append(turn.as_ref(), vec![event.into()]).await?)
+    for files in files.chunks(MAX_CHANGES) {
+        let event = FilesChanged { call: call.clone(), files: files.to_vec(), late: true };
+        recorder.append(turn.as_ref(), vec![event.into()]).await?;
+    }
+    Ok(())
 }
 
 /// Returns the part of a difference to a record of the workspace that later events do not contain.

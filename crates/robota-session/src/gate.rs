@@ -24,6 +24,8 @@ struct Rules {
     /// With the rules of the running turn too.
     effective: Policy,
     remembered: Vec<String>,
+    /// The rules of the running turn.
+    turn: Vec<(List, String)>,
 }
 
 impl Rules {
@@ -41,6 +43,7 @@ impl PolicyGate {
             allowed: policy.clone(),
             effective: policy,
             remembered: Vec::new(),
+            turn: Vec::new(),
         };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
@@ -58,28 +61,6 @@ impl PolicyGate {
             let _ = policy.add(list, &source, rule, &*self.paths);
         });
         Ok(())
-    }
-
-    /// Adds rules that apply until [`PolicyGate::forget_turn_rules`]. Returns the rules that are not
-    /// valid; they are left out.
-    pub fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
-        let mut rules = self.write();
-        let source = Arc::new(RuleSource::session());
-        let allow = allow.iter().map(|rule| (List::Allow, rule));
-        let all = allow.chain(deny.iter().map(|rule| (List::Deny, rule)));
-        let mut invalid = Vec::new();
-        for (list, rule) in all {
-            if rules.effective.add(list, &source, rule, &*self.paths).is_err() {
-                invalid.push(rule.clone());
-            }
-        }
-        invalid
-    }
-
-    /// Removes the rules of [`PolicyGate::add_turn_rules`].
-    pub fn forget_turn_rules(&self) {
-        let mut rules = self.write();
-        rules.effective = rules.allowed.clone();
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Rules> {
@@ -171,6 +152,27 @@ impl Gate for PolicyGate {
         Ok(())
     }
 
+    fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
+        let mut rules = self.write();
+        let source = Arc::new(RuleSource::session());
+        let allow = allow.iter().map(|rule| (List::Allow, rule));
+        let all = allow.chain(deny.iter().map(|rule| (List::Deny, rule)));
+        let mut invalid = Vec::new();
+        for (list, rule) in all {
+            match rules.effective.add(list, &source, rule, &*self.paths) {
+                Ok(()) => rules.turn.push((list, rule.clone())),
+                Err(_) => invalid.push(rule.clone()),
+            }
+        }
+        invalid
+    }
+
+    fn forget_turn_rules(&self) {
+        let mut rules = self.write();
+        rules.effective = rules.allowed.clone();
+        rules.turn.clear();
+    }
+
     fn remembered(&self) -> Vec<String> {
         self.read().remembered.clone()
     }
@@ -178,7 +180,13 @@ impl Gate for PolicyGate {
     fn forget(&self) {
         let mut rules = self.write();
         rules.allowed = rules.configured.clone();
-        rules.effective = rules.configured.clone();
+        let mut effective = rules.configured.clone();
+        let source = Arc::new(RuleSource::session());
+        for (list, rule) in &rules.turn {
+            // It was valid before.
+            let _ = effective.add(*list, &source, rule, &*self.paths);
+        }
+        rules.effective = effective;
         rules.remembered.clear();
     }
 

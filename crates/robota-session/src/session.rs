@@ -106,15 +106,25 @@ pub struct SessionInfo {
     pub safe_points: u64,
 }
 
+/// Permission rules that apply to one turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnPermissions {
+    /// Rules for calls that run without approval.
+    pub allow: Vec<String>,
+    /// Rules for calls that do not run.
+    pub deny: Vec<String>,
+}
+
 /// How an input is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendOptions {
-    /// The id of the input; none makes a new one.
-    pub input: Option<InputId>,
     /// When it is delivered: after the turn that runs, or before its next model call.
     pub delivery: Delivery,
     /// Recorded with the input.
     pub metadata: Map<String, Value>,
+    /// Permission rules for the turn that the input starts. They are not recorded: a turn that is
+    /// continued after a crash does not have them.
+    pub rules: TurnPermissions,
     /// The form of the answer, for services that can enforce it. It is used when the input starts a
     /// turn, and is not recorded.
     pub output: Option<OutputSchema>,
@@ -122,7 +132,12 @@ pub struct SendOptions {
 
 impl Default for SendOptions {
     fn default() -> Self {
-        Self { input: None, delivery: Delivery::AfterTurn, metadata: Map::new(), output: None }
+        Self {
+            delivery: Delivery::AfterTurn,
+            metadata: Map::new(),
+            rules: TurnPermissions::default(),
+            output: None,
+        }
     }
 }
 
@@ -191,9 +206,9 @@ impl Session {
     async fn accept(
         &self,
         Content(content): Content,
-        SendOptions { input, delivery, metadata, output }: SendOptions,
+        SendOptions { delivery, metadata, rules, output }: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
-        let input = SendRequest { input, content, delivery, metadata, output };
+        let input = SendRequest { content, delivery, metadata, rules, output };
         self.ask(|reply| Request::Send { input, reply }).await
     }
 

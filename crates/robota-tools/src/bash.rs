@@ -173,7 +173,7 @@ impl Bash {
         spec.stdin = Stdin::Open;
         spec.watch = spec.watch.background();
         self.save_files(context).await?;
-        self.workspace.capture.in_background(&context.call).await;
+        self.workspace.capture.in_background(&context.call, &*context.checkpoints).await;
         let running =
             self.workspace.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
         let pid = running.process().map(|process| process.pid);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::{Checkpoints, FileDelta};
+use robota_core::checkpoint::{Checkpoints, FileDelta, MAX_CHANGES, PathState};
 use robota_core::error::ErrorData;
 use robota_core::event::{FilesChanged, FilesWatched};
 use robota_core::ids::CallId;
@@ -22,9 +22,6 @@ use tokio::sync::Mutex;
 
 use save::save;
 use tree::WorkspaceTree;
-
-/// The most changes in one event; further changes are in further events.
-const MAX_CHANGES: usize = 500;
 
 /// The limits of the comparison. What is beyond them is named in the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +119,10 @@ impl CommandCapture {
     ) -> Result<(), ErrorData> {
         let Some(limits) = self.active(checkpoints) else { return Ok(()) };
         let mut record = self.record.lock().await;
+        if !record.tree.is_recorded() {
+            // The record before the command could not be made, so there is nothing to compare with.
+            return Ok(());
+        }
         let mut tree = std::mem::take(&mut record.tree);
         let root = self.root.clone();
         let compare = limits.clone();
@@ -139,9 +140,12 @@ impl CommandCapture {
         Ok(())
     }
 
-    /// Notes that a command of this call runs in the background.
-    pub(crate) async fn in_background(&self, call: &CallId) {
-        self.record.lock().await.background = Some(call.clone());
+    /// Notes that a command of this call runs in the background, unless it only reads: what changes
+    /// while it runs is not its work.
+    pub(crate) async fn in_background(&self, call: &CallId, checkpoints: &dyn Checkpoints) {
+        if self.active(checkpoints).is_some() {
+            self.record.lock().await.background = Some(call.clone());
+        }
     }
 
     fn active(&self, checkpoints: &dyn Checkpoints) -> Option<Arc<CaptureLimits>> {
@@ -158,6 +162,8 @@ impl CommandCapture {
         checkpoints: &dyn Checkpoints,
         blobs: &dyn Blobs,
     ) -> Result<Vec<FileDelta>, ErrorData> {
+        // Compared with no record, every file would be a new one, which a restore deletes.
+        let known = record.tree.is_recorded();
         let tree = std::mem::take(&mut record.tree);
         let (tree, changed) = save(tree, &self.root, limits, blobs).await?;
         record.tree = tree;
@@ -168,7 +174,7 @@ impl CommandCapture {
             checkpoints.watched(event).await?;
             record.tree.recorded();
         }
-        Ok(changed)
+        Ok(if known { changed } else { Vec::new() })
     }
 }
 
@@ -176,7 +182,14 @@ impl CommandCapture {
 pub(crate) async fn changed_since(watched: &FilesWatched, blobs: &dyn Blobs) -> Vec<FileDelta> {
     let Some(mut tree) = WorkspaceTree::load(watched, blobs).await else { return Vec::new() };
     let root = PathBuf::from(&watched.root);
-    blocking(move || tree.compare(&root, &CaptureLimits::default())).await.unwrap_or_default()
+    let compared = blocking(move || tree.compare(&root, &CaptureLimits::default())).await;
+    let mut changed = compared.unwrap_or_default();
+    if watched.not_covered.len() >= tree::MAX_NAMED {
+        // The record does not name all that it did not cover, so what is not in it need not be new. A
+        // restore must not delete it.
+        changed.retain(|delta| delta.before != PathState::Missing);
+    }
+    changed
 }
 
 async fn report(

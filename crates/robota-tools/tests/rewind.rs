@@ -58,12 +58,13 @@ async fn sdk_17_commands_of_all_kinds_are_rolled_back() {
     let turns: &[&[&str]] = &[
         &["echo more >> a; printf x > new; mkdir -p empty/folder"],
         &["rm b; mv sub moved; chmod 600 a", "ln -sfn moved link; printf '\\0\\1' > binary"],
-        &["rm -r moved; mkdir b; touch b/file; rm new; ln -s /etc/passwd new"],
+        &["mv moved m2; ln -s m2 moved"],
+        &["rm -r moved m2; mkdir b; touch b/file; rm new; ln -s /etc/passwd new"],
     ];
     let (session, mut trees) = run(&test, turns).await;
     trees.push(tree(&test.root()));
     let list = session.checkpoints().list().await.unwrap();
-    assert_eq!(list.len(), 3);
+    assert_eq!(list.len(), 4);
     assert_eq!(list[0].prompt, "Prompt 1");
     let touched = |at: usize, path: &str| {
         let path = test.root().join(path).display().to_string();
@@ -73,7 +74,7 @@ async fn sdk_17_commands_of_all_kinds_are_rolled_back() {
     assert_eq!(touched(0, "new"), Some(ChangeKind::Created));
     assert_eq!(touched(1, "b"), Some(ChangeKind::Deleted));
     // Any order: later checkpoints stay reachable, and each restore can be undone.
-    for at in [1, 0, 2, 0, 1] {
+    for at in [1, 0, 3, 2, 0, 1] {
         let before = tree(&test.root());
         let report = session.checkpoints().restore(&list[at].id, code()).await.unwrap();
         assert_eq!(report.not_restored, [], "checkpoint {at}");
@@ -323,7 +324,7 @@ async fn sdk_17_commands_that_only_read_and_a_switched_off_capture_record_nothin
 async fn sdk_17_a_command_in_the_background_is_covered() {
     let test = TestSession::new();
     std::fs::write(test.root().join("f"), "1").unwrap();
-    let command = "printf 2 > f; printf x > made; echo ready";
+    let command = "printf 2 > f; printf x > new; mv new made; echo ready";
     let script = Script::new()
         .tool("Bash", json!({ "command": command, "run_in_background": true }))
         .text("started");

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Delivery, Event, TurnEnd};
-use robota_core::ids::{InputId, RandomIds, TurnId};
+use robota_core::ids::{RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
-use robota_sdk::{CommandResult, InteractiveSession, Prepared, SdkError};
-use robota_session::{ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
+use robota_sdk::InteractiveSession;
+use robota_session::{
+    ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -22,8 +23,10 @@ use super::project::Projection;
 use super::requests::{CAPABILITIES, Requests, VERSION};
 use super::result::{self, Outcome};
 use super::sent::{HostMessage, OnCancel, Queue, QueueRequest, Sent};
+use super::slash::Expanded;
 use super::structured::Answer;
 use super::text::print_text;
+use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
@@ -73,9 +76,9 @@ pub(crate) struct Drive {
 
 /// The state of a run.
 #[derive(Default)]
-struct Progress {
+pub(super) struct Progress {
     /// The inputs whose turns have not ended, oldest first.
-    inputs: Queue,
+    pub(super) inputs: Queue,
     /// The last printed event.
     last: u64,
     results: u32,
@@ -205,6 +208,7 @@ impl Drive {
                 progress.failure = Some(why);
                 progress.stopping = true;
                 self.from_host = None;
+                self.interrupt(None);
                 return Ok(());
             }
         };
@@ -259,25 +263,23 @@ impl Drive {
         from_host: Option<HostMessage>,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
-        let delivery =
-            if progress.inputs.0.is_empty() { Delivery::AfterTurn } else { Delivery::NextRound };
         let mut metadata = Map::new();
         if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
             metadata.insert("uuid".to_owned(), Value::from(uuid));
         }
-        let (input, content) = match self.expand(content, &mut metadata).await {
-            Ok(Expanded::Prompt(input, content)) => (input, content),
-            Ok(Expanded::Command(result)) => {
-                self.print_command(&result, progress).await;
-                return Ok(());
-            }
-            Err(error) => {
-                let result = CommandResult::failed(error.to_string());
-                self.print_command(&result, progress).await;
+        // What is sent again after an interrupt is expanded again.
+        let as_sent = content.clone();
+        let (rules, content) = match self.expand(content, &mut metadata).await {
+            Expanded::Prompt(rules, content) => (rules, content),
+            Expanded::Command(done) => {
+                self.print_command(done, from_host, progress).await;
                 return Ok(());
             }
         };
-        let options = SendOptions { input, metadata, ..SendOptions::from(delivery) };
+        // Rules apply to a whole turn, so a prompt that has some gets a turn of its own.
+        let own_turn = progress.inputs.0.is_empty() || rules != TurnPermissions::default();
+        let delivery = if own_turn { Delivery::AfterTurn } else { Delivery::NextRound };
+        let options = SendOptions { metadata, rules, ..SendOptions::from(delivery) };
         let sent = content.clone();
         let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();
@@ -285,45 +287,14 @@ impl Drive {
             self.projection.remember_sent(chat.input().as_str(), message.clone());
         }
         let on_cancel = OnCancel::SendAgain;
-        progress.inputs.0.push_back(Sent { chat, content, from_host, delivered: false, on_cancel });
+        progress.inputs.0.push_back(Sent {
+            chat,
+            content: as_sent,
+            from_host,
+            delivered: false,
+            on_cancel,
+        });
         Ok(())
-    }
-
-    /// Executes the command that a prompt stands for, or reads the skill.
-    async fn expand(
-        &self,
-        content: Vec<Block>,
-        metadata: &mut Map<String, Value>,
-    ) -> Result<Expanded, SdkError> {
-        let text = match content.as_slice() {
-            [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
-            _ => return Ok(Expanded::Prompt(None, content)),
-        };
-        match self.interactive.prepare(&text).await? {
-            Prepared::Command(result) => Ok(Expanded::Command(result)),
-            Prepared::Prompt(prompt) => {
-                metadata.extend(prompt.metadata);
-                Ok(Expanded::Prompt(Some(prompt.input), prompt.content))
-            }
-        }
-    }
-
-    /// Prints the result of a command like that of a turn, and applies what it asks for.
-    async fn print_command(&mut self, result: &CommandResult, progress: &mut Progress) {
-        let text = |key: &str| result.data.get(key).and_then(Value::as_str);
-        if let Some(name) = text("name")
-            && let Err(error) = self.session.rename(name).await
-        {
-            output::error(&error.to_string());
-        }
-        let record = self.projection.record();
-        record.text.clone_from(&result.message);
-        record.end = Some(TurnEnd::Complete);
-        if !result.success {
-            record.end = Some(TurnEnd::ProviderFailed);
-            record.error = Some(ErrorData::new(ErrorKind::Validation, result.message.as_str()));
-        }
-        self.finish_turn(progress).await;
     }
 
     async fn on_event(&mut self, event: &SessionEvent, progress: &mut Progress) {
@@ -401,7 +372,7 @@ impl Drive {
         Ok(())
     }
 
-    fn print_init(&self, model: &str) {
+    pub(super) fn print_init(&self, model: &str) {
         let facts = &self.facts;
         self.writer.print(&InitLine {
             kind: Default::default(),
@@ -429,11 +400,6 @@ impl Drive {
     }
 
     async fn finish_turn(&mut self, progress: &mut Progress) {
-        if let Some(earlier) = self.earlier.take()
-            && let Ok(Err(error)) = earlier.await
-        {
-            output::note(&format!("robota: the cost of earlier runs is not known: {error}"));
-        }
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
@@ -443,20 +409,31 @@ impl Drive {
             (Some(answer), Some(turn)) => answer.take(turn),
             _ => None,
         };
-        let outcome = result::classify(&record);
+        self.report(&record, progress).await;
+    }
+
+    /// Prints the result of a turn or of a command.
+    pub(super) async fn report(&mut self, record: &TurnRecord, progress: &mut Progress) {
+        if let Some(earlier) = self.earlier.take()
+            && let Ok(Err(error)) = earlier.await
+        {
+            output::note(&format!("robota: the cost of earlier runs is not known: {error}"));
+        }
+        let meter = &self.requests.meter;
+        let outcome = result::classify(record);
         let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
         progress.results += 1;
         let writer = &self.writer;
         match self.options.format {
-            OutputFormat::Text => print_text(&record, &outcome),
+            OutputFormat::Text => print_text(record, &outcome),
             OutputFormat::StreamJson => {
-                result::with_line(&record, &outcome, meter, writer, numbers, |line| {
+                result::with_line(record, &outcome, meter, writer, numbers, |line| {
                     writer.print(line);
                 });
             }
             OutputFormat::Json => {
-                result::with_line(&record, &outcome, meter, writer, numbers, |line| {
+                result::with_line(record, &outcome, meter, writer, numbers, |line| {
                     if writer.is_on() {
                         writer.print(line);
                         writer.finish();
@@ -492,14 +469,6 @@ impl Drive {
             Some(outcome) => outcome.exit,
         }
     }
-}
-
-/// What a prompt stands for.
-enum Expanded {
-    /// A command, which was executed.
-    Command(CommandResult),
-    /// A prompt, with the id to send it with.
-    Prompt(Option<InputId>, Vec<Block>),
 }
 
 /// The first input of a run.

@@ -63,6 +63,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
         .mode(requests.mode.session())
+        .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
         .first_hooks(BudgetHooks(requests.meter.clone()))
         .on_notice(|notice| print_notice(&notice))
@@ -188,7 +189,7 @@ pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
     match &error {
         SdkError::Journal(JournalError::Exists(id))
         | SdkError::Session(SessionError::Journal(JournalError::Exists(id))) => {
-            let text = format!("Session ID {id} is already in use.");
+            let text = format!("Session ID {id} is already in use");
             anyhow::Error::from(error).context(text)
         }
         _ => setup::usage(error),

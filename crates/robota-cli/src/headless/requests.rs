@@ -260,6 +260,11 @@ impl Requests {
                     .to_owned(),
             ));
         }
+        let setup = &self.setup.settings.permissions;
+        if mode == RunMode::Session(Mode::BypassPermissions) && setup.bypass_disabled {
+            let why = "the settings forbid the mode bypassPermissions".to_owned();
+            return Err((ControlErrorCode::BypassNotLaunched, why));
+        }
         if let Some(session) = &self.session {
             session.permissions().set_mode(mode.session()).await.map_err(failed)?;
         }
@@ -274,7 +279,7 @@ impl Requests {
     }
 
     /// Changes the model, from the next turn on; none goes back to the model of the start.
-    async fn set_model(&mut self, model: Option<String>) -> Reply {
+    pub(crate) async fn set_model(&mut self, model: Option<String>) -> Reply {
         let wanted = model.filter(|model| model != "default");
         let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
         if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {

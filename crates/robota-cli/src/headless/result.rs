@@ -75,6 +75,10 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
     let during = ResultSubtype::ErrorDuringExecution;
     let message = record.error.as_ref().map_or("", |error| &error.message);
     match record.end {
+        // A command that failed: no model was called.
+        Some(TurnEnd::Complete) if record.error.is_some() => {
+            Outcome { is_error: true, text: message.to_owned(), exit: Exit::Failure, ..done }
+        }
         Some(TurnEnd::Complete) => {
             match record.stop.as_ref().map_or(AnswerEnd::Whole, StopReason::answer) {
                 AnswerEnd::Cut => Outcome {

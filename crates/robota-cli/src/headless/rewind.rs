@@ -87,10 +87,12 @@ async fn message_of(session: &Session, uuid: &str) -> Result<Option<String>, Ses
 
 /// Counts the lines that a restore adds and removes.
 fn changed_lines(preview: &RestorePreview) -> (usize, usize) {
-    let lines =
-        || preview.files.iter().filter_map(|file| file.diff.as_deref()).flat_map(str::lines);
-    let count = |sign: &str, header: &str| {
-        lines().filter(|line| line.starts_with(sign) && !line.starts_with(header)).count()
+    let count = |sign: char| {
+        let files = preview.files.iter().filter(|file| file.problem.is_none());
+        let diffs = files.filter_map(|file| file.diff.as_deref());
+        // The names of the files come before the first hunk.
+        let lines = diffs.flat_map(|diff| diff.lines().skip_while(|line| !line.starts_with("@@")));
+        lines.filter(|line| line.starts_with(sign)).count()
     };
-    (count("+", "+++"), count("-", "---"))
+    (count('+'), count('-'))
 }

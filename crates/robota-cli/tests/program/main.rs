@@ -25,6 +25,7 @@ mod sessions;
 mod settings;
 #[cfg(unix)]
 mod setup;
+mod slash;
 mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]

@@ -234,7 +234,7 @@ impl DeltaBuffer {
                 self.bytes += json.len();
                 match self.inputs.back_mut() {
                     Some(Input::Delta(Delta::ToolInput { index: at, json: last, .. }))
-                        if *at == index && name.is_none() && fits(last, &json) =>
+                        if *at == index && name.is_none() && id.is_none() && fits(last, &json) =>
                     {
                         last.push_str(&json);
                     }

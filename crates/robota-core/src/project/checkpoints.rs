@@ -109,6 +109,9 @@ impl CheckpointLog {
             Event::InputAccepted(data) => {
                 self.prompts.insert(data.input.clone(), excerpt(&data.content));
             }
+            Event::InputChanged(data) => {
+                self.prompts.insert(data.input.clone(), excerpt(&data.content));
+            }
             Event::InputCancelled(data) => {
                 self.prompts.shift_remove(&data.input);
             }
@@ -127,7 +130,7 @@ impl CheckpointLog {
                     last.messages.push(data.message.id.clone());
                 }
             }
-            Event::ToolStarted(data) if data.class == Class::Execute => self.cover(),
+            Event::ToolStarted(data) if data.class != Class::Inspect => self.cover(),
             Event::FilesWatched(data) => {
                 self.not_covered.clone_from(&data.not_covered);
                 self.cover();

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use robota_core::agent::Agent;
 use robota_core::gate::{Gate, ReadOnlyGate};
-use robota_core::hook::{HookDefinition, HookEnd, HookExecutor, HookExit, PromptHook};
+use robota_core::hook::{HookDefinition, HookExecutor, HookExit, PromptHook};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
 use super::answer::{self, INSTRUCTIONS};
+use super::within;
 
 /// The maximum number of rounds of an agent hook.
 pub const MAX_AGENT_ROUNDS: u32 = 50;
@@ -125,9 +126,6 @@ impl HookExecutor for AgentHooks {
         let HookDefinition::Agent(hook) = definition else {
             return HookExit::failed("the hook is not a task for an agent");
         };
-        match tokio::time::timeout(timeout, self.run(hook, payload)).await {
-            Ok(result) => result.unwrap_or_else(HookExit::failed),
-            Err(_) => HookExit::silent(HookEnd::TimedOut),
-        }
+        within(timeout, self.run(hook, payload)).await
     }
 }

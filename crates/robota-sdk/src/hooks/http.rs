@@ -9,7 +9,7 @@ use robota_core::hook::{HookDefinition, HookEnd, HookExecutor, HookExit, HttpHoo
 use robota_tools::web::{Fetched, Proxies, WebClient, WebError, checked_headers};
 use url::Url;
 
-use super::UrlPattern;
+use super::{UrlPattern, within};
 
 /// How many characters of a response with an error status are shown.
 const SHOWN_CHARS: usize = 300;
@@ -140,9 +140,6 @@ impl HookExecutor for HttpHooks {
         let HookDefinition::Http(hook) = definition else {
             return HookExit::failed("the hook is not an HTTP request");
         };
-        match tokio::time::timeout(timeout, self.post(hook, payload)).await {
-            Ok(result) => result.unwrap_or_else(HookExit::failed),
-            Err(_) => HookExit::silent(HookEnd::TimedOut),
-        }
+        within(timeout, self.post(hook, payload)).await
     }
 }

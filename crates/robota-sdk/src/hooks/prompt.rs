@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::call::CallContext;
-use robota_core::hook::{HookDefinition, HookEnd, HookExecutor, HookExit, PromptHook};
+use robota_core::hook::{HookDefinition, HookExecutor, HookExit, PromptHook};
 use robota_core::ids::{Ids, RandomIds};
 use robota_core::message::Message;
 use robota_core::provider::{AskLimits, ModelRequest, Provider, ask};
 use robota_core::typed::output_of;
 
 use super::answer::{self, Answer, INSTRUCTIONS};
+use super::within;
 
 /// The maximum number of tokens of an answer.
 const MAX_OUTPUT_TOKENS: u64 = 1_024;
@@ -76,9 +77,6 @@ impl HookExecutor for PromptHooks {
         let HookDefinition::Prompt(hook) = definition else {
             return HookExit::failed("the hook is not a prompt");
         };
-        match tokio::time::timeout(timeout, self.ask(hook, payload)).await {
-            Ok(result) => result.unwrap_or_else(HookExit::failed),
-            Err(_) => HookExit::silent(HookEnd::TimedOut),
-        }
+        within(timeout, self.ask(hook, payload)).await
     }
 }

@@ -1,81 +1,63 @@
-//! Builds a session from settings, tools, policy and sandbox. This is the only place that does.
+//! The options of a session.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use robota_config::SettingsFile;
-use robota_config::model::CompactThreshold;
 use robota_core::approve::RuleSink;
-use robota_core::driver::SessionConfig;
 use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
-use robota_core::permission::{Class, Mode};
-use robota_core::sandbox::SandboxLevel;
-use robota_core::tool::{Tool, ToolScope};
-use robota_core::turn::AtLimit;
-use robota_exec::{ReaperProgram, SessionVariables, Supervisor};
-use robota_session::{
-    Approvals, Callbacks, PolicyGate, RecoveryHint, Resume, Session, SessionBuilder, StartAt,
-};
-use robota_store::DurabilityLevel;
-use robota_tools::{
-    Brave, CaptureLimits, PolicyAccessCheck, QuestionHandler, Searcher, Searxng, ToolWorkspace,
-};
+use robota_core::permission::Mode;
+use robota_core::tool::Tool;
+use robota_exec::ReaperProgram;
+use robota_session::{Approvals, Callbacks, RecoveryHint};
+use robota_tools::QuestionHandler;
 
-use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
-use crate::budget::{Budget, BudgetGuard};
-use crate::commands::{CommandModule, CommandRegistry, builtin, command_tools};
-use crate::context::{ProjectContext, lock};
+use super::{InteractiveSession, OpenSessions};
+use crate::budget::Budget;
+use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
-use crate::gated_tools::GatedTools;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::prompt::SystemText;
-use crate::sandbox::{self, Fences};
 use crate::select::{SelectedSession, SessionChoice};
-use crate::settings_hooks::{self, HookParts};
-use crate::skills::{SkillRunner, SkillSource, SkillTool, TurnGrants};
-use crate::{processes, store};
 
 /// How many prompts may wait while a turn runs, unless the caller says otherwise.
 pub(super) const QUEUE_LIMIT: usize = 1;
-
-/// The tool that asks the user.
-const ASK_USER: &str = "AskUserQuestion";
 
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Builds an [`InteractiveSession`].
 #[must_use]
 pub struct InteractiveSessionBuilder {
-    project: Arc<Project>,
-    model: ModelSetup,
-    store: Option<Arc<dyn JournalStore>>,
-    selection: Selection,
-    approvals: Approvals,
-    questions: Option<Arc<dyn QuestionHandler>>,
-    rule_sink: Option<Arc<dyn RuleSink>>,
-    first_hooks: Vec<Arc<dyn Hooks>>,
-    hooks: Vec<Arc<dyn Hooks>>,
-    callbacks: Callbacks,
-    name: Option<String>,
-    mode: Option<Mode>,
-    max_rounds: u32,
-    system: SystemText,
-    only_tools: Option<Vec<String>>,
-    tools: Vec<Arc<dyn Tool>>,
-    reaper: Option<ReaperProgram>,
-    hints: Option<Vec<RecoveryHint>>,
-    on_notice: NoticeHandler,
-    queue_limit: usize,
-    budget: Budget,
-    commands: CommandRegistry,
-    open: OpenSessions,
+    pub(super) project: Arc<Project>,
+    pub(super) model: ModelSetup,
+    pub(super) store: Option<Arc<dyn JournalStore>>,
+    pub(super) selection: Selection,
+    pub(super) approvals: Approvals,
+    pub(super) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(super) rule_sink: Option<Arc<dyn RuleSink>>,
+    pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
+    pub(super) hooks: Vec<Arc<dyn Hooks>>,
+    pub(super) callbacks: Callbacks,
+    pub(super) name: Option<String>,
+    pub(super) mode: Option<Mode>,
+    pub(super) may_bypass: bool,
+    pub(super) max_rounds: u32,
+    pub(super) system: SystemText,
+    pub(super) only_tools: Option<Vec<String>>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) reaper: Option<ReaperProgram>,
+    pub(super) hints: Option<Vec<RecoveryHint>>,
+    pub(super) on_notice: NoticeHandler,
+    pub(super) queue_limit: usize,
+    pub(super) budget: Budget,
+    pub(super) commands: CommandRegistry,
+    pub(super) open: OpenSessions,
 }
 
 /// The session to open: still to be found, or found by the caller.
-enum Selection {
+pub(super) enum Selection {
     Choice(SessionChoice),
     Selected(SelectedSession),
 }
@@ -97,6 +79,7 @@ impl InteractiveSessionBuilder {
             callbacks: Callbacks::new(),
             name: None,
             mode: None,
+            may_bypass: false,
             max_rounds: 0,
             system: SystemText::default(),
             only_tools: None,
@@ -178,6 +161,13 @@ impl InteractiveSessionBuilder {
         self
     }
 
+    /// Lets clients change to the mode `bypassPermissions` later. A session that starts in this mode
+    /// may always do so.
+    pub fn may_bypass(mut self, may: bool) -> Self {
+        self.may_bypass = may;
+        self
+    }
+
     /// Sets how many rounds a turn may take before it ends; zero means no limit.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.max_rounds = rounds;
@@ -254,273 +244,10 @@ impl InteractiveSessionBuilder {
         // The future is large; callers need not carry it.
         Box::pin(self.build()).await
     }
-
-    async fn build(mut self) -> Result<InteractiveSession, SdkError> {
-        let project = self.project.clone();
-        let cwd = project.cwd().to_owned();
-        let store = match self.store.take() {
-            Some(store) => store,
-            None => self.default_store().await?,
-        };
-        let selection = std::mem::take(&mut self.selection);
-        let selected = match selection {
-            Selection::Selected(selected) => selected,
-            Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
-        };
-        let supervisor = processes::supervisor(&cwd, self.reaper.take());
-        let environment = processes::command_environment(&project.settings, &self.model.secrets);
-        let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
-        let context = ProjectContext::load(&project, &self.system);
-        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
-        let variables = SessionVariables::default();
-        let place = self
-            .place(&fences, supervisor.clone(), &environment)
-            .session_variables(variables.clone());
-        let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
-        let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
-        let on_notice = self.on_notice.clone();
-        let parts = HookParts {
-            project: &project,
-            session: selected.id(),
-            supervisor: &supervisor,
-            environment: &environment,
-            model: &self.model,
-            tools: own_tools.clone(),
-            gate: gate.clone(),
-            variables,
-        };
-        let settings_hooks = Arc::new(settings_hooks::runner(
-            parts,
-            move |notice| {
-                let text = format!("{} hook: {}", notice.event.name(), notice.text);
-                on_notice(Notice::Note(text));
-            },
-            &mut notices,
-        ));
-        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
-        let budget = BudgetGuard::new(self.budget, self.on_notice.clone());
-        let mut hooks = std::mem::take(&mut self.first_hooks);
-        hooks.insert(0, Arc::new(budget.clone()));
-        hooks.push(settings_hooks.clone());
-        hooks.push(Arc::new(context.nested.clone()));
-        hooks.append(&mut self.hooks);
-        let skills = SkillRunner::new(
-            project.clone(),
-            context.skills.clone(),
-            GatedTools::new(gate.clone(), own_tools),
-            TurnGrants::new(gate.clone()),
-            self.model.effort.clone(),
-        );
-        // Its description is part of every request.
-        if !context.has_memory {
-            self.commands.hide_from_model("memory");
-        }
-        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
-        if !lock(&context.skills).is_empty() {
-            self.tools.push(Arc::new(SkillTool::new(skills.clone())));
-        }
-        let (grants, meter) = (skills.grants().clone(), budget.clone());
-        self.callbacks =
-            std::mem::take(&mut self.callbacks).first_on_event(Arc::new(move |envelope| {
-                grants.observe(envelope);
-                meter.observe(envelope);
-            }));
-        let crash_cleanup = processes::crash_cleanup(&cwd);
-        let tools = Arc::new(OnceLock::new());
-        let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
-        let open = self.open.clone();
-        let name = self.name.take();
-        let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
-        let loaded = LoadedContext {
-            parts: context.parts.clone(),
-            read: context.counts,
-            output_style: project.settings.values.output_style.clone(),
-            language: project.settings.values.language.clone(),
-        };
-        let mut builder = self
-            .session(place, &fences, gate, &context, tools.clone())?
-            .crash_cleanup(crash_cleanup.clone());
-        builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
-        builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
-        let (session, since) = match selected {
-            SelectedSession::New(id) => {
-                if let Some(name) = name {
-                    builder = builder.name(name);
-                }
-                (builder.create(store, Some(id)).await?, StartAt::Start)
-            }
-            SelectedSession::Resume(id, last) => {
-                let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
-                let resume = Resume { hints, ..Resume::default() };
-                let session = builder.resume(store, &id, resume).await?;
-                crash_cleanup.remove_records();
-                if let Some(name) = name {
-                    session.rename(name).await?;
-                }
-                (session, StartAt::After(last))
-            }
-        };
-        Ok(InteractiveSession::new(Shared {
-            session,
-            project: Some(project),
-            since,
-            supervisor: Some(supervisor),
-            tools,
-            queue_limit,
-            commands,
-            loaded,
-            skills: Some(skills),
-            budget: Some(budget),
-            open,
-            settings_hooks: Some(settings_hooks),
-        }))
-    }
-
-    async fn default_store(&self) -> Result<Arc<dyn JournalStore>, SdkError> {
-        let mut notices = Vec::new();
-        let level = DurabilityLevel::default();
-        let store = store::open(None, level, &self.project, &mut notices).await?;
-        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
-        Ok(store)
-    }
-
-    /// Returns where the built-in tools work.
-    fn place(
-        &self,
-        fences: &Fences,
-        supervisor: Supervisor,
-        environment: &robota_exec::Environment,
-    ) -> ToolWorkspace {
-        let project = &self.project;
-        let confined = fences.confinement.is_some();
-        let environment = sandbox::environment(environment, confined, project);
-        let policy = Arc::new(project.policy.clone());
-        let mut place = ToolWorkspace::new(project.cwd(), supervisor, environment)
-            .access_check(Arc::new(PolicyAccessCheck::new(policy, project::paths())))
-            .capture_limits(capture_limits(&project.settings.values))
-            .follow_cd();
-        if let Some(fence) = &fences.read_only {
-            place = place.read_only_fence(fence.clone());
-        }
-        if let Some(confinement) = &fences.confinement {
-            place = place.confine(confinement.clone());
-        }
-        if let Some(searcher) = searcher(&project.environment) {
-            place = place.searcher(searcher);
-        }
-        if let Some(questions) = &self.questions {
-            place = place.question_handler(questions.clone());
-        }
-        place
-    }
-
-    fn session(
-        self,
-        place: ToolWorkspace,
-        fences: &Fences,
-        gate: Arc<PolicyGate>,
-        context: &ProjectContext,
-        offered: Arc<OnceLock<Vec<String>>>,
-    ) -> Result<SessionBuilder, SdkError> {
-        let project = self.project;
-        let read_only = fences.confinement.as_ref().is_some_and(|confinement| {
-            confinement.boundaries().fence.level == SandboxLevel::ReadOnly
-        });
-        let choice = ToolChoice {
-            only: self.only_tools,
-            more: self.tools,
-            asks_user: self.questions.is_some(),
-            read_only,
-        };
-        let (commands, open) = (self.commands, self.open);
-        let tools = move |session: &ToolScope| {
-            let built_in = robota_tools::tools(&place.for_session(session.blobs.clone()));
-            let mut tools = choice.apply(built_in);
-            tools.extend(command_tools(&commands, &open, &session.session));
-            // A fork of the session has the same tools.
-            let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
-            tools
-        };
-        let redactor = project.redactor(&self.model.secrets)?;
-        let model = self.model;
-        Ok(Session::builder(model.provider.clone(), model.model.clone())
-            .system(context.system.as_str())
-            .cwd(project.cwd().display().to_string())
-            .mode(self.mode.unwrap_or(project.settings.permissions.mode))
-            .gate(gate)
-            .tool_factory(Arc::new(tools))
-            .approvals(self.approvals)
-            .idle_timeout(model.idle_timeout)
-            .max_rounds(self.max_rounds)
-            .callbacks(self.callbacks)
-            .configure(|config| {
-                model.apply(config);
-                config.redactor = redactor;
-                config.turn.at_limit = AtLimit::Stop;
-                config.compact_instructions.clone_from(&context.compact_instructions);
-                apply_settings(&project.settings.values, config);
-            }))
-    }
 }
 
 impl Default for Selection {
     fn default() -> Self {
         Self::Choice(SessionChoice::default())
     }
-}
-
-/// Applies settings that change the turns of a session.
-fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
-    match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
-        (Some(false), _) => config.turn.compact_at = None,
-        (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
-        (_, None) => {}
-    }
-    if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
-        config.options.insert("effort".to_owned(), effort.clone().into());
-    }
-}
-
-/// The tools that a session offers.
-struct ToolChoice {
-    only: Option<Vec<String>>,
-    more: Vec<Arc<dyn Tool>>,
-    asks_user: bool,
-    read_only: bool,
-}
-
-impl ToolChoice {
-    /// Removes built-in tools that are not offered, and adds the others.
-    fn apply(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
-        tools.retain(|tool| {
-            let spec = tool.spec();
-            let chosen = |only: &Vec<String>| only.contains(&spec.name);
-            // In a read-only sandbox commands cannot change files; the file tools, which run outside
-            // of it, must not do it for the model.
-            (!self.read_only || spec.class != Class::Modify)
-                && (self.asks_user || spec.name != ASK_USER)
-                && self.only.as_ref().is_none_or(chosen)
-        });
-        tools.extend(self.more.iter().cloned());
-        tools
-    }
-}
-
-/// Returns the web search service: SearXNG at `SEARXNG_URL`, else Brave with `BRAVE_API_KEY`.
-fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
-    let set = |name| environment.get(name).filter(|value| !value.is_empty());
-    match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
-        (Some(base), _) => Some(Arc::new(Searxng::new(base))),
-        (None, Some(key)) => Some(Arc::new(Brave::new(key))),
-        (None, None) => None,
-    }
-}
-
-/// Returns the limits within which the files that commands change are recorded.
-fn capture_limits(settings: &robota_config::SettingsFile) -> Option<CaptureLimits> {
-    let mut limits = CaptureLimits::default();
-    if let Some(files) = settings.file_checkpointing_max_files {
-        limits.entries = usize::try_from(files).unwrap_or(usize::MAX);
-    }
-    settings.file_checkpointing_enabled.unwrap_or(true).then_some(limits)
 }

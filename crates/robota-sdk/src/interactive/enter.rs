@@ -1,7 +1,7 @@
 //! What a user types: a command, a skill, or a prompt.
 
-use robota_core::ids::{InputId, RandomIds};
 use robota_core::message::Block;
+use robota_session::TurnPermissions;
 use serde_json::{Map, Value};
 
 use super::history::{DISPLAY, SKILL};
@@ -31,12 +31,12 @@ pub enum Prepared {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PreparedPrompt {
-    /// The id to send it with: the permission rules of a skill apply to the turn of this id.
-    pub input: InputId,
     /// The content.
     pub content: Vec<Block>,
     /// What is recorded with it.
     pub metadata: Map<String, Value>,
+    /// The permission rules of its turn.
+    pub rules: TurnPermissions,
 }
 
 impl InteractiveSession {
@@ -61,7 +61,7 @@ impl InteractiveSession {
     /// If there is no such command or skill, or the skill cannot be used.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
         let Some((name, arguments)) = slash_command(text) else {
-            return Ok(Prepared::Prompt(self.prepared(Prompt::from(text))));
+            return Ok(Prepared::Prompt(Prompt::from(text).into()));
         };
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
@@ -91,21 +91,19 @@ impl InteractiveSession {
     async fn prepare_skill(&self, name: &str, arguments: &str) -> Result<PreparedPrompt, SdkError> {
         let skills = self.0.skills.as_ref().filter(|skills| skills.has(name));
         let skills = skills.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
-        let skill = skills.prepare(self.id(), name, arguments, Invoker::User).await?;
+        let skill = skills.prepare(self.session(), name, arguments, Invoker::User).await?;
         let typed = format!("/{name} {arguments}");
         let prompt = Prompt::from(skill.text)
             .metadata(DISPLAY, typed.trim())
             .metadata(SKILL, name)
             .raw(typed.trim());
-        let prompt = self.prepared(prompt);
-        // The turn can start as soon as the prompt is sent.
-        skills.grants().keep(prompt.input.clone(), skill.allow, skill.deny);
-        Ok(prompt)
+        Ok(PreparedPrompt { rules: skill.rules, ..prompt.into() })
     }
+}
 
-    pub(super) fn prepared(&self, prompt: Prompt) -> PreparedPrompt {
-        let Prompt { content, metadata } = prompt;
-        PreparedPrompt { input: InputId::mint(&RandomIds), content, metadata }
+impl From<Prompt> for PreparedPrompt {
+    fn from(Prompt { content, metadata }: Prompt) -> Self {
+        Self { content, metadata, rules: TurnPermissions::default() }
     }
 }
 

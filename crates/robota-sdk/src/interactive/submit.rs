@@ -111,19 +111,20 @@ impl InteractiveSession {
     /// # Errors
     /// If the queue is full, the session has ended, or its journal cannot be written.
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Submission, SdkError> {
-        self.send_prepared(self.prepared(prompt.into())).await
+        self.send_prepared(prompt.into().into()).await
     }
 
     pub(super) async fn send_prepared(
         &self,
         prompt: PreparedPrompt,
     ) -> Result<Submission, SdkError> {
-        let PreparedPrompt { input, content, metadata } = prompt;
+        let PreparedPrompt { content, metadata, rules } = prompt;
+        let _sending = self.0.sending.lock().await;
         let limit = self.0.queue_limit;
         if self.is_executing() && self.queue().list().await?.len() >= limit {
             return Err(SdkError::QueueFull { limit });
         }
-        let options = SendOptions { input: Some(input), metadata, ..SendOptions::default() };
+        let options = SendOptions { metadata, rules, ..SendOptions::default() };
         let mut chat =
             self.session().chat_with(Content(content), options, EventFilter::Everything).await?;
         chat.wait_for_approvals();

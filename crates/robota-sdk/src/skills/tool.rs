@@ -1,21 +1,22 @@
 //! The tool with which the model uses a skill.
 
 use async_trait::async_trait;
-use robota_core::ids::SessionId;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{Invoker, SkillRunner};
+use crate::interactive::OpenSessions;
 
 /// Reads a skill: its text is the result.
 pub(crate) struct SkillTool {
     spec: ToolSpec,
     runner: SkillRunner,
+    open: OpenSessions,
 }
 
 impl SkillTool {
-    pub(crate) fn new(runner: SkillRunner) -> Self {
+    pub(crate) fn new(runner: SkillRunner, open: OpenSessions) -> Self {
         let spec = ToolSpec {
             name: "Skill".to_owned(),
             description: "Returns the instructions of a skill. Use it when the description of a \
@@ -32,7 +33,7 @@ impl SkillTool {
             }),
             class: Class::Inspect,
         };
-        Self { spec, runner }
+        Self { spec, runner, open }
     }
 }
 
@@ -45,11 +46,16 @@ impl Tool for SkillTool {
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = text("skill").trim_start_matches('/');
-        let session = context.scope.session.clone().unwrap_or_else(|| SessionId::from("none"));
-        let prepared = self.runner.prepare(&session, name, text("args"), Invoker::Model).await;
+        // A fork has this tool too, with a gate of its own.
+        let session = context.scope.session.as_ref().and_then(|id| self.open.get(id));
+        let Some(session) = session else {
+            return ToolOutcome::not_run("unavailable", "the session is not open");
+        };
+        let session = session.session();
+        let prepared = self.runner.prepare(session, name, text("args"), Invoker::Model).await;
         match prepared {
             Ok(skill) => {
-                let invalid = self.runner.grants().add(&skill.allow, &skill.deny);
+                let invalid = session.permissions().add_turn_rules(&skill.rules);
                 let mut text = skill.text;
                 for rule in invalid {
                     text.push_str(&format!("\n[the skill's rule `{rule}` is not valid]"));

@@ -102,3 +102,57 @@ async fn sdk_10_a_command_that_changes_something_passes_the_gate() {
     let result = session.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!(result.tools[0].end, Some(robota_sdk::ToolEnd::Denied));
 }
+
+#[tokio::test]
+async fn sdk_09_rewind_lists_and_restores_checkpoints() {
+    let scene =
+        Scene::new("- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- done\n");
+    let session = scene.open().await;
+    session.submit("Write it.").await.unwrap().result().await.unwrap();
+    let file = scene.path().join("project/a.txt");
+    assert!(file.exists());
+    let run = async |arguments: &str| session.execute_command("rewind", arguments).await.unwrap();
+    let list = run("list").await;
+    assert!(list.message.contains("Write it."), "{}", list.message);
+    assert!(run("diff 1").await.message.contains("-one"));
+    let restored = run("code 1").await;
+    assert!(restored.success && !file.exists(), "{}", restored.message);
+    let undo = restored.data["report"]["undo"].as_str().unwrap().to_owned();
+    assert!(run(&format!("code {undo}")).await.success && file.exists());
+    assert!(!run("restore 99").await.success);
+    assert!(!run("nonsense").await.success);
+    assert!(!session.tools().contains(&"robota_command_rewind".to_owned()));
+}
+
+#[tokio::test]
+async fn sdk_09_the_mode_bypass_permissions_must_be_allowed_at_the_start() {
+    let scene = Scene::new("- done\n");
+    let session = scene.open().await;
+    assert!(session.set_mode(Mode::BypassPermissions).await.is_err());
+    assert!(!session.execute_command("mode", "bypassPermissions").await.unwrap().success);
+    assert_eq!(session.session().permissions().mode(), Mode::AcceptEdits);
+    let session = scene.builder().may_bypass(true).open().await.unwrap();
+    session.set_mode(Mode::BypassPermissions).await.unwrap();
+    scene.write(
+        "home/.claude/settings.json",
+        r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#,
+    );
+    let forbidden = scene.builder().mode(Mode::BypassPermissions).open().await;
+    assert!(forbidden.is_err());
+}
+
+#[tokio::test]
+async fn sdk_24_query_returns_the_text() {
+    let scene = Scene::new("- {text: [One, ' two']}\n");
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let shown = seen.clone();
+    let options = robota_sdk::QueryOptions {
+        cwd: Some(scene.path().to_owned()),
+        mode: Some(Mode::Plan),
+        on_text_delta: Some(std::sync::Arc::new(move |text| shown.lock().unwrap().push_str(&text))),
+        ..robota_sdk::QueryOptions::default()
+    };
+    let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
+    assert_eq!(robota_sdk::query("Count.", model, options).await.unwrap(), "One two");
+    assert_eq!(*seen.lock().unwrap(), "One two");
+}

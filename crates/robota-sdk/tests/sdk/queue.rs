@@ -45,12 +45,15 @@ async fn sdk_03_waiting_prompts_can_be_edited_moved_and_removed() {
     let b = session.submit("b").await.unwrap();
     let c = session.submit(Prompt::from("a long text").display("/c")).await.unwrap();
     assert!(session.queue().move_to(c.input(), 0).await.unwrap());
+    let d = session.submit(Prompt::from("old").display("/old").raw("/old")).await.unwrap();
+    assert!(session.queue().edit(d.input(), "new").await.unwrap());
     assert!(session.queue().edit(a.input(), "a, corrected").await.unwrap());
     assert!(session.queue().cancel(b.input()).await.unwrap());
     assert!(!session.queue().cancel(b.input()).await.unwrap());
     let texts: Vec<_> =
         session.queue().list().await.unwrap().into_iter().map(|it| it.text).collect();
-    assert_eq!(texts, ["/c", "a, corrected"]);
+    assert_eq!(texts, ["/c", "a, corrected", "new"]);
+    assert!(session.queue().cancel(d.input()).await.unwrap());
     scene.provider.release("go");
     assert_eq!(c.result().await.unwrap().response, "two");
     assert_eq!(a.result().await.unwrap().response, "three");

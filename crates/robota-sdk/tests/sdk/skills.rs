@@ -3,6 +3,7 @@
 use robota_core::permission::Mode;
 use robota_sdk::skills::SkillFailure;
 use robota_sdk::{CommandOrigin, Entered, InteractiveSession, SdkError, ToolEnd};
+use robota_session::{Selector, StartAt};
 
 use crate::common::Scene;
 
@@ -108,4 +109,40 @@ async fn sdk_13_an_unknown_name_is_an_error_and_a_path_is_a_prompt() {
     let error = enter(&session, "/nothing here").await.err().unwrap();
     assert!(matches!(error, SdkError::UnknownCommand(_)));
     assert_eq!(answer(&session, "/etc/hosts has what?").await.response, "done");
+}
+
+#[tokio::test]
+async fn sdk_13_the_rules_of_a_skill_in_a_fork_do_not_reach_the_session() {
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    // The fork waits inside its turn while the session makes its call.
+    let scene = Scene::new(&format!(
+        "- start\n- {{steps: [{{text: busy}}, {{stall: {{gate: go}}}}]}}\n- {touch}\n- done\n"
+    ));
+    scene.write(
+        "home/.claude/skills/make/SKILL.md",
+        "---\nallowed-tools: Bash(touch made)\n---\nMake it.\n",
+    );
+    let session = scene.builder().mode(Mode::Default).open().await.unwrap();
+    session.submit("Start.").await.unwrap().result().await.unwrap();
+    let fork = session.fork(&Selector::Latest).await.unwrap();
+    let mut events = fork.events(StartAt::Now).await.unwrap();
+    let running = fork.invoke_skill("make", "").await.unwrap();
+    while !matches!(
+        events.next().await.unwrap().unwrap(),
+        robota_sdk::InteractiveEvent::TextDelta { .. }
+    ) {}
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.tools[0].end, Some(ToolEnd::Denied));
+    assert!(!scene.path().join("project/made").exists());
+    scene.provider.release("go");
+    running.result().await.unwrap();
+}
+
+#[tokio::test]
+async fn sdk_13_a_skill_runs_no_tool_that_the_session_does_not_offer() {
+    let scene = Scene::new("- done\n");
+    scene.write("home/.claude/skills/look/SKILL.md", "Now !`echo hello`\n");
+    let session = scene.builder().only_tools(vec!["Read".to_owned()]).open().await.unwrap();
+    let error = enter(&session, "/look").await.err().unwrap();
+    assert!(error.to_string().contains("Bash is not available"), "{error}");
 }

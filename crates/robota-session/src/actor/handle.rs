@@ -13,13 +13,16 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
+use serde_json::Map;
+
 use super::{
     AcceptedInput, Actor, Flow, InputChange, ManualCompaction, Reply, Request, Rewrite,
-    SendRequest, Shared, Work,
+    SendRequest, Shared, TurnWishes, Work,
 };
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
+use crate::session::TurnPermissions;
 
 impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
@@ -63,14 +66,8 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { input, content, delivery, metadata, output } = input;
-        let input = match input {
-            Some(input) if self.recorder.state().inputs.contains_key(&input) => {
-                return Err(SessionError::Setting(format!("the input id {input} is in use")));
-            }
-            Some(input) => input,
-            None => InputId::mint(&*self.shared.turn_setup().setup.ids),
-        };
+        let SendRequest { content, delivery, metadata, rules, output } = input;
+        let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
         let before = self.shared.hub.status().last;
         let event = InputAccepted { input: input.clone(), delivery, content, metadata };
         if let Err(error) = self.append(vec![event.into()]).await {
@@ -80,7 +77,9 @@ impl Actor {
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
-        self.outputs.extend(output.map(|output| (input.clone(), output)));
+        if output.is_some() || rules != TurnPermissions::default() {
+            self.wishes.insert(input.clone(), TurnWishes { rules, output });
+        }
         self.options.defer_inputs = false;
         self.blocked = None;
         // A caller that knows that its input was accepted must see the session as busy.
@@ -107,14 +106,23 @@ impl Actor {
         // The input that a turn has taken stays in front.
         let first = usize::from(taken.is_some_and(|taken| inputs.contains_key(taken)));
         let position = position.map_or(place, |position| position.saturating_add(first));
+        // Another content is not what the client described, and has no claim to rules that were meant
+        // for the old one.
+        let (content, metadata, is_new) = match content {
+            Some(content) => (content, Map::new(), true),
+            None => (pending.content.clone(), pending.metadata.clone(), false),
+        };
         let event = InputChanged {
             delivery: pending.delivery,
-            content: content.unwrap_or_else(|| pending.content.clone()),
-            metadata: pending.metadata.clone(),
+            content,
+            metadata,
             position: u32::try_from(position.min(inputs.len() - 1)).unwrap_or(u32::MAX),
-            input,
+            input: input.clone(),
         };
         self.append(vec![event.into()]).await?;
+        if is_new {
+            self.wishes.remove(&input);
+        }
         Ok(true)
     }
 
@@ -124,7 +132,9 @@ impl Actor {
         if !known || self.taken_input() == Some(&input) {
             return Ok(false);
         }
-        self.append(vec![InputCancelled { input, cause: Cause::User }.into()]).await?;
+        self.append(vec![InputCancelled { input: input.clone(), cause: Cause::User }.into()])
+            .await?;
+        self.wishes.remove(&input);
         Ok(true)
     }
 

@@ -14,16 +14,17 @@ use tokio::sync::{oneshot, watch};
 use crate::checkpoints::{RestoreOptions, RestoreReport};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
+use crate::session::TurnPermissions;
 
 /// Sends the answer to a request.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
 
 /// An input to accept.
 pub(crate) struct SendRequest {
-    pub(crate) input: Option<InputId>,
     pub(crate) content: Vec<Block>,
     pub(crate) delivery: Delivery,
     pub(crate) metadata: Map<String, Value>,
+    pub(crate) rules: TurnPermissions,
     pub(crate) output: Option<OutputSchema>,
 }
 

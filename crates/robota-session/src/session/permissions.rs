@@ -3,10 +3,13 @@
 use robota_core::approve::Question;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
+use robota_core::gate::Judgement;
 use robota_core::ids::CallId;
+use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, Verdict};
+use robota_core::tool::ToolSpec;
 
-use super::Session;
+use super::{Session, TurnPermissions};
 use crate::approvals::Decision;
 use crate::error::SessionError;
 
@@ -57,6 +60,23 @@ impl Permissions {
     #[must_use]
     pub fn session_allowed(&self) -> Vec<String> {
         self.0.shared.turn_setup().setup.gate.remembered()
+    }
+
+    /// Decides about a call as for a call of the model, without asking anyone.
+    pub async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
+        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        gate.judge(call, tool).await
+    }
+
+    /// Adds rules that apply until the running turn ends. Returns those that are not valid; without a
+    /// running turn, all of them.
+    #[must_use]
+    pub fn add_turn_rules(&self, rules: &TurnPermissions) -> Vec<String> {
+        if !self.0.is_running() {
+            return [rules.allow.as_slice(), &rules.deny].concat();
+        }
+        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        gate.add_turn_rules(&rules.allow, &rules.deny)
     }
 
     /// Adds rules for this session that deny calls, or let them need approval.

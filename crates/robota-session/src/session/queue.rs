@@ -46,7 +46,8 @@ impl QueueHandle {
         self.0.inspect(waiting).await
     }
 
-    /// Replaces the content of a waiting input. Returns false if it was delivered or cancelled.
+    /// Replaces the content of a waiting input, without the metadata and the permission rules that were
+    /// sent with the old content. Returns false if it was delivered or cancelled.
     ///
     /// # Errors
     /// If the journal cannot be written.

@@ -38,7 +38,8 @@ pub(super) async fn save(
         }
         (tree, changed)
     });
-    let store = async {
+    // It owns the receiver: if a pack cannot be stored, the packer notices it and does not wait.
+    let store = async move {
         while let Some(pack) = complete.recv().await {
             let pack: Vec<u8> = pack;
             blobs.put(&pack).await.map_err(|error| error.to_data())?;

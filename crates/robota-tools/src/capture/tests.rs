@@ -144,3 +144,94 @@ fn ignored_entries_follow_the_rules_of_all_folders() {
     assert!(!inner.ignores(&root.join("inner/keep.log"), false));
     assert!(inner.ignores(&root.join("inner/other.log"), false));
 }
+
+/// Keeps what commands changed.
+#[derive(Default)]
+struct Recorded(std::sync::Mutex<Vec<FilesChanged>>);
+
+#[async_trait::async_trait]
+impl Checkpoints for Recorded {
+    async fn before_change(
+        &self,
+        _: &CallId,
+        _: &[robota_core::checkpoint::Changing<'_>],
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    fn records_commands(&self) -> bool {
+        true
+    }
+
+    async fn watched(&self, _: FilesWatched) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn changed(&self, files: FilesChanged) -> Result<(), ErrorData> {
+        self.0.lock().unwrap().push(files);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_only_reads_in_the_background_makes_no_file_a_new_one() {
+    let (dir, blobs) = (tempfile::tempdir().unwrap(), blobs());
+    for name in ["f", "g"] {
+        std::fs::write(dir.path().join(name), "1").unwrap();
+    }
+    let capture = CommandCapture::new(dir.path(), Some(Arc::default()));
+    capture.in_background(&"reader".into(), &robota_core::checkpoint::NoCheckpoints).await;
+    let (recorded, writer) = (Recorded::default(), CallId::from("writer"));
+    capture.before(&writer, &recorded, &*blobs, true).await.unwrap();
+    std::fs::write(dir.path().join("f"), "22").unwrap();
+    capture.after(&writer, &recorded, &*blobs).await.unwrap();
+    let changed = recorded.0.into_inner().unwrap();
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    assert_eq!((&changed[0].call, changed[0].late), (&writer, false));
+    assert_eq!(names(dir.path(), &changed[0].files), ["f"]);
+}
+
+#[tokio::test]
+async fn a_record_that_failed_is_not_compared_with() {
+    let (dir, blobs) = (tempfile::tempdir().unwrap(), blobs());
+    std::fs::write(dir.path().join("f"), "1").unwrap();
+    let capture = CommandCapture::new(dir.path(), Some(Arc::default()));
+    let (recorded, call) = (Recorded::default(), CallId::from("c"));
+    let no_blobs = robota_core::blob::NoBlobs;
+    assert!(capture.before(&call, &recorded, &no_blobs, false).await.is_err());
+    capture.after(&call, &recorded, &*blobs).await.unwrap();
+    capture.in_background(&call, &recorded).await;
+    capture.before(&call, &recorded, &*blobs, true).await.unwrap();
+    assert!(recorded.0.into_inner().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn contents_that_cannot_be_stored_are_an_error_however_many_packs_they_fill() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..5 {
+        let content = vec![number; 7 * 1024 * 1024];
+        std::fs::write(dir.path().join(format!("f{number}")), content).unwrap();
+    }
+    let limits = Arc::new(CaptureLimits::default());
+    let blobs = robota_core::blob::NoBlobs;
+    assert!(save(WorkspaceTree::default(), dir.path(), &limits, &blobs).await.is_err());
+}
+
+#[tokio::test]
+async fn files_below_a_folder_that_became_a_link_are_gone() {
+    let (dir, blobs) = (tempfile::tempdir().unwrap(), blobs());
+    let root = dir.path();
+    std::fs::create_dir(root.join("src")).unwrap();
+    std::fs::write(root.join("src/f"), "1").unwrap();
+    let mut tree = saved(root, &*blobs).await;
+    std::fs::rename(root.join("src"), root.join("lib")).unwrap();
+    std::os::unix::fs::symlink("lib", root.join("src")).unwrap();
+    let changed = tree.compare(root, &CaptureLimits::default());
+    let of = |name: &str| {
+        let path = root.join(name).display().to_string();
+        changed.iter().find(|delta| delta.path == path).map(|delta| &delta.after)
+    };
+    assert_eq!(of("src/f"), Some(&PathState::Missing), "{changed:?}");
+    assert!(matches!(of("lib/f"), Some(PathState::File { .. })));
+    assert!(matches!(of("src"), Some(PathState::Link { .. })));
+}

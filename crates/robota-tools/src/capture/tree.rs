@@ -28,7 +28,7 @@ const MAX_INLINE: usize = 16 * 1024;
 /// The most blobs with changes of a tree before they are merged.
 const MAX_TREES: usize = 8;
 /// The most paths that an event names as not covered.
-const MAX_NAMED: usize = 100;
+pub(super) const MAX_NAMED: usize = 100;
 /// The largest file whose content is compared although it is not saved.
 const MAX_HASHED: u64 = 64 * 1024 * 1024;
 
@@ -96,16 +96,15 @@ impl WorkspaceTree {
         let dir = LinkFreeDir::open(root, false).ok();
         let reader = Reader { root, dir, limits, started: Instant::now() };
         let mut found = walk(root, limits, &self.not_covered);
-        self.find_uncovered(root, &mut found.entries);
+        let same_paths = self.entries.keys().eq(found.entries.keys());
+        if !same_paths {
+            self.find_uncovered(root, &mut found.entries);
+        }
         self.changed |= found.not_covered != self.not_covered;
         self.not_covered = found.not_covered;
         let mut deltas = Vec::new();
-        let gone: Vec<String> = self
-            .entries
-            .keys()
-            .filter(|path| !found.entries.contains_key(*path))
-            .cloned()
-            .collect();
+        let is_gone = |path: &&String| !same_paths && !found.entries.contains_key(*path);
+        let gone: Vec<String> = self.entries.keys().filter(is_gone).cloned().collect();
         for path in gone {
             let Some(old) = self.entries.remove(&path) else { continue };
             deltas.push(delta(root, &path, &old.state, &PathState::Missing));
@@ -140,6 +139,11 @@ impl WorkspaceTree {
         deltas
     }
 
+    /// Returns whether the journal has a record that the next one can be compared with.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.in_journal
+    }
+
     /// Sets where the content of a file was saved.
     pub(super) fn set_saved(&mut self, path: &str, place: robota_core::checkpoint::SavedContent) {
         if let Some(Entry { state: PathState::File { content, .. }, .. }) =
@@ -166,6 +170,11 @@ impl WorkspaceTree {
         let missing: Vec<_> =
             self.entries.iter().filter(|(path, _)| !found.contains_key(*path)).collect();
         for (path, old) in missing {
+            let mut folders = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+            if folders.any(|it| found.get(it).is_some_and(|it| it.kind != EntryKind::Folder)) {
+                // A link or a file took the place of its folder.
+                continue;
+            }
             match root.join(path).symlink_metadata() {
                 Ok(metadata) => drop(found.insert(path.clone(), FoundEntry::new(&metadata, false))),
                 Err(error) if gone(&error) => {}

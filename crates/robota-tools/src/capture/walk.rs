@@ -5,13 +5,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use robota_core::checkpoint::{FileStat, NotSaved};
+use robota_core::checkpoint::{FileStat, NotSaved, VERSION_CONTROL};
 
 use super::CaptureLimits;
 use super::ignored::IgnoreRules;
 
-/// Folders of version control systems.
-const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 /// Folders below `.robota` that this program writes itself.
 const OWN: [&str; 4] =
     [".robota/sessions", ".robota/reaper", ".robota/logs", ".robota/checkpoints"];

@@ -1,0 +1,128 @@
+//! Prompts that are commands or skills: `/context`, `/review src`.
+
+use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::event::TurnEnd;
+use robota_core::message::Block;
+use robota_sdk::{CommandResult, Prepared, SdkError};
+use robota_session::TurnPermissions;
+use serde_json::{Map, Value};
+
+use super::drive::{Drive, Progress};
+use super::mode::RunMode;
+use super::sent::HostMessage;
+use super::turn_record::TurnRecord;
+use robota_stream_json::SessionStateText;
+
+/// What a prompt stands for.
+pub(super) enum Expanded {
+    /// A command, which was executed.
+    Command(DoneCommand),
+    /// A prompt, with the permission rules of its turn.
+    Prompt(TurnPermissions, Vec<Block>),
+}
+
+/// A command that was executed.
+pub(super) struct DoneCommand {
+    text: String,
+    /// Why it failed.
+    error: Option<ErrorData>,
+}
+
+impl From<ErrorData> for DoneCommand {
+    fn from(error: ErrorData) -> Self {
+        Self { text: error.message.clone(), error: Some(error) }
+    }
+}
+
+/// Changes that a command asks for and that a headless run cannot make.
+const FOR_TERMINALS: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
+
+impl Drive {
+    /// Executes the command that a prompt stands for, or reads the skill.
+    pub(super) async fn expand(
+        &mut self,
+        content: Vec<Block>,
+        metadata: &mut Map<String, Value>,
+    ) -> Expanded {
+        let text = match content.as_slice() {
+            [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
+            _ => return Expanded::Prompt(TurnPermissions::default(), content),
+        };
+        let prepared = tokio::select! {
+            prepared = self.interactive.prepare(&text) => prepared,
+            () = self.cancel.token().cancelled() => {
+                let error = ErrorData::new(ErrorKind::Validation, "the command was interrupted");
+                return Expanded::Command(error.into());
+            }
+        };
+        match prepared {
+            // Hosts expect that such a text goes to the model.
+            Err(SdkError::UnknownCommand(_)) => {
+                Expanded::Prompt(TurnPermissions::default(), content)
+            }
+            Err(error) => Expanded::Command(error.to_data().into()),
+            Ok(Prepared::Command(result)) => {
+                let error = self.apply(&result).await.err();
+                Expanded::Command(match error {
+                    Some(error) => error.into(),
+                    None => DoneCommand { text: result.message, error: None },
+                })
+            }
+            Ok(Prepared::Prompt(prompt)) => {
+                metadata.extend(prompt.metadata);
+                Expanded::Prompt(prompt.rules, prompt.content)
+            }
+        }
+    }
+
+    /// Makes the change that a command leaves to its client.
+    async fn apply(&mut self, result: &CommandResult) -> Result<(), ErrorData> {
+        let invalid = |text: String| ErrorData::new(ErrorKind::Validation, text);
+        if !result.success {
+            return Err(invalid(result.message.clone()));
+        }
+        let text = |key: &str| result.data.get(key).and_then(Value::as_str);
+        if let Some(name) = text("name") {
+            self.session.rename(name).await.map_err(|error| error.to_data())?;
+        }
+        if let Some(model) = text("modelId") {
+            let changed = self.requests.set_model(Some(model.to_owned())).await;
+            changed.map_err(|(_, why)| invalid(why))?;
+        }
+        if let Some(mode) = text("mode")
+            && RunMode::parse(mode).is_ok_and(|mode| mode.session() != self.requests.mode.session())
+        {
+            let changed = self.requests.set_mode(mode).await;
+            changed.map_err(|(_, why)| invalid(why))?;
+        }
+        match FOR_TERMINALS.iter().find(|key| result.data.contains_key(**key)) {
+            None => Ok(()),
+            Some(_) => Err(invalid("this command has no effect in a headless run".to_owned())),
+        }
+    }
+
+    /// Prints the result of a command like that of a turn.
+    pub(super) async fn print_command(
+        &mut self,
+        done: DoneCommand,
+        from_host: Option<HostMessage>,
+        progress: &mut Progress,
+    ) {
+        let idle = progress.inputs.0.is_empty();
+        if idle {
+            self.writer.state(SessionStateText::Running);
+            self.print_init(&self.requests.model);
+        }
+        let record = TurnRecord {
+            text: done.text,
+            error: done.error,
+            end: Some(TurnEnd::Complete),
+            user_messages: from_host.and_then(|message| message.uuid).into_iter().collect(),
+            ..TurnRecord::default()
+        };
+        self.report(&record, progress).await;
+        if idle {
+            self.writer.state(SessionStateText::Idle);
+        }
+    }
+}

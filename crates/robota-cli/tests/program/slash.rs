@@ -1,0 +1,88 @@
+//! Prompts that are commands or skills.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, stderr, stdout};
+use crate::host::{Host, kinds};
+
+fn result(lines: &[Value]) -> &Value {
+    lines.last().unwrap()
+}
+
+#[tokio::test]
+async fn sdk_09_a_prompt_with_a_slash_executes_a_command_without_a_model_call() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- {expect: {last: /nosuch x}, text: From the model.}\n");
+    let run = async |prompt: &str| {
+        let args = ["-p", prompt, "--provider", "scripted:script.yaml"];
+        home.robota(&args, &[]).await
+    };
+    let context = run("/context").await;
+    assert_eq!(context.status.code(), Some(0));
+    assert!(stdout(&context).starts_with("Context: "), "{}", stdout(&context));
+    let unknown = run("/nosuch x").await;
+    assert_eq!(stdout(&unknown), "From the model.\n");
+    let failed = run("/rename").await;
+    assert_eq!((failed.status.code(), stdout(&failed).as_str()), (Some(1), ""));
+    assert!(stderr(&failed).contains("Usage: /rename NAME"), "{}", stderr(&failed));
+    for prompt in ["/language Ukrainian", "/reset", "/resume"] {
+        let output = run(prompt).await;
+        assert_eq!(output.status.code(), Some(1), "{prompt}");
+        assert!(stderr(&output).contains("no effect in a headless run"), "{prompt}");
+    }
+}
+
+#[test]
+fn sdk_09_a_host_executes_commands_between_turns() {
+    let home = Home::new();
+    let mut host = Host::start(&home, "- One.\n- Two.", &[]);
+    host.say("/cost");
+    let lines = host.until("result");
+    assert_eq!(kinds(&lines), ["system/init", "result/success"]);
+    assert_eq!(
+        (&result(&lines)["num_turns"], &result(&lines)["terminal_reason"]),
+        (&json!(0), &json!("completed"))
+    );
+    host.say("/rename");
+    let failed = host.until("result");
+    assert_eq!(result(&failed)["is_error"], true);
+    assert_eq!(result(&failed)["result"], "Usage: /rename NAME");
+    assert_eq!(result(&failed)["terminal_reason"], "completed");
+    host.say("/model later");
+    host.until("result");
+    host.say("go");
+    let turn = host.until("result");
+    assert_eq!((&turn[0]["model"], &result(&turn)["result"]), (&json!("later"), &json!("One.")));
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[test]
+fn sdk_09_a_command_cannot_switch_permissions_off() {
+    let home = Home::new();
+    let mut host = Host::start(&home, "- One.", &[]);
+    host.say("/mode bypassPermissions");
+    let refused = host.until("result");
+    assert_eq!(result(&refused)["is_error"], true, "{refused:?}");
+    host.say("/mode plan");
+    host.until("result");
+    host.say("go");
+    assert_eq!(host.until("result")[0]["permissionMode"], "plan");
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[test]
+fn sdk_09_a_command_during_a_turn_keeps_the_result_of_the_turn() {
+    let home = Home::new();
+    let script =
+        "- {tools: [{tool: Bash, input: {command: 'until test -e go; do :; done'}}]}\n- End.";
+    let mut host = Host::start(&home, script, &["--allowedTools", "Bash"]);
+    host.say("go");
+    host.until("assistant");
+    host.say("/cost");
+    let command = host.until("result");
+    assert!(result(&command)["result"].as_str().unwrap().contains("Tokens:"), "{command:?}");
+    home.write("project/go", "");
+    let turn = host.until("result");
+    assert_eq!(result(&turn)["result"], "End.");
+    assert_eq!(host.finish().1, Some(0));
+}

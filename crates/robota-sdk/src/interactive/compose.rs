@@ -1,0 +1,309 @@
+//! Composes a session from settings, tools, policy, sandbox, hooks and context. This is the only
+//! place that does.
+
+use std::sync::{Arc, OnceLock};
+
+use robota_config::SettingsFile;
+use robota_config::model::CompactThreshold;
+use robota_core::driver::SessionConfig;
+use robota_core::journal::JournalStore;
+use robota_core::permission::{Class, Mode};
+use robota_core::sandbox::SandboxLevel;
+use robota_core::tool::{Tool, ToolScope};
+use robota_core::turn::AtLimit;
+use robota_exec::{SessionVariables, Supervisor};
+use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
+use robota_store::DurabilityLevel;
+use robota_tools::{Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
+
+use super::builder::{InteractiveSessionBuilder, Selection};
+use super::{InteractiveSession, LoadedContext, Shared};
+use crate::budget::BudgetGuard;
+use crate::commands::command_tools;
+use crate::context::{ProjectContext, lock};
+use crate::error::SdkError;
+use crate::gated_tools::GatedTools;
+use crate::notice::Notice;
+use crate::project;
+use crate::sandbox::{self, Fences};
+use crate::select::SelectedSession;
+use crate::settings_hooks::{self, HookParts};
+use crate::skills::{SkillRunner, SkillSource, SkillTool};
+use crate::{processes, store};
+
+/// The tool that asks the user.
+const ASK_USER: &str = "AskUserQuestion";
+
+impl InteractiveSessionBuilder {
+    /// Opens the session.
+    pub(super) async fn build(mut self) -> Result<InteractiveSession, SdkError> {
+        let project = self.project.clone();
+        let mode = self.mode.unwrap_or(project.settings.permissions.mode);
+        super::check_bypass(mode, true, Some(&project))?;
+        let may_bypass = self.may_bypass || mode == Mode::BypassPermissions;
+        let cwd = project.cwd().to_owned();
+        let store = match self.store.take() {
+            Some(store) => store,
+            None => self.default_store().await?,
+        };
+        let selection = std::mem::take(&mut self.selection);
+        let selected = match selection {
+            Selection::Selected(selected) => selected,
+            Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
+        };
+        let supervisor = processes::supervisor(&cwd, self.reaper.take());
+        let environment = processes::command_environment(&project.settings, &self.model.secrets);
+        let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
+        let context = ProjectContext::load(&project, &self.system);
+        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
+        let variables = SessionVariables::default();
+        let place = self
+            .place(&fences, supervisor.clone(), &environment)
+            .session_variables(variables.clone());
+        let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
+        let choice = self.tool_choice(&fences);
+        // What the caller does not offer is not there for skills and hooks either.
+        let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
+        let own_tools = choice.built_in(own_tools);
+        let on_notice = self.on_notice.clone();
+        let parts = HookParts {
+            project: &project,
+            session: selected.id(),
+            supervisor: &supervisor,
+            environment: &environment,
+            model: &self.model,
+            tools: own_tools.clone(),
+            gate: gate.clone(),
+            mode,
+            variables,
+        };
+        let settings_hooks = Arc::new(settings_hooks::runner(
+            parts,
+            move |notice| {
+                let text = format!("{} hook: {}", notice.event.name(), notice.text);
+                on_notice(Notice::Note(text));
+            },
+            &mut notices,
+        ));
+        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
+        let budget = BudgetGuard::new(self.budget, self.on_notice.clone());
+        let mut hooks = std::mem::take(&mut self.first_hooks);
+        hooks.insert(0, Arc::new(budget.clone()));
+        hooks.push(settings_hooks.clone());
+        hooks.push(Arc::new(context.nested.clone()));
+        hooks.append(&mut self.hooks);
+        let skills = SkillRunner::new(
+            project.clone(),
+            context.skills.clone(),
+            GatedTools::new(own_tools),
+            self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
+        );
+        // Its description is part of every request.
+        if !context.has_memory {
+            self.commands.hide_from_model("memory");
+        }
+        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
+        if !lock(&context.skills).is_empty() {
+            self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
+        }
+        let meter = budget.clone();
+        self.callbacks = std::mem::take(&mut self.callbacks)
+            .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
+        let crash_cleanup = processes::crash_cleanup(&cwd);
+        let tools = Arc::new(OnceLock::new());
+        let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
+        let open = self.open.clone();
+        let name = self.name.take();
+        let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
+        let loaded = LoadedContext {
+            parts: context.parts.clone(),
+            read: context.counts,
+            output_style: project.settings.values.output_style.clone(),
+            language: project.settings.values.language.clone(),
+        };
+        let mut builder = self
+            .session(place, choice, gate, &context, tools.clone())?
+            .crash_cleanup(crash_cleanup.clone());
+        builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
+        let (session, since) = match selected {
+            SelectedSession::New(id) => {
+                if let Some(name) = name {
+                    builder = builder.name(name);
+                }
+                (builder.create(store, Some(id)).await?, StartAt::Start)
+            }
+            SelectedSession::Resume(id, last) => {
+                let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
+                let resume = Resume { hints, ..Resume::default() };
+                let session = builder.resume(store, &id, resume).await?;
+                crash_cleanup.remove_records();
+                if let Some(name) = name {
+                    session.rename(name).await?;
+                }
+                (session, StartAt::After(last))
+            }
+        };
+        Ok(InteractiveSession::new(Shared {
+            session,
+            project: Some(project),
+            since,
+            supervisor: Some(supervisor),
+            tools,
+            queue_limit,
+            sending: tokio::sync::Mutex::default(),
+            may_bypass,
+            commands,
+            loaded,
+            skills: Some(skills),
+            budget: Some(budget),
+            open,
+            settings_hooks: Some(settings_hooks),
+        }))
+    }
+
+    async fn default_store(&self) -> Result<Arc<dyn JournalStore>, SdkError> {
+        let mut notices = Vec::new();
+        let level = DurabilityLevel::default();
+        let store = store::open(None, level, &self.project, &mut notices).await?;
+        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
+        Ok(store)
+    }
+
+    /// Returns where the built-in tools work.
+    fn place(
+        &self,
+        fences: &Fences,
+        supervisor: Supervisor,
+        environment: &robota_exec::Environment,
+    ) -> ToolWorkspace {
+        let project = &self.project;
+        let confined = fences.confinement.is_some();
+        let environment = sandbox::environment(environment, confined, project);
+        let policy = Arc::new(project.policy.clone());
+        let mut place = ToolWorkspace::new(project.cwd(), supervisor, environment)
+            .access_check(Arc::new(PolicyAccessCheck::new(policy, project::paths())))
+            .capture_limits(capture_limits(&project.settings.values))
+            .follow_cd();
+        if let Some(fence) = &fences.read_only {
+            place = place.read_only_fence(fence.clone());
+        }
+        if let Some(confinement) = &fences.confinement {
+            place = place.confine(confinement.clone());
+        }
+        if let Some(searcher) = searcher(&project.environment) {
+            place = place.searcher(searcher);
+        }
+        if let Some(questions) = &self.questions {
+            place = place.question_handler(questions.clone());
+        }
+        place
+    }
+
+    /// Returns which built-in tools are offered.
+    fn tool_choice(&self, fences: &Fences) -> ToolChoice {
+        let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
+        ToolChoice {
+            only: self.only_tools.clone(),
+            more: Vec::new(),
+            asks_user: self.questions.is_some(),
+            read_only: level == Some(SandboxLevel::ReadOnly),
+        }
+    }
+
+    fn session(
+        mut self,
+        place: ToolWorkspace,
+        choice: ToolChoice,
+        gate: Arc<PolicyGate>,
+        context: &ProjectContext,
+        offered: Arc<OnceLock<Vec<String>>>,
+    ) -> Result<SessionBuilder, SdkError> {
+        let project = self.project;
+        let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
+        let (commands, open) = (self.commands, self.open);
+        let tools = move |session: &ToolScope| {
+            let built_in = robota_tools::tools(&place.for_session(session.blobs.clone()));
+            let mut tools = choice.built_in(built_in);
+            tools.extend(choice.more.iter().cloned());
+            tools.extend(command_tools(&commands, &open, &session.session));
+            // A fork of the session has the same tools.
+            let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
+            tools
+        };
+        let redactor = project.redactor(&self.model.secrets)?;
+        let model = self.model;
+        Ok(Session::builder(model.provider.clone(), model.model.clone())
+            .system(context.system.as_str())
+            .cwd(project.cwd().display().to_string())
+            .mode(self.mode.unwrap_or(project.settings.permissions.mode))
+            .gate(gate)
+            .tool_factory(Arc::new(tools))
+            .approvals(self.approvals)
+            .idle_timeout(model.idle_timeout)
+            .max_rounds(self.max_rounds)
+            .callbacks(self.callbacks)
+            .configure(|config| {
+                model.apply(config);
+                config.redactor = redactor;
+                config.turn.at_limit = AtLimit::Stop;
+                config.compact_instructions.clone_from(&context.compact_instructions);
+                apply_settings(&project.settings.values, config);
+            }))
+    }
+}
+
+/// Applies settings that change the turns of a session.
+fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
+    match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
+        (Some(false), _) => config.turn.compact_at = None,
+        (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
+        (_, None) => {}
+    }
+    if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
+        config.options.insert("effort".to_owned(), effort.clone().into());
+    }
+}
+
+/// The tools that a session offers.
+struct ToolChoice {
+    only: Option<Vec<String>>,
+    more: Vec<Arc<dyn Tool>>,
+    asks_user: bool,
+    read_only: bool,
+}
+
+impl ToolChoice {
+    /// Returns the built-in tools that are offered.
+    fn built_in(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        tools.retain(|tool| {
+            let spec = tool.spec();
+            let chosen = |only: &Vec<String>| only.contains(&spec.name);
+            // In a read-only sandbox commands cannot change files; the file tools, which run outside
+            // of it, must not do it for the model.
+            (!self.read_only || spec.class != Class::Modify)
+                && (self.asks_user || spec.name != ASK_USER)
+                && self.only.as_ref().is_none_or(chosen)
+        });
+        tools
+    }
+}
+
+/// Returns the web search service: SearXNG at `SEARXNG_URL`, else Brave with `BRAVE_API_KEY`.
+fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
+    let set = |name| environment.get(name).filter(|value| !value.is_empty());
+    match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
+        (Some(base), _) => Some(Arc::new(Searxng::new(base))),
+        (None, Some(key)) => Some(Arc::new(Brave::new(key))),
+        (None, None) => None,
+    }
+}
+
+/// Returns the limits within which the files that commands change are recorded.
+fn capture_limits(settings: &SettingsFile) -> Option<CaptureLimits> {
+    let mut limits = CaptureLimits::default();
+    if let Some(files) = settings.file_checkpointing_max_files {
+        limits.entries = usize::try_from(files).unwrap_or(usize::MAX);
+    }
+    settings.file_checkpointing_enabled.unwrap_or(true).then_some(limits)
+}
