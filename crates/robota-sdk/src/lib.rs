@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod import;
 pub mod interactive;
 pub mod memory;
+pub mod mentions;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;

@@ -9,6 +9,7 @@ mod events;
 mod history;
 mod hooks;
 mod memory;
+mod mentions;
 mod open;
 mod queue;
 mod skills;
