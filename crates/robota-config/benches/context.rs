@@ -61,7 +61,6 @@ fn start_with_agents(places: &Places) -> (usize, ReadCounts) {
         files: counts.files + more.files,
         folders: counts.folders + more.folders,
         bytes: counts.bytes + more.bytes,
-        ..counts
     };
     (bytes + agents.listing().len(), counts)
 }

@@ -65,6 +65,7 @@ pub mod model;
 pub mod output_styles;
 mod path;
 mod places;
+pub mod plugins;
 mod policy;
 pub mod project;
 mod provider;

@@ -28,6 +28,16 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Builds an [`InteractiveSession`].
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::{InteractiveSession, ModelSetup, Project, SdkError};
+///
+/// async fn open(project: Project, model: ModelSetup) -> Result<InteractiveSession, SdkError> {
+///     InteractiveSession::builder(project, model).mode(Mode::Plan).name("planning").open().await
+/// }
+/// # let _ = open;
+/// ```
 #[must_use]
 pub struct InteractiveSessionBuilder {
     pub(super) project: Arc<Project>,

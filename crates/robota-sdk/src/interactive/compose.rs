@@ -117,7 +117,11 @@ impl InteractiveSessionBuilder {
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
-        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
+        let plugins = project.plugins.active().map(|plugin| plugin.manifest.name.clone());
+        self.commands.add_source(Arc::new(SkillSource {
+            skills: context.skills.clone(),
+            plugins: plugins.collect(),
+        }));
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }

@@ -12,6 +12,18 @@ use crate::mentions::Attachment;
 use crate::skills::Invoker;
 
 /// What became of a text that a user typed.
+///
+/// ```
+/// use robota_sdk::{Entered, InteractiveSession, SdkError};
+///
+/// async fn answer(session: &InteractiveSession, text: &str) -> Result<String, SdkError> {
+///     Ok(match session.enter(text).await? {
+///         Entered::Command(result) => result.message,
+///         Entered::Submitted(submission) => submission.result().await?.response,
+///     })
+/// }
+/// # let _ = answer;
+/// ```
 pub enum Entered {
     /// It was a command; this is its result.
     Command(CommandResult),
@@ -20,6 +32,18 @@ pub enum Entered {
 }
 
 /// What a text that a user typed stands for.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, Prepared, SdkError};
+///
+/// async fn blocks(session: &InteractiveSession, text: &str) -> Result<usize, SdkError> {
+///     Ok(match session.prepare(text).await? {
+///         Prepared::Command(_) => 0,
+///         Prepared::Prompt(prompt) => prompt.content.len(),
+///     })
+/// }
+/// # let _ = blocks;
+/// ```
 #[derive(Debug)]
 pub enum Prepared {
     /// It was a command, which was executed; this is its result.
@@ -29,6 +53,16 @@ pub enum Prepared {
 }
 
 /// A prompt that is ready to be sent.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, PreparedPrompt};
+///
+/// async fn attached(session: &InteractiveSession) -> usize {
+///     let prompt: PreparedPrompt = session.prepare_prompt("Look at @src/main.rs").await;
+///     prompt.attachments.len()
+/// }
+/// # let _ = attached;
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PreparedPrompt {

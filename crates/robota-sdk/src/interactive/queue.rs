@@ -11,6 +11,16 @@ use super::history::DISPLAY;
 use crate::error::SdkError;
 
 /// A prompt that waits.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, QueuedPrompt, SdkError};
+///
+/// async fn waiting(session: &InteractiveSession) -> Result<Vec<String>, SdkError> {
+///     let prompts: Vec<QueuedPrompt> = session.queue().list().await?;
+///     Ok(prompts.into_iter().map(|prompt| prompt.text).collect())
+/// }
+/// # let _ = waiting;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueuedPrompt {
@@ -35,6 +45,15 @@ impl From<QueuedInput> for QueuedPrompt {
 }
 
 /// Reads and changes the prompts that wait.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, SdkError};
+///
+/// async fn forget(session: &InteractiveSession) -> Result<usize, SdkError> {
+///     session.queue().clear().await
+/// }
+/// # let _ = forget;
+/// ```
 #[derive(Clone)]
 pub struct PromptQueue(QueueHandle, InteractiveSession);
 
