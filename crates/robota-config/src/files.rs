@@ -132,7 +132,8 @@ fn from_text(layer: Layer, file: Option<&Path>, text: String) -> Source {
             if let Some(at) = document.lenient {
                 let line = file.is_some().then(|| document.line(at));
                 let origin = Origin { layer, file: file.map(Path::to_path_buf), line };
-                let message = "JSON has no comments and no trailing commas; the file is read anyway";
+                let message =
+                    "JSON has no comments and no trailing commas; the file is read anyway";
                 let message = message.to_owned();
                 let severity = Severity::Warning;
                 checked.problems.push(Problem { severity, origin, key: None, message });

@@ -117,7 +117,8 @@ impl Plugin {
         if self.manifest.prompt.is_some() {
             found.push("adds text to the system prompt".to_owned());
         }
-        for (folder, what) in [("skills", "skills"), ("commands", "commands"), ("agents", "agents")] {
+        for (folder, what) in [("skills", "skills"), ("commands", "commands"), ("agents", "agents")]
+        {
             if self.root.join(folder).is_dir() {
                 found.push(format!("adds {what}, which may run commands"));
             }

@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use robota_config::instructions::PendingImport;
 use robota_config::plugins::Plugins;
 use robota_config::{
-    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
-    Severity, Trust, TrustStore, rule_check,
+    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings,
+    SettingsArgument, Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;

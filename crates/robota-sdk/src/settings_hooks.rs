@@ -17,7 +17,9 @@ use robota_session::RuleCondition;
 use robota_tools::web::Proxies;
 use serde_json::json;
 
-use crate::hooks::{AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern};
+use crate::hooks::{
+    AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern,
+};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::{self, Project};
@@ -83,7 +85,8 @@ pub(crate) fn runner(
             runner = runner.skill_groups(event, groups);
         }
         let name = &plugin.manifest.name;
-        notices.extend(problems.iter().map(|it| Notice::Error(format!("the plugin `{name}`: {it}"))));
+        notices
+            .extend(problems.iter().map(|it| Notice::Error(format!("the plugin `{name}`: {it}"))));
     }
     notices.extend(runner.problems().iter().map(|problem| Notice::Error(problem.to_string())));
     runner

@@ -21,7 +21,9 @@ pub(crate) fn run(args: &PluginArgs) -> anyhow::Result<Exit> {
             let name = plugin.manifest.name.clone();
             output::line(&format!("Installed {name} in {}.", plugin.root.display()));
             show_requests(&plugins, &name);
-            output::line(&format!("It is not used yet. To use it: robota plugin enable {name} --yes"));
+            output::line(&format!(
+                "It is not used yet. To use it: robota plugin enable {name} --yes"
+            ));
         }
         PluginCommand::List => list(&plugins),
         PluginCommand::Enable { name, yes } => {
@@ -100,7 +102,9 @@ fn folder_of(plugins: &Plugins, source: &str) -> anyhow::Result<PathBuf> {
     };
     let found = plugins.marketplaces().find(|(known, _)| *known == market);
     let (_, marketplace) = found.ok_or_else(|| {
-        Usage(format!("there is no marketplace `{market}`; add it with `robota plugin marketplace add`"))
+        Usage(format!(
+            "there is no marketplace `{market}`; add it with `robota plugin marketplace add`"
+        ))
     })?;
     let marketplace = marketplace.map_err(|problem| anyhow::anyhow!("{market}: {problem}"))?;
     let entry = marketplace.plugins.iter().find(|entry| entry.name == name);

@@ -50,8 +50,8 @@ impl Marketplace {
         let file = file.ok_or("it has no .claude-plugin/marketplace.json")?;
         let text = std::fs::read_to_string(&file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
-        let listed: Listed = serde_json::from_str(&text)
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let listed: Listed =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         let plugins = listed.plugins.iter().filter_map(|entry| entry_of(folder, entry)).collect();
         Ok(Self { name: one_line(&listed.name), folder: folder.to_owned(), plugins })
     }

@@ -199,7 +199,8 @@ impl Plugins {
 
     fn root_of(&self, name: &str) -> Result<PathBuf, ConfigError> {
         let found = self.get(name).map(|plugin| plugin.root.clone());
-        found.ok_or(ConfigError::NoPlace("there is no such plugin; `robota plugin list` shows them"))
+        found
+            .ok_or(ConfigError::NoPlace("there is no such plugin; `robota plugin list` shows them"))
     }
 
     fn folder(&self, scope: PluginScope) -> Result<PathBuf, ConfigError> {

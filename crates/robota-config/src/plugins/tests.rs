@@ -51,7 +51,10 @@ fn sdk_22_a_plugin_is_installed_enabled_disabled_and_removed() {
     let mut plugins = world.load();
     plugins.install(&world.source(), PluginScope::User).unwrap();
     let plugin = world.load().get("tools").unwrap().clone();
-    assert_eq!((plugin.state, plugin.manifest.author.as_deref()), (PluginState::Disabled, Some("Ada")));
+    assert_eq!(
+        (plugin.state, plugin.manifest.author.as_deref()),
+        (PluginState::Disabled, Some("Ada"))
+    );
     assert!(world.load().active().next().is_none());
     plugins.enable("tools").unwrap();
     let loaded = world.load();

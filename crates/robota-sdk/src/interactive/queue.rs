@@ -6,8 +6,8 @@ use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{InteractiveSession, PreparedPrompt};
 use super::history::DISPLAY;
+use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
 /// A prompt that waits.

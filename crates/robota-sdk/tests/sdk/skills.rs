@@ -198,9 +198,7 @@ async fn sdk_13_hooks_of_a_checkouts_skill_need_trust_in_the_file_and_in_its_scr
     let mut store = TrustStore::load(&project.places);
     let asked = file_requests(&ContextReader::new(&project.places), &store);
     assert_eq!(asked[0].requests, ["runs `./guard.sh` at PreToolUse"]);
-    store
-        .grant_file(&asked[0].file, &asked[0].hash, &robota_core::clock::SystemClock)
-        .unwrap();
+    store.grant_file(&asked[0].file, &asked[0].hash, &robota_core::clock::SystemClock).unwrap();
     let trusted = answer(&scene.open().await, "/guard").await;
     assert_eq!(trusted.tools[0].end, Some(ToolEnd::Denied), "{trusted:?}");
     scene.write("project/guard.sh", "#!/bin/sh\ntouch owned\n");

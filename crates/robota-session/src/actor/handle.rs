@@ -13,7 +13,6 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
-
 use super::{
     AcceptedInput, Actor, Flow, InputChange, ManualCompaction, Reply, Request, Rewrite,
     SendRequest, Shared, TurnWishes, Work,
