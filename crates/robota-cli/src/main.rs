@@ -20,6 +20,7 @@ mod signals;
 mod stdin;
 mod stored_keys;
 mod telemetry;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,0 +1,10 @@
+//! The terminal interface.
+#![allow(dead_code, unused_imports, reason = "the parts are tested alone; views use them")]
+
+mod composer;
+mod diff;
+mod highlight;
+mod markdown;
+mod screen;
+mod text;
+mod theme;

@@ -1,0 +1,208 @@
+//! Writes rows: only what differs from the row that is drawn, and with absolute columns after
+//! letters whose width a terminal may see differently.
+
+use std::io::Write as _;
+
+use crate::terminal::text::{Line, Span, Style, width};
+use crate::terminal::theme::Theme;
+
+/// Writes rows below each other.
+pub(super) struct Painter<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    theme: Theme,
+    columns: usize,
+    /// The row in which the cursor is.
+    pub(super) row: usize,
+    /// The number of rows that exist. The terminal may have to scroll to make more.
+    pub(super) existing: usize,
+}
+
+/// What a painter did.
+pub(super) struct Painted {
+    /// Whether it wrote anything.
+    pub(super) wrote: bool,
+    /// The row in which the cursor is.
+    pub(super) row: usize,
+}
+
+impl<'a> Painter<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, theme: Theme, columns: usize) -> Self {
+        let start = out.len();
+        Self { out, start, theme, columns, row: 0, existing: 1 }
+    }
+
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    pub(super) fn up(&mut self, rows: usize) {
+        vertical(self.out, rows, 0);
+    }
+
+    /// Moves to a row, and makes it if it does not exist.
+    pub(super) fn go_to(&mut self, row: usize) {
+        let known = row.min(self.existing - 1);
+        vertical(self.out, self.row, known);
+        self.row = known;
+        while self.row < row {
+            self.raw(b"\r\n");
+            self.row += 1;
+        }
+        self.existing = self.existing.max(row + 1);
+    }
+
+    /// Makes a row if it does not exist.
+    pub(super) fn go_to_existing(&mut self, row: usize) {
+        if row >= self.existing {
+            self.go_to(row);
+        }
+    }
+
+    /// Writes a line into the row of the cursor, over the line that is drawn there.
+    pub(super) fn line(&mut self, old: Option<&Line>, new: &Line) {
+        line(self.out, &self.theme, self.columns, old, new);
+    }
+
+    pub(super) fn finish(self) -> Painted {
+        Painted { wrote: self.out.len() > self.start, row: self.row }
+    }
+}
+
+/// Writes a line into the row of the cursor, over the line that is drawn there.
+pub(super) fn line(
+    out: &mut Vec<u8>,
+    theme: &Theme,
+    columns: usize,
+    old: Option<&Line>,
+    new: &Line,
+) {
+    let same = old.map_or(Same::default(), |old| common(old, new));
+    column(out, same.column);
+    let mut at = same.column;
+    let mut style = Style::default();
+    for (index, span) in new.0.iter().enumerate().skip(same.spans) {
+        let text = if index == same.spans { &span.text[same.bytes..] } else { &span.text };
+        if text.is_empty() {
+            continue;
+        }
+        if span.style != style {
+            theme.write(span.style, out);
+            style = span.style;
+        }
+        let link = span.link.as_deref().filter(|_| theme.links());
+        if let Some(address) = link {
+            open_link(out, address);
+        }
+        at = write_text(out, text, at, columns);
+        if link.is_some() {
+            out.extend_from_slice(b"\x1b]8;;\x1b\\");
+        }
+    }
+    if style != Style::default() {
+        theme.write(Style::default(), out);
+    }
+    let clean = old.is_some_and(|old| old.width() <= at && is_ascii(old) && is_ascii(new));
+    if at < columns && !clean {
+        out.extend_from_slice(b"\x1b[K");
+    }
+}
+
+/// Writes text and returns the column behind it. After letters that a terminal may measure
+/// differently the column is set.
+fn write_text(out: &mut Vec<u8>, text: &str, mut at: usize, columns: usize) -> usize {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        out.extend_from_slice(&rest.as_bytes()[..plain]);
+        at += plain;
+        rest = &rest[plain..];
+        let other = rest.bytes().position(|byte| byte.is_ascii()).unwrap_or(rest.len());
+        if other > 0 {
+            out.extend_from_slice(&rest.as_bytes()[..other]);
+            at += width(&rest[..other]);
+            rest = &rest[other..];
+            if at < columns {
+                column(out, at);
+            }
+        }
+    }
+    at
+}
+
+/// How much of two lines is the same.
+#[derive(Default)]
+struct Same {
+    /// The number of spans.
+    spans: usize,
+    /// The number of bytes of the span after them.
+    bytes: usize,
+    column: usize,
+}
+
+/// Returns how much of two lines is the same, up to a place whose column is certain.
+fn common(old: &Line, new: &Line) -> Same {
+    let mut same = Same::default();
+    for (left, right) in old.0.iter().zip(&new.0) {
+        if left == right {
+            same.column += width(&right.text);
+            same.spans += 1;
+            continue;
+        }
+        if left.looks_like(right) {
+            same.bytes = common_text(left, right);
+            same.column += width(&right.text[..same.bytes]);
+        }
+        return same;
+    }
+    same
+}
+
+fn common_text(left: &Span, right: &Span) -> usize {
+    let (left, right) = (left.text.as_bytes(), right.text.as_bytes());
+    let equal = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+    // Only the column behind an ASCII letter is certain, and a letter that combines with it could
+    // follow.
+    let mut at = equal;
+    while at > 0 && !right[at - 1].is_ascii() {
+        at -= 1;
+    }
+    let combines = |text: &[u8]| text.get(at).is_some_and(|byte| !byte.is_ascii());
+    if at > 0 && (combines(left) || combines(right)) { at - 1 } else { at }
+}
+
+fn is_ascii(line: &Line) -> bool {
+    line.0.iter().all(|span| span.text.is_ascii())
+}
+
+fn open_link(out: &mut Vec<u8>, address: &str) {
+    out.extend_from_slice(b"\x1b]8;;");
+    for byte in address.bytes() {
+        match byte {
+            0x21..=0x7e => out.push(byte),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out.extend_from_slice(b"\x1b\\");
+}
+
+/// Moves the cursor from one row to another that exists.
+pub(super) fn vertical(out: &mut Vec<u8>, from: usize, to: usize) {
+    let (rows, direction) = if to < from { (from - to, 'A') } else { (to - from, 'B') };
+    let _ = match rows {
+        0 => Ok(()),
+        1 => write!(out, "\x1b[{direction}"),
+        rows => write!(out, "\x1b[{rows}{direction}"),
+    };
+}
+
+/// Moves the cursor to a column, counted from 0.
+pub(super) fn column(out: &mut Vec<u8>, column: usize) {
+    if column == 0 {
+        out.push(b'\r');
+    } else {
+        let _ = write!(out, "\x1b[{}G", column + 1);
+    }
+}
