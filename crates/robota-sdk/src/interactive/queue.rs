@@ -1,13 +1,11 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
-use robota_core::message::Block;
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::InteractiveSession;
-use super::history::DISPLAY;
+use super::event::shown_text;
 use crate::error::SdkError;
 
 /// A prompt that waits.
@@ -22,15 +20,8 @@ pub struct QueuedPrompt {
 
 impl From<QueuedInput> for QueuedPrompt {
     fn from(queued: QueuedInput) -> Self {
-        let display = queued.metadata.get(DISPLAY).and_then(Value::as_str).map(str::to_owned);
-        let text = || {
-            let texts = queued.content.iter().filter_map(|block| match block {
-                Block::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        };
-        Self { input: queued.input, text: display.unwrap_or_else(text) }
+        let text = shown_text(&queued.content, &queued.metadata);
+        Self { input: queued.input, text }
     }
 }
 
