@@ -67,7 +67,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let facts = Facts { folder: open::short(&folder, home.as_deref()), ..Facts::default() };
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
-    state.composer.set_folder(&folder);
+    state.popup.set_folder(&folder);
     for problem in problems {
         let entry = super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
         state.conversation.push(entry);

@@ -14,7 +14,9 @@ use super::effect::Effect;
 use super::event::{Event, Opened};
 use super::keys::{Action, Context};
 use super::state::{HINT, Hint, Phase, State, TrustQuestion};
-use super::{question as questions, screens};
+use super::{composer, question as questions, screens};
+
+pub(crate) use question::split_rules;
 
 /// Takes an event. The caller has set `state.now`.
 pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
@@ -217,7 +219,7 @@ fn clear_or_quit(state: &mut State) -> Vec<Effect> {
         ask_again(state, "Ctrl+C");
         return vec![Effect::Interrupt];
     }
-    state.composer.clear();
+    state.composer.apply(composer::Action::Clear);
     state.popup.close();
     ask_again(state, "Ctrl+C");
     Vec::new()

@@ -6,7 +6,8 @@ use super::{ask_again, may_write, page, quit};
 use crate::terminal::conversation::NoteKind;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
-use crate::terminal::popup::PopupOutcome;
+use crate::terminal::completion::Completed;
+use crate::terminal::composer;
 use crate::terminal::screens;
 use crate::terminal::state::{DOUBLE_PRESS, Phase, State, Turn};
 
@@ -20,28 +21,36 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     }
     let escaped = state.last_escape.take();
     match state.popup.key(key, &mut state.composer) {
-        PopupOutcome::Ignored => {}
-        PopupOutcome::Taken => return Vec::new(),
-        PopupOutcome::Submit => return submit(state, false),
+        Completed::Ignored => {}
+        Completed::Taken => return Vec::new(),
+        Completed::Submit => return submit(state, false),
     }
+    let searching = state.composer.is_searching();
     match action {
         Some(Action::Help) if state.composer.is_empty() => {
             return page::open(state, screens::help(&state.keys));
         }
-        Some(Action::Submit) if state.composer.continues_line() => {}
-        Some(Action::Submit) if !state.composer.is_searching() => return submit(state, false),
-        Some(Action::SubmitNow) => return submit(state, true),
-        Some(Action::Newline) => {
-            state.composer.newline();
+        // A backslash before Enter is a new line.
+        Some(Action::Submit) if state.composer.before_cursor().ends_with('\\') => {
+            state.composer.replace_before_cursor(1, "\n");
             return Vec::new();
         }
-        Some(Action::Cancel) if state.composer.cancel() => return Vec::new(),
+        Some(Action::Submit) if !searching => return submit(state, false),
+        Some(Action::SubmitNow) => return submit(state, true),
+        Some(Action::Newline) => {
+            state.composer.apply(composer::Action::Newline);
+            return Vec::new();
+        }
+        Some(Action::Cancel) if searching => {
+            state.composer.apply(composer::Action::CancelSearch);
+            return Vec::new();
+        }
         Some(Action::Cancel) => return cancel(state, escaped),
         Some(Action::Up) if state.composer.is_empty() && !state.queue.is_empty() => {
             return take_back(state);
         }
         Some(Action::SearchHistory) => {
-            state.composer.search_history();
+            state.composer.apply(composer::Action::SearchHistory);
             return Vec::new();
         }
         Some(Action::Editor) => return vec![Effect::Editor(state.composer.text())],
@@ -54,7 +63,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         }
         _ => {}
     }
-    state.composer.key(key);
+    state.keys.edit(key, &mut state.composer);
     state.popup.update(&state.composer);
     Vec::new()
 }
@@ -73,7 +82,7 @@ fn submit(state: &mut State, now: bool) -> Vec<Effect> {
         may_write(state);
         return Vec::new();
     }
-    let text = state.composer.take();
+    let text = state.composer.submit().text;
     state.popup.close();
     enter(state, text, now)
 }
@@ -117,7 +126,7 @@ fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect>
     }
     if before.is_some_and(|before| state.now.saturating_sub(before) <= DOUBLE_PRESS) {
         if !state.composer.is_empty() {
-            state.composer.clear();
+            state.composer.apply(composer::Action::Clear);
             return Vec::new();
         }
         return page::open(state, screens::rewind());
