@@ -43,8 +43,7 @@ fn file(before: &str) -> Option<Trigger> {
     let at = before
         .match_indices('@')
         .map(|(at, _)| at)
-        .filter(|at| before[..*at].chars().next_back().is_none_or(char::is_whitespace))
-        .next_back()?;
+        .rfind(|at| before[..*at].chars().next_back().is_none_or(char::is_whitespace))?;
     let query = &before[at + 1..];
     let length = before.len() - at;
     if let Some(quoted) = query.strip_prefix('"') {

@@ -10,7 +10,7 @@ pub(super) fn lines(popup: &Popup, columns: usize, room: usize) -> Vec<Line> {
     let rows = ROWS.min(room - 1).min(popup.entries.len());
     let first = popup.selected.saturating_sub(rows.saturating_sub(1));
     let shown = &popup.entries[first..(first + rows).min(popup.entries.len())];
-    let names = shown.iter().map(|it| name_width(it)).max().unwrap_or(0).min(columns / 2);
+    let names = shown.iter().map(name_width).max().unwrap_or(0).min(columns / 2);
     let mut lines: Vec<Line> = shown
         .iter()
         .enumerate()
@@ -28,13 +28,11 @@ fn line(entry: &Entry, selected: bool, names: usize, columns: usize) -> Line {
     let ground = if selected { Ground::Selected } else { Ground::Plain };
     let style = |role: Role| Style::from(role).on(ground);
     let mut line = Line::new(if selected { "› " } else { "  " }, style(Role::Accent));
-    let mut at = 0;
-    for grapheme in entry.name.graphemes(true) {
+    // The matcher counts a grapheme as one letter.
+    for (at, grapheme) in (0..).zip(entry.name.graphemes(true)) {
         let matches = entry.letters.binary_search(&at).is_ok();
         let name = if matches { style(Role::Accent).bold() } else { style(Role::Text) };
         line.push(grapheme, name);
-        // The matcher counts a grapheme as one letter.
-        at += 1;
     }
     if let Some(hint) = &entry.hint {
         line.push(format!(" {hint}"), style(Role::Dim));
