@@ -5,7 +5,6 @@
 //! reads keys and draws, and the session on the runtime. Finished lines go to the terminal's own
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
-mod completion;
 mod composer;
 mod conversation;
 mod diff;
@@ -15,6 +14,7 @@ mod highlight;
 mod keys;
 mod markdown;
 mod output_tail;
+mod popup;
 mod question;
 mod run;
 mod screen;

@@ -8,7 +8,7 @@ mod table;
 
 use std::collections::HashMap;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::KeyEvent;
 
 pub(crate) use chord::Chord;
 pub(crate) use table::{Action, Context};
@@ -19,6 +19,7 @@ use super::composer::{self, Composer};
 #[derive(Debug, Clone)]
 pub(crate) struct KeyMap {
     actions: HashMap<(Context, Chord), Option<Action>>,
+    /// What users bound in texts.
     edits: HashMap<Chord, Option<composer::Action>>,
 }
 
@@ -27,13 +28,8 @@ impl Default for KeyMap {
         let parse = |(context, chord, action): &(Context, &str, Action)| {
             Some(((*context, Chord::parse(chord)?), Some(*action)))
         };
-        let edit = |(chord, action): &(&str, composer::Action)| {
-            Some((Chord::parse(chord)?, Some(*action)))
-        };
-        Self {
-            actions: table::BINDINGS.iter().filter_map(parse).collect(),
-            edits: edit::BINDINGS.iter().filter_map(edit).collect(),
-        }
+        let actions = table::BINDINGS.iter().filter_map(parse).collect();
+        Self { actions, edits: HashMap::new() }
     }
 }
 
@@ -61,16 +57,10 @@ impl KeyMap {
 
     /// Edits a text by a key. Returns whether the key edits.
     pub(crate) fn edit(&self, key: &KeyEvent, composer: &mut Composer) -> bool {
-        if let Some(bound) = self.edits.get(&Chord::of(key)) {
-            return bound.is_some_and(|action| composer.apply(action));
-        }
-        let plain = KeyModifiers::NONE | KeyModifiers::SHIFT;
-        match key.code {
-            KeyCode::Char(letter) if plain.contains(key.modifiers) => {
-                composer.insert_char(letter);
-                true
-            }
-            _ => false,
+        match self.edits.get(&Chord::of(key)) {
+            Some(Some(action)) => composer.apply(*action),
+            Some(None) => false,
+            None => composer.key(key),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::composer::Composer;
 use super::conversation::Conversation;
 use super::event::Size;
 use super::keys::KeyMap;
-use super::completion::Completion;
+use super::popup::Popup;
 use super::question::Questions;
 use super::screens::Page;
 
@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) conversation: Conversation,
     pub(crate) composer: Composer,
-    pub(crate) popup: Completion,
+    pub(crate) popup: Popup,
     pub(crate) questions: Questions,
     /// The settings that need trust, while the user is asked about them.
     pub(crate) trust: Option<TrustQuestion>,
@@ -124,7 +124,7 @@ impl State {
             phase: Phase::Starting,
             conversation: Conversation::default(),
             composer: Composer::new(Vec::new()),
-            popup: Completion::default(),
+            popup: Popup::default(),
             questions: Questions::default(),
             trust: None,
             early: Vec::new(),

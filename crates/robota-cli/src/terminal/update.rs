@@ -14,7 +14,7 @@ use super::effect::Effect;
 use super::event::{Event, Opened};
 use super::keys::{Action, Context};
 use super::state::{HINT, Hint, Phase, State, TrustQuestion};
-use super::{composer, question as questions, screens};
+use super::{question as questions, screens};
 
 pub(crate) use question::split_rules;
 
@@ -78,6 +78,10 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             state.facts.branch = branch;
             Vec::new()
         }
+        Event::Files(batch) => {
+            state.popup.add_files(batch);
+            Vec::new()
+        }
         Event::Edited(text) => {
             state.composer.set_text(&text);
             Vec::new()
@@ -121,8 +125,13 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         return question::field_changed(state);
     }
     state.composer.paste(text);
+    complete(state)
+}
+
+/// Shows what completes the text. Files are listed when the user begins to name one.
+fn complete(state: &mut State) -> Vec<Effect> {
     state.popup.update(&state.composer);
-    Vec::new()
+    if state.popup.wants_files() { vec![Effect::ListFiles] } else { Vec::new() }
 }
 
 fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
@@ -219,7 +228,7 @@ fn clear_or_quit(state: &mut State) -> Vec<Effect> {
         ask_again(state, "Ctrl+C");
         return vec![Effect::Interrupt];
     }
-    state.composer.apply(composer::Action::Clear);
+    state.composer.clear();
     state.popup.close();
     ask_again(state, "Ctrl+C");
     Vec::new()

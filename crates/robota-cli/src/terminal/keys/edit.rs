@@ -1,4 +1,4 @@
-//! The keys that edit text: those of a shell, and those of other editors.
+//! The names of what keys do in texts. The composer knows the keys of shells; users bind others.
 
 use crate::terminal::composer::Action;
 
@@ -29,45 +29,4 @@ pub(super) const NAMES: [(&str, Action); 25] = [
     ("edit:acceptSearch", Action::AcceptSearch),
     ("edit:newline", Action::Newline),
     ("edit:expandPaste", Action::Expand),
-];
-
-/// The default bindings.
-pub(super) const BINDINGS: &[(&str, Action)] = &[
-    ("left", Action::Left),
-    ("ctrl+f", Action::Right),
-    ("right", Action::Right),
-    ("up", Action::Up),
-    ("down", Action::Down),
-    ("alt+left", Action::WordLeft),
-    ("ctrl+left", Action::WordLeft),
-    ("alt+b", Action::WordLeft),
-    ("alt+right", Action::WordRight),
-    ("ctrl+right", Action::WordRight),
-    ("alt+f", Action::WordRight),
-    ("home", Action::LineStart),
-    ("ctrl+a", Action::LineStart),
-    ("end", Action::LineEnd),
-    ("ctrl+e", Action::LineEnd),
-    ("ctrl+home", Action::TextStart),
-    ("ctrl+end", Action::TextEnd),
-    ("backspace", Action::DeleteLeft),
-    ("shift+backspace", Action::DeleteLeft),
-    ("ctrl+h", Action::DeleteLeft),
-    ("delete", Action::DeleteRight),
-    ("ctrl+d", Action::DeleteRight),
-    ("alt+backspace", Action::DeleteWordLeft),
-    ("ctrl+backspace", Action::DeleteWordLeft),
-    ("alt+d", Action::DeleteWordRight),
-    ("ctrl+delete", Action::DeleteWordRight),
-    ("ctrl+w", Action::KillWord),
-    ("ctrl+k", Action::KillToLineEnd),
-    ("ctrl+u", Action::KillToLineStart),
-    ("ctrl+y", Action::Yank),
-    ("ctrl+_", Action::Undo),
-    ("ctrl+7", Action::Undo),
-    ("alt+z", Action::Undo),
-    ("alt+y", Action::Redo),
-    ("enter", Action::AcceptSearch),
-    ("ctrl+n", Action::HistoryNext),
-    ("ctrl+x", Action::Expand),
 ];

@@ -6,8 +6,7 @@ use super::{ask_again, may_write, page, quit};
 use crate::terminal::conversation::NoteKind;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
-use crate::terminal::completion::Completed;
-use crate::terminal::composer;
+use crate::terminal::popup::PopupOutcome;
 use crate::terminal::screens;
 use crate::terminal::state::{DOUBLE_PRESS, Phase, State, Turn};
 
@@ -21,9 +20,9 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     }
     let escaped = state.last_escape.take();
     match state.popup.key(key, &mut state.composer) {
-        Completed::Ignored => {}
-        Completed::Taken => return Vec::new(),
-        Completed::Submit => return submit(state, false),
+        PopupOutcome::Ignored => {}
+        PopupOutcome::Taken => return Vec::new(),
+        PopupOutcome::Submit => return submit(state, false),
     }
     let searching = state.composer.is_searching();
     match action {
@@ -31,26 +30,20 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
             return page::open(state, screens::help(&state.keys));
         }
         // A backslash before Enter is a new line.
-        Some(Action::Submit) if state.composer.before_cursor().ends_with('\\') => {
-            state.composer.replace_before_cursor(1, "\n");
-            return Vec::new();
-        }
+        Some(Action::Submit) if !searching && state.composer.continues_line() => return Vec::new(),
         Some(Action::Submit) if !searching => return submit(state, false),
         Some(Action::SubmitNow) => return submit(state, true),
         Some(Action::Newline) => {
-            state.composer.apply(composer::Action::Newline);
+            state.composer.newline();
             return Vec::new();
         }
-        Some(Action::Cancel) if searching => {
-            state.composer.apply(composer::Action::CancelSearch);
-            return Vec::new();
-        }
+        Some(Action::Cancel) if state.composer.cancel() => return Vec::new(),
         Some(Action::Cancel) => return cancel(state, escaped),
         Some(Action::Up) if state.composer.is_empty() && !state.queue.is_empty() => {
             return take_back(state);
         }
         Some(Action::SearchHistory) => {
-            state.composer.apply(composer::Action::SearchHistory);
+            state.composer.search_history();
             return Vec::new();
         }
         Some(Action::Editor) => return vec![Effect::Editor(state.composer.text())],
@@ -64,8 +57,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         _ => {}
     }
     state.keys.edit(key, &mut state.composer);
-    state.popup.update(&state.composer);
-    Vec::new()
+    super::complete(state)
 }
 
 /// Sends what is in the composer.
@@ -126,7 +118,7 @@ fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect>
     }
     if before.is_some_and(|before| state.now.saturating_sub(before) <= DOUBLE_PRESS) {
         if !state.composer.is_empty() {
-            state.composer.apply(composer::Action::Clear);
+            state.composer.clear();
             return Vec::new();
         }
         return page::open(state, screens::rewind());
