@@ -10,7 +10,7 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
-/// Tools behind the gate of a session. Nobody is asked: a call runs only if the gate allows it.
+/// Tools behind the gate of a session. Nobody is asked.
 #[derive(Clone)]
 pub(crate) struct GatedTools(Vec<Arc<dyn Tool>>);
 
@@ -30,19 +30,40 @@ impl GatedTools {
         name: &str,
         input: Value,
     ) -> Result<ToolOutcome, String> {
+        self.run_by(session, name, input, &[Verdict::Allow]).await
+    }
+
+    /// Runs a tool with arguments that the user typed, which answers the question of the gate. What
+    /// the gate denies does not run.
+    ///
+    /// # Errors
+    /// If there is no such tool, or the gate denies the call; the text says why.
+    pub(crate) async fn run_for_user(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+    ) -> Result<ToolOutcome, String> {
+        self.run_by(session, name, input, &[Verdict::Allow, Verdict::Ask]).await
+    }
+
+    async fn run_by(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+        enough: &[Verdict],
+    ) -> Result<ToolOutcome, String> {
         let tool = self.0.iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| format!("the tool {name} is not available"))?;
         let call = CallId::mint(&RandomIds);
         let judged = tool.gate_input(&call, &input).unwrap_or_else(|| input.clone());
         let tool_use = ToolUse::new(call.clone(), "skill", name, ToolInput::Json(judged));
         let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
-        match judgement.verdict {
-            Verdict::Allow => {
-                let context =
-                    ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
-                Ok(tool.run(input, context).await)
-            }
-            Verdict::Ask | Verdict::Deny => Err(judgement.reason),
+        if !enough.contains(&judgement.verdict) {
+            return Err(judgement.reason);
         }
+        let context = ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
+        Ok(tool.run(input, context).await)
     }
 }

@@ -13,6 +13,7 @@ mod loaded;
 mod open_sessions;
 mod queue;
 mod result;
+mod shell;
 mod submit;
 mod tool_state;
 

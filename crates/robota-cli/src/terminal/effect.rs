@@ -50,8 +50,6 @@ pub(crate) enum Effect {
     Editor(String),
     /// Write the whole conversation again.
     Reflow,
-    /// Draw the attention of the user.
-    Bell,
     /// Stop the process, as Ctrl+Z does.
     Suspend,
     /// End the session and the program.
@@ -91,7 +89,6 @@ impl std::fmt::Debug for Effect {
             Self::Editor(text) => f.debug_tuple("Editor").field(text).finish(),
             Self::ListFiles => f.write_str("ListFiles"),
             Self::Reflow => f.write_str("Reflow"),
-            Self::Bell => f.write_str("Bell"),
             Self::Suspend => f.write_str("Suspend"),
             Self::Quit => f.write_str("Quit"),
         }

@@ -72,6 +72,10 @@ pub(crate) enum Event {
     Branch(Option<String>),
     /// Files of the folder, for completion.
     Files(Batch),
+    /// The prompts of earlier sessions, the oldest first.
+    History(Vec<String>),
+    /// Something else needs the terminal: the thread that draws runs this meanwhile.
+    Away(Box<dyn FnOnce() + Send>),
     /// The external editor returned this text.
     Edited(String),
     /// A page's work is done.

@@ -4,13 +4,15 @@
 //! happens in the session goes into a [`mailbox`] that joins pieces of text, so that a slow terminal
 //! costs memory for one frame and no time of the agent.
 
-mod attention;
 mod branch;
+mod editor;
+mod first_run;
 mod guard;
 mod history;
 mod mailbox;
 mod open;
 mod preview;
+mod prompts;
 mod rules;
 mod trust;
 mod ui;

@@ -38,7 +38,7 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::TrustNeeded(items) => {
             let armed_at = state.now + questions::QUIET;
             state.trust = Some(TrustQuestion { items, armed_at });
-            vec![Effect::Bell]
+            Vec::new()
         }
         Event::Opened(opened) => on_opened(state, *opened),
         Event::OpenFailed { message, hint } => {
@@ -87,8 +87,12 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             Vec::new()
         }
         Event::Answered(reply) => page::answered(state, reply),
-        // The thread that draws leaves.
-        Event::Ended(_) => Vec::new(),
+        Event::History(prompts) => {
+            state.composer.set_history(prompts);
+            Vec::new()
+        }
+        // These are for the thread that draws.
+        Event::Ended(_) | Event::Away(_) => Vec::new(),
     }
 }
 

@@ -11,10 +11,11 @@ use robota_sdk::{InteractiveEvents, InteractiveSession, SdkError, SelectedSessio
 use robota_session::{Approvals, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::{Mailbox, history, trust};
+use super::prompts::Prompts;
+use super::{Mailbox, first_run, history, trust};
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
-use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::provider::{self, NoProvider, ProviderRequest, WantedModel};
 use crate::setup::{self, Setup};
 use crate::terminal::event::{Event, Opened};
 use crate::Configuration;
@@ -26,6 +27,7 @@ pub(super) struct Opening {
     pub(super) session: Option<InteractiveSession>,
     pub(super) events: InteractiveEvents,
     pub(super) opened: Opened,
+    pub(super) prompts: Option<Prompts>,
 }
 
 /// Loads everything and opens the session. `answers` are those to the question of trust.
@@ -35,15 +37,26 @@ pub(super) async fn open(
     answers: &mut UnboundedReceiver<bool>,
 ) -> anyhow::Result<Opening> {
     let options = RunOptions::from_args(args)?;
-    let setup = load(args, &options, mailbox, answers).await?;
+    let mut setup = load(args, &options, mailbox, answers).await?;
     let cwd = setup.places.cwd.clone();
     store::check_project_folder(&cwd)?;
     mailbox.send(Event::Branch(super::branch::of(&cwd)));
+    let prompts = Prompts::new(setup.places.home.as_deref(), &cwd);
+    if let Some(prompts) = &prompts {
+        mailbox.send(Event::History(prompts.read()));
+    }
     let request = ProviderRequest {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    let mut chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    let mut chosen = provider::choose(request, &setup).await;
+    if chosen.as_ref().is_err_and(|error| error.is::<NoProvider>())
+        && first_run::offer(args, mailbox).await
+    {
+        setup = load(args, &options, mailbox, answers).await?;
+        chosen = provider::choose(request, &setup).await;
+    }
+    let mut chosen = chosen.map_err(Configuration::wrap)?;
     chosen.calls = provider::calls::with_args(chosen.calls, args);
     let sessions = &args.session;
     let store = if sessions.no_session_persistence {
@@ -93,7 +106,7 @@ pub(super) async fn open(
                 follows: Some(owner),
                 ..Opened::default()
             };
-            return Ok(Opening { setup, store, session: None, events, opened });
+            return Ok(Opening { setup, store, session: None, events, opened, prompts });
         }
     };
     let events = session.events(StartAt::Now).await?;
@@ -115,7 +128,7 @@ pub(super) async fn open(
         let event = robota_sdk::InteractiveEvent::ContextUpdate(context);
         mailbox.send(Event::Session(event));
     }
-    Ok(Opening { setup, store, session: Some(session), events, opened })
+    Ok(Opening { setup, store, session: Some(session), events, opened, prompts })
 }
 
 /// Loads the settings. If some need trust, asks first.

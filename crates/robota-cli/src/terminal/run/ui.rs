@@ -26,7 +26,6 @@ pub(super) struct Ui {
     mailbox: Mailbox,
     effects: UnboundedSender<Effect>,
     started: Instant,
-    runtime: tokio::runtime::Handle,
     out: std::io::Stdout,
     folder: PathBuf,
     /// The listing of files that runs.
@@ -43,8 +42,8 @@ impl Ui {
         started: Instant,
         folder: PathBuf,
     ) -> Self {
-        let (runtime, out) = (tokio::runtime::Handle::current(), std::io::stdout());
-        Self { state, screen, mailbox, effects, started, runtime, out, folder, walk: None }
+        let out = std::io::stdout();
+        Self { state, screen, mailbox, effects, started, out, folder, walk: None }
     }
 
     /// Runs until the session has ended.
@@ -145,21 +144,20 @@ impl Ui {
 
     /// Takes an event and carries out what it asks of this thread.
     fn apply(&mut self, event: Event) -> std::io::Result<()> {
-        if let Event::Resize(_) = event {
-            self.resize();
-            return Ok(());
-        }
+        let event = match event {
+            Event::Resize(_) => {
+                self.resize();
+                return Ok(());
+            }
+            Event::Away(act) => return self.away(|_| act()),
+            event => event,
+        };
         for effect in update::update(&mut self.state, event) {
             match effect {
                 Effect::Suspend => self.suspend()?,
                 Effect::ListFiles => self.list_files(),
                 Effect::Editor(text) => self.edit(text)?,
                 Effect::Reflow => self.screen.reset(&mut self.out)?,
-                Effect::Bell => {
-                    if let Some(bytes) = super::attention::bytes() {
-                        self.out.write_all(bytes)?;
-                    }
-                }
                 effect => self.send(effect),
             }
         }
@@ -223,7 +221,7 @@ impl Ui {
 
     /// Opens a text in the user's editor.
     fn edit(&mut self, text: String) -> std::io::Result<()> {
-        let edited = self.away(|ui| super::attention::edit(&ui.runtime, &text))?;
+        let edited = self.away(|ui| super::editor::edit(&text, &ui.folder))?;
         match edited {
             Ok(text) => self.apply(Event::Edited(text)),
             Err(why) => {

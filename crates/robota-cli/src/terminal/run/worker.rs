@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
-use robota_sdk::{Entered, InteractiveEvent, InteractiveEvents, InteractiveSession, Prompt};
+use robota_sdk::{
+    CommandResult, Entered, InteractiveEvent, InteractiveEvents, InteractiveSession,
+};
 use robota_session::Decision;
 use tokio::sync::{mpsc, oneshot};
 
 use super::open::{self, Opening};
+use super::prompts::Prompts;
 use super::{Mailbox, WorkContext, preview, rules};
 use crate::args::PrintArgs;
 use crate::provider::{self, ProviderRequest, WantedModel};
@@ -59,7 +62,7 @@ pub(super) async fn run(
             return Ok(cancel.exit().unwrap_or(crate::exit_of(&error)));
         }
         Some(Ok(opening)) => {
-            let Opening { setup, store, session, events, opened } = opening;
+            let Opening { setup, store, session, events, opened, prompts } = opening;
             mailbox.send(Event::Opened(Box::new(opened)));
             match session {
                 None => {
@@ -74,7 +77,7 @@ pub(super) async fn run(
                 }
                 Some(session) => {
                     let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
-                    let worker = Worker::new(context, args);
+                    let worker = Worker::new(context, args, prompts);
                     let events = worker.pass_on(events);
                     tokio::select! {
                         () = worker.serve(&mut effects) => {}
@@ -155,14 +158,26 @@ enum Entry {
     Shell(String),
 }
 
+impl Entry {
+    fn typed(&self) -> String {
+        match self {
+            Self::Text(text, _) => text.clone(),
+            Self::Shell(command) => format!("!{command}"),
+        }
+    }
+}
+
 impl Worker {
-    fn new(context: WorkContext, args: PrintArgs) -> Self {
+    fn new(context: WorkContext, args: PrintArgs, prompts: Option<Prompts>) -> Self {
         let (entered, mut received) = mpsc::unbounded_channel();
         let taking = context.clone();
         let args = Arc::new(args);
         let with = args.clone();
         tokio::spawn(async move {
             while let Some(entry) = received.recv().await {
+                if let Some(prompts) = &prompts {
+                    prompts.add(&entry.typed());
+                }
                 match entry {
                     Entry::Text(text, now) => enter(&taking, &with, text, now).await,
                     Entry::Shell(command) => shell(&taking, command).await,
@@ -221,7 +236,7 @@ impl Worker {
                     });
                 }
                 // The thread that draws takes these itself, and trust was answered before.
-                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Bell | Effect::Suspend => {}
+                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Suspend => {}
             }
         }
     }
@@ -341,8 +356,20 @@ async fn enter(context: &WorkContext, args: &PrintArgs, text: String, now: bool)
 
 /// Runs a command of the user through the permissions, and puts it into the conversation.
 async fn shell(context: &WorkContext, command: String) {
-    let _ = Prompt::from("");
-    context.report(&format!("cannot run `{command}`"));
+    let typed = format!("!{command}");
+    match context.session.run_shell(&command).await {
+        Ok(outcome) => {
+            let code = outcome.metadata.get("exit_code").and_then(serde_json::Value::as_i64);
+            let mut text = outcome.text();
+            if let Some(code) = code.filter(|code| *code != 0) {
+                text.push_str(&format!("\nexit code {code}"));
+            }
+            let ok = outcome.ok && code.unwrap_or(0) == 0;
+            let result = if ok { CommandResult::ok(text) } else { CommandResult::failed(text) };
+            context.mailbox.send(Event::CommandDone { typed, result });
+        }
+        Err(error) => context.mailbox.send(Event::Rejected { typed, why: error.to_string() }),
+    }
 }
 
 /// Changes the model of the session, from the next turn on.

@@ -21,9 +21,8 @@ pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
         let row = ToolRow::new(details, RowState::Asking, state.now);
         state.conversation.push(Entry::Tool(Box::new(row)));
     }
-    let first = state.questions.shown().is_none();
     state.questions.push(asked, state.now);
-    if first { vec![Effect::Bell] } else { Vec::new() }
+    Vec::new()
 }
 
 /// Takes an answer to the question about the folder's settings.

@@ -117,7 +117,7 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
         row.state = RowState::Stopped;
         row.took = Some(now.saturating_sub(row.started));
     }
-    let took = state.turn.take().map(|turn| now.saturating_sub(turn.started));
+    state.turn = None;
     let failure = result.error.as_ref().map(|error| error.message.clone());
     match result.end {
         TurnEnd::Complete => {}
@@ -135,9 +135,7 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
             note(state, NoteKind::Error, text);
         }
     }
-    // A short turn needs no bell: the user still looks.
-    let long = took.is_some_and(|took| took.as_secs() >= 10);
-    if long { vec![Effect::Bell] } else { Vec::new() }
+    Vec::new()
 }
 
 /// Shows a message of the SDK.
