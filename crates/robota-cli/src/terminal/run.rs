@@ -7,7 +7,7 @@
 mod attention;
 mod branch;
 mod guard;
-mod history;
+pub(crate) mod history;
 mod mailbox;
 mod open;
 mod preview;
