@@ -5,6 +5,7 @@ mod composer;
 mod diff;
 mod highlight;
 mod markdown;
+mod popup;
 mod screen;
 mod text;
 mod theme;

@@ -3,6 +3,7 @@
 
 mod buffer;
 mod history;
+mod keys;
 mod layout;
 mod placeholder;
 mod view;
@@ -79,6 +80,11 @@ impl Composer {
     /// Creates an empty composer with earlier prompts, the oldest first.
     pub(crate) fn new(history: Vec<String>) -> Self {
         Self { history: History::new(history), width: 80, ..Self::default() }
+    }
+
+    /// Sets the earlier prompts, the oldest first.
+    pub(crate) fn set_history(&mut self, history: Vec<String>) {
+        self.history = History::new(history);
     }
 
     /// Returns whether nothing is typed.
@@ -170,6 +176,53 @@ impl Composer {
         self.attachments = Attachments::default();
         self.goal = None;
         draft
+    }
+
+    /// Takes the text that the user sends; images are left out. See [`Self::submit`].
+    pub(crate) fn take(&mut self) -> String {
+        self.submit().text
+    }
+
+    /// Inserts a line break.
+    pub(crate) fn newline(&mut self) {
+        self.apply(Action::Newline);
+    }
+
+    /// Replaces a backslash before the cursor by a line break: the way to type one where no key
+    /// does. Returns whether there was one.
+    pub(crate) fn continues_line(&mut self) -> bool {
+        if !self.before_cursor().ends_with('\\') || self.is_searching() {
+            return false;
+        }
+        self.replace_before_cursor(1, "\n");
+        true
+    }
+
+    /// Deletes the whole text. It can be undone.
+    pub(crate) fn clear(&mut self) {
+        self.apply(Action::Clear);
+    }
+
+    /// Begins to search the history, or goes on to the next older entry.
+    pub(crate) fn search_history(&mut self) {
+        self.apply(Action::SearchHistory);
+    }
+
+    /// Ends the search, with the text as it was before. Returns whether the history was searched.
+    pub(crate) fn cancel(&mut self) -> bool {
+        self.apply(Action::CancelSearch)
+    }
+
+    /// Performs what a key does in a text. Returns whether it had an effect.
+    pub(crate) fn key(&mut self, key: &crossterm::event::KeyEvent) -> bool {
+        match keys::meaning(key) {
+            Some(keys::Meaning::Letter(letter)) => {
+                self.insert_char(letter);
+                true
+            }
+            Some(keys::Meaning::Action(action)) => self.apply(action),
+            None => false,
+        }
     }
 
     /// Performs an action. Returns whether it had an effect; Up in the first row of a text without

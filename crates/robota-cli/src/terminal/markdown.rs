@@ -5,6 +5,7 @@ mod open;
 mod render;
 mod stream;
 mod table;
+mod unclosed;
 
 pub(crate) use stream::{Block, MarkdownStream};
 

@@ -7,6 +7,7 @@
 mod full;
 mod paint;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::text::{Line, break_anywhere, truncate};
@@ -129,6 +130,7 @@ impl Screen {
             return Ok(());
         }
         let (live, cursor) = clip(live, cursor, self.rows);
+        let live = &*fitting(live, self.columns);
         self.buffer.clear();
         self.buffer.extend_from_slice(BEGIN);
         let columns = self.columns;
@@ -153,7 +155,7 @@ impl Screen {
             let old = self.live.get(row);
             if old != Some(line) {
                 painter.go_to(row);
-                painter.line(old, &fitting(line, self.columns));
+                painter.line(old, line);
             }
             row += 1;
         }
@@ -315,12 +317,12 @@ fn clip(live: &[Line], cursor: Option<Cursor>, rows: usize) -> (&[Line], Option<
     (&live[hidden..hidden + rows], cursor)
 }
 
-/// Cuts a line that is wider than the terminal, which a view should not produce.
-fn fitting(line: &Line, columns: usize) -> std::borrow::Cow<'_, Line> {
-    if line.width() <= columns {
-        std::borrow::Cow::Borrowed(line)
+/// Cuts lines that are wider than the terminal, which a view should not produce.
+fn fitting(lines: &[Line], columns: usize) -> Cow<'_, [Line]> {
+    if lines.iter().all(|line| line.width() <= columns) {
+        Cow::Borrowed(lines)
     } else {
-        std::borrow::Cow::Owned(truncate(line, columns))
+        Cow::Owned(lines.iter().map(|line| truncate(line, columns)).collect())
     }
 }
 

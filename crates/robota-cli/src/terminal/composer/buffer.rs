@@ -6,8 +6,9 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation as _};
 
 use super::Action;
 
-/// How many steps can be undone.
+/// How many steps can be undone, and how many bytes they may take.
 const STEPS: usize = 300;
+const BYTES: usize = 4 * 1024 * 1024;
 
 /// What the last change was: changes of one kind are undone together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -162,10 +163,14 @@ impl Buffer {
 
     fn save(&mut self) {
         self.redo.clear();
-        if self.undo.len() == STEPS {
-            self.undo.remove(0);
-        }
         self.undo.push((self.text.clone(), self.cursor));
+        let mut bytes = 0;
+        let kept = self.undo.iter().rev().take(STEPS).take_while(|(text, _)| {
+            bytes += text.len();
+            bytes <= BYTES
+        });
+        let dropped = self.undo.len() - kept.count().max(1);
+        self.undo.drain(..dropped);
     }
 
     fn step(&mut self, back: bool) -> bool {

@@ -233,3 +233,29 @@ fn control_characters_are_not_inserted() {
     composer.paste("a\x1b[31m\u{7}b\r\nc\u{f0000}");
     assert_eq!(composer.text(), "a[31mb\nc");
 }
+
+#[test]
+fn keys_edit_as_in_a_shell() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let mut composer = typed("one two");
+    let mut press = |code, modifiers| composer.key(&KeyEvent::new(code, modifiers));
+    assert!(press(KeyCode::Char('w'), KeyModifiers::CONTROL));
+    assert!(press(KeyCode::Char('A'), KeyModifiers::SHIFT));
+    assert!(press(KeyCode::Enter, KeyModifiers::SHIFT));
+    assert!(press(KeyCode::Char('é'), KeyModifiers::NONE));
+    assert!(press(KeyCode::Char('@'), KeyModifiers::CONTROL | KeyModifiers::ALT));
+    assert!(press(KeyCode::Char('b'), KeyModifiers::ALT));
+    assert!(!press(KeyCode::Char('x'), KeyModifiers::CONTROL));
+    assert!(!press(KeyCode::Enter, KeyModifiers::NONE));
+    assert_eq!(shown(&composer), "one A\n|é@");
+    composer.key(&KeyEvent::new(KeyCode::Char('_'), KeyModifiers::CONTROL));
+    assert_eq!(composer.text(), "one A\n");
+}
+
+#[test]
+fn a_backslash_before_enter_makes_a_line() {
+    let mut composer = typed("one\\");
+    assert!(composer.continues_line());
+    assert!(!composer.continues_line());
+    assert_eq!(shown(&composer), "one\n|");
+}

@@ -2,6 +2,7 @@
 
 use super::lines::{indent, is_blank, is_table_rule, opened_fence};
 use super::render::render_block;
+use super::unclosed::closing;
 use crate::terminal::highlight::Highlighter;
 use crate::terminal::text::{Line, Role, break_anywhere};
 
@@ -87,7 +88,10 @@ impl OpenBlock {
             self.add_part(&source[self.start..end], width, number);
             (self.start, self.settled) = (end, self.lines.len());
         }
-        self.add_part(&source[self.start..], width, number);
+        let rest = &source[self.start..];
+        let (dropped, closing) = closing(rest);
+        let closed = format!("{}{closing}", &rest[..rest.len() - dropped]);
+        self.add_part(&closed, width, number);
     }
 
     fn add_part(&mut self, part: &str, width: usize, number: Option<u64>) {

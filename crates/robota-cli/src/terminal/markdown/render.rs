@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use super::table::Table;
 use crate::terminal::highlight::highlight;
-use crate::terminal::text::{Line, Role, Span, Style, break_anywhere, wrap};
+use crate::terminal::text::{Line, Role, Span, Style, break_anywhere, width, wrap};
 
 /// Renders a block. `number` replaces the number of its first list item.
 pub(super) fn render_block(source: &str, width: usize, number: Option<u64>) -> Vec<Line> {
@@ -44,6 +44,8 @@ struct Renderer {
     /// Whether a blank line precedes the present event in the source. In lists it decides whether
     /// one is shown.
     after_blank: bool,
+    /// A line break of the source, which is a space unless it is between wide letters.
+    soft_break: bool,
     code: Option<(String, String)>,
     table: Option<Table>,
 }
@@ -61,6 +63,7 @@ impl Renderer {
             link: None,
             gap: false,
             after_blank: false,
+            soft_break: false,
             code: None,
             table: None,
         }
@@ -75,7 +78,7 @@ impl Renderer {
                 None => self.text(&text),
             },
             Event::Code(text) => self.push(&text, self.style_with(Role::Code)),
-            Event::InlineHtml(text) if is_line_break(&text) => self.inline.push(Line::default()),
+            Event::InlineHtml(text) if is_line_break(&text) => self.break_line(),
             Event::Html(text) => {
                 self.begin();
                 for line in text.lines() {
@@ -88,8 +91,8 @@ impl Renderer {
                 self.push(&text, self.style());
             }
             Event::FootnoteReference(name) => self.push(&format!("[{name}]"), self.style()),
-            Event::SoftBreak => self.push(" ", self.style()),
-            Event::HardBreak => self.inline.push(Line::default()),
+            Event::SoftBreak => self.soft_break = true,
+            Event::HardBreak => self.break_line(),
             Event::Rule => {
                 self.begin();
                 let rule = Line::new("─".repeat(self.room()), Role::Dim);
@@ -154,7 +157,7 @@ impl Renderer {
 
     fn start_item(&mut self) {
         self.begin();
-        let bullet = if self.lists.len() % 2 == 0 { "◦ " } else { "• " };
+        let bullet = if self.lists.len().is_multiple_of(2) { "◦ " } else { "• " };
         let marker = match self.lists.last_mut() {
             Some(Some(number)) => {
                 *number += 1;
@@ -266,14 +269,34 @@ impl Renderer {
         if text.is_empty() {
             return;
         }
+        if std::mem::take(&mut self.soft_break) && !(self.ends_wide() && starts_wide(text)) {
+            let space = Span { link: self.address(), ..Span::new(" ", self.style()) };
+            if let Some(line) = self.inline.last_mut() {
+                line.append(space);
+            }
+        }
         let mut span = Span::new(text, style);
-        span.link = self.link.as_ref().map(|(address, _)| address.clone());
+        span.link = self.address();
         if self.inline.is_empty() {
             self.inline.push(Line::default());
         }
         if let Some(line) = self.inline.last_mut() {
             line.append(span);
         }
+    }
+
+    fn address(&self) -> Option<String> {
+        self.link.as_ref().map(|(address, _)| address.clone())
+    }
+
+    fn break_line(&mut self) {
+        self.soft_break = false;
+        self.inline.push(Line::default());
+    }
+
+    fn ends_wide(&self) -> bool {
+        let span = self.inline.last().and_then(|line| line.0.last());
+        span.and_then(|span| span.text.chars().next_back()).is_some_and(is_wide)
     }
 
     /// Begins a block: writes text that waits, and a blank line.
@@ -301,6 +324,7 @@ impl Renderer {
 
     /// Wraps the text that waits.
     fn flush(&mut self) {
+        self.soft_break = false;
         if self.table.is_some() {
             return;
         }
@@ -360,6 +384,15 @@ fn is_after_blank(source: &str, at: usize) -> bool {
     let Some((before, _)) = source[..at].rsplit_once('\n') else { return false };
     let line = before.rsplit('\n').next().unwrap_or("");
     line.chars().all(|letter| letter.is_whitespace() || letter == '>')
+}
+
+fn starts_wide(text: &str) -> bool {
+    text.chars().next().is_some_and(is_wide)
+}
+
+/// Returns whether a letter is of a script that is written without spaces.
+fn is_wide(letter: char) -> bool {
+    letter.is_alphabetic() && width(letter.encode_utf8(&mut [0; 4])) == 2 || "，。、；：！？）」』".contains(letter)
 }
 
 fn is_line_break(html: &str) -> bool {

@@ -93,6 +93,11 @@ fn links_say_where_they_lead() {
 }
 
 #[test]
+fn line_breaks_are_spaces_except_between_wide_letters() {
+    assert_eq!(text("one\ntwo\n你好\n世界", 80), "one two 你好世界");
+}
+
+#[test]
 fn types_in_angle_brackets_are_not_lost() {
     assert_eq!(text("use Vec<T> here<br>now", 80), "use Vec<T> here\nnow");
 }
@@ -164,7 +169,7 @@ fn the_open_block_is_shown_as_it_will_be() {
     let mut stream = MarkdownStream::new();
     stream.push("1. one\n1. two **bo");
     let lines: Vec<String> = stream.open_lines(40).iter().map(Line::plain).collect();
-    assert_eq!(lines, ["1. one", "2. two **bo"]);
+    assert_eq!(lines, ["1. one", "2. two bo"]);
     stream.push("ld**\n");
     assert_eq!(stream.take_finished().len(), 1);
     assert!(stream.open_continues());
@@ -173,4 +178,32 @@ fn the_open_block_is_shown_as_it_will_be() {
     stream.push("\n```rust\nfn a() {}\nlet b");
     let lines: Vec<String> = stream.open_lines(40).iter().map(Line::plain).collect();
     assert_eq!(lines, ["fn a() {}", "let b"]);
+}
+
+#[test]
+fn signs_that_are_not_closed_yet_are_not_shown() {
+    for (source, shown) in [
+        ("a **bo", "a bo"),
+        ("a **", "a "),
+        ("a *it", "a it"),
+        ("a `co", "a co"),
+        ("a `co **x", "a co **x"),
+        ("a ***bo", "a bo"),
+        ("a ~~str", "a str"),
+        ("2 * 3", "2 * 3"),
+        ("snake_case", "snake_case"),
+        ("a **b** c", "a b c"),
+        ("\\*no", "*no"),
+        ("**a\n\nb", "**a\n\nb"),
+    ] {
+        let mut stream = MarkdownStream::new();
+        stream.push(source);
+        let mut lines: Vec<String> =
+            stream.take_finished().iter().flat_map(|it| it.render(40)).map(|it| it.plain()).collect();
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(stream.open_lines(40).iter().map(Line::plain));
+        assert_eq!(lines.join("\n").trim_end(), shown.trim_end(), "{source}");
+    }
 }

@@ -36,14 +36,14 @@ impl Frame {
             out.extend_from_slice(b"\x1b[0m\x1b[H\x1b[2J");
             self.rows.clear();
         }
-        let lines = &lines[..lines.len().min(height)];
+        let lines = &*fitting(&lines[..lines.len().min(height)], columns);
         for (row, line) in lines.iter().enumerate() {
             let old = self.rows.get(row);
             if old == Some(line) || (old.is_none() && line.is_empty()) {
                 continue;
             }
             let _ = write!(out, "\x1b[{}H", row + 1);
-            paint::line(out, &theme, columns, old, &fitting(line, columns));
+            paint::line(out, &theme, columns, old, line);
         }
         if self.rows.len() > lines.len() {
             let _ = write!(out, "\x1b[{}H\x1b[J", lines.len() + 1);
