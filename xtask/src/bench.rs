@@ -3,6 +3,7 @@
 //! asserted; the budget is printed with the numbers.
 
 mod program;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 
@@ -32,5 +33,15 @@ pub fn program(root: &Path, built: Option<&Path>) -> Result<()> {
     match built {
         Some(programs) => program::measure(programs, &target),
         None => program::measure(&program::build(root, &target)?, &target),
+    }
+}
+
+/// Measures the terminal program on a pseudo terminal; builds it and the model unless `built`
+/// contains them.
+pub fn terminal(root: &Path, built: Option<&Path>) -> Result<()> {
+    let target = target_folder(root)?;
+    match built {
+        Some(programs) => terminal::measure(programs, &target),
+        None => terminal::measure(&program::build(root, &target)?, &target),
     }
 }

@@ -25,7 +25,8 @@ usage: cargo xtask STEP
                            run what the permission policy calls read-only, and check what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
   bench program [DIR]      measure only the program against its speed budget; DIR contains
-                           `robota` and `mock-model`, otherwise both are built";
+                           `robota` and `mock-model`, otherwise both are built
+  bench terminal [DIR]     measure only the terminal: echo of keys, CPU, memory";
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -48,6 +49,8 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&root, None),
         ["bench", "program"] => bench::program(&root, None),
         ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),
+        ["bench", "terminal"] => bench::terminal(&root, None),
+        ["bench", "terminal", built] => bench::terminal(&root, Some(built.as_ref())),
         ["bench", filter] => bench::run(&root, Some(filter)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

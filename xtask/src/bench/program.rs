@@ -27,12 +27,12 @@ const SLOW: usize = 5;
 const SHORT_ANSWER: &str = "loop: true\nanswers: [Done.]\n";
 
 /// The programs, and a project and a home folder for them.
-struct Place {
-    robota: String,
+pub(super) struct Place {
+    pub(super) robota: String,
     /// The same program, built so that it prints how often it allocated.
     counted: Option<String>,
     mock: String,
-    project: PathBuf,
+    pub(super) project: PathBuf,
     home: String,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
 }
 
 impl Place {
-    fn new(programs: &Path, scratch: &Path) -> Result<Self> {
+    pub(super) fn new(programs: &Path, scratch: &Path) -> Result<Self> {
         if scratch.exists() {
             std::fs::remove_dir_all(scratch)?;
         }
@@ -80,7 +80,7 @@ impl Place {
         })
     }
 
-    fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
+    pub(super) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),
             ("XDG_CONFIG_HOME", self.home.as_str()),
@@ -97,7 +97,7 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
-    fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+    pub(super) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
         let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// Starts a model that plays these answers.
-    fn model(&self, scenario: &str) -> Result<Running> {
+    pub(super) fn model(&self, scenario: &str) -> Result<Running> {
         let file = self.project.with_file_name("scenario.yaml");
         std::fs::write(&file, scenario)?;
         Running::start(&self.project, &[&self.mock, &text(file)?])
@@ -186,12 +186,12 @@ impl Place {
 }
 
 /// A scenario with this many reads of a file, and an answer.
-fn calls(count: usize) -> String {
+pub(super) fn calls(count: usize) -> String {
     let call = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n";
     format!("{}- Done.\n", call.repeat(count))
 }
 
-fn row(name: &str, measured: &str, budget: &str) {
+pub(super) fn row(name: &str, measured: &str, budget: &str) {
     println!("{name:<60} {measured:>12} {budget:>10}");
 }
 
@@ -200,7 +200,7 @@ fn text(path: PathBuf) -> Result<String> {
 }
 
 /// The median, in seconds.
-fn median(mut times: Vec<Duration>) -> f64 {
+pub(super) fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
@@ -217,11 +217,11 @@ fn peak(all: &[Spent]) -> u64 {
     all.iter().map(|one| one.peak_kib).max().unwrap_or(0)
 }
 
-fn ms(seconds: f64) -> String {
+pub(super) fn ms(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-fn mb(kib: u64) -> String {
+pub(super) fn mb(kib: u64) -> String {
     format!("{:.1} MB", kb(kib))
 }
 
