@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::Programs;
 use crate::sh::{self, Running, Spent};
 use listener::Listener;
 
@@ -27,12 +28,12 @@ const SLOW: usize = 5;
 const SHORT_ANSWER: &str = "loop: true\nanswers: [Done.]\n";
 
 /// The programs, and a project and a home folder for them.
-pub(super) struct Place {
-    pub(super) robota: String,
+pub(crate) struct Place {
+    pub(crate) robota: String,
     /// The same program, built so that it prints how often it allocated.
     counted: Option<String>,
     mock: String,
-    pub(super) project: PathBuf,
+    pub(crate) project: PathBuf,
     home: String,
 }
 
@@ -49,8 +50,8 @@ pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
 }
 
 /// Measures the programs of a folder.
-pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
-    let place = Place::new(&programs.canonicalize()?, &target.join("bench-program"))?;
+pub(super) fn measure(programs: &Programs) -> Result<()> {
+    let place = Place::new(&programs.folder, &programs.target.join("bench-program"))?;
     row("binary", &mb(std::fs::metadata(&place.robota)?.len() / 1024), "30 MB");
     let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
     let version = version.collect::<Result<Vec<_>>>()?;
@@ -63,7 +64,7 @@ pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
 }
 
 impl Place {
-    pub(super) fn new(programs: &Path, scratch: &Path) -> Result<Self> {
+    pub(crate) fn new(programs: &Path, scratch: &Path) -> Result<Self> {
         if scratch.exists() {
             std::fs::remove_dir_all(scratch)?;
         }
@@ -80,7 +81,7 @@ impl Place {
         })
     }
 
-    pub(super) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
+    pub(crate) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),
             ("XDG_CONFIG_HOME", self.home.as_str()),
@@ -97,7 +98,7 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
-    pub(super) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+    pub(crate) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
         let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
@@ -114,7 +115,7 @@ impl Place {
     }
 
     /// Starts a model that plays these answers.
-    pub(super) fn model(&self, scenario: &str) -> Result<Running> {
+    pub(crate) fn model(&self, scenario: &str) -> Result<Running> {
         let file = self.project.with_file_name("scenario.yaml");
         std::fs::write(&file, scenario)?;
         Running::start(&self.project, &[&self.mock, &text(file)?])

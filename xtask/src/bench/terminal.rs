@@ -1,16 +1,14 @@
 //! Measures the terminal program on a pseudo terminal: how fast keys appear, alone and while an
 //! answer is streamed, what it costs, and what it costs when nothing happens.
 
-mod pty;
-
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::Programs;
 use super::program::{Place, calls, mb, median, ms, row};
-use pty::Pty;
+use crate::pty::Pty;
 
 /// The pieces of the streamed answer, and the pause after each group of them: 1,000 a second.
 const GROUPS: usize = 1_000;
@@ -30,8 +28,8 @@ const LONG_SESSION: &str = "agent:bench/session:terminal";
 const WORDS: [&str; 4] = ["--provider", "anthropic", "--model", "mock-model"];
 
 /// Measures the programs of a folder.
-pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
-    let place = Place::new(&programs.canonicalize()?, &target.join("bench-terminal"))?;
+pub(super) fn measure(programs: &Programs) -> Result<()> {
+    let place = Place::new(&programs.folder, &programs.target.join("bench-terminal"))?;
     starts(&place)?;
     stream(&place)?;
     idle(&place)?;
@@ -42,7 +40,7 @@ fn start(place: &Place, model: &str, more: &[&str]) -> Result<Pty> {
     let words = [&[place.robota.as_str()][..], &WORDS, more].concat();
     let mut env = place.env(model).to_vec();
     env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
-    Pty::start(&place.project, &words, &env)
+    Pty::start(&place.project, &words, &env, (120, 40))
 }
 
 /// Returns letters that the program prints only as an echo.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Child;
@@ -22,8 +23,8 @@ const ANSWERS: [(&[u8], &[u8]); 4] = [
     (b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x1b\\"),
 ];
 
-/// A program on a pseudo terminal of 120 columns and 40 rows. It is killed when this is dropped.
-pub(super) struct Pty {
+/// A program on a pseudo terminal. It is killed when this is dropped.
+pub(crate) struct Pty {
     keys: File,
     child: Child,
     written: Arc<Written>,
@@ -42,14 +43,20 @@ impl Written {
 }
 
 impl Pty {
-    /// Starts a program.
-    pub(super) fn start(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Self> {
+    /// Starts a program on a terminal with this many columns and rows.
+    pub(crate) fn start(
+        dir: &Path,
+        words: &[&str],
+        env: &[(&str, &str)],
+        (columns, rows): (u16, u16),
+    ) -> Result<Self> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&master)?;
         unlockpt(&master)?;
         let name = ptsname(&master, Vec::new())?;
         let slave = File::options().read(true).write(true).open(name.to_str()?)?;
-        tcsetwinsize(&slave, Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 })?;
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&slave, size)?;
         let child = sh::start_on_terminal(dir, words, env, OwnedFd::from(slave))?;
         let (keys, output) = (File::from(master.try_clone()?), File::from(master));
         let written = Arc::new(Written::default());
@@ -59,13 +66,13 @@ impl Pty {
     }
 
     /// Types keys.
-    pub(super) fn type_keys(&mut self, keys: &str) -> Result<()> {
+    pub(crate) fn type_keys(&mut self, keys: &str) -> Result<()> {
         self.keys.write_all(keys.as_bytes()).context("cannot type")
     }
 
     /// Types a letter and returns how long it took until the program printed it; none if it did not
     /// within the time limit.
-    pub(super) fn echo(&mut self, letter: char, limit: Duration) -> Result<Option<Duration>> {
+    pub(crate) fn echo(&mut self, letter: char, limit: Duration) -> Result<Option<Duration>> {
         let start = Instant::now();
         let from = self.written.bytes().len();
         self.type_keys(letter.encode_utf8(&mut [0; 4]))?;
@@ -73,8 +80,35 @@ impl Pty {
     }
 
     /// Waits until the program has printed a text. Returns how long that took.
-    pub(super) fn wait_for(&self, text: &str, limit: Duration) -> Option<Duration> {
-        self.wait_from(0, text, Instant::now(), limit)
+    pub(crate) fn wait_for(&self, text: &str, limit: Duration) -> Option<Duration> {
+        self.wait_since(0, text, limit)
+    }
+
+    /// Waits until the program has printed a text after the first `from` bytes.
+    pub(crate) fn wait_since(&self, from: usize, text: &str, limit: Duration) -> Option<Duration> {
+        self.wait_from(from, text, Instant::now(), limit)
+    }
+
+    /// Waits until the program has printed nothing for this long.
+    pub(crate) fn wait_until_quiet(&self, quiet: Duration) {
+        let mut bytes = self.written.bytes();
+        loop {
+            let waited = self.written.changed.wait_timeout(bytes, quiet);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() {
+                return;
+            }
+            bytes = guard;
+        }
+    }
+
+    /// Returns the screen that the printed bytes make.
+    pub(crate) fn screen(&self, (columns, rows): (u16, u16)) -> Result<vt100::Parser> {
+        let size = NonZeroU16::new(rows).zip(NonZeroU16::new(columns));
+        let (rows, columns) = size.context("a terminal without rows or columns")?;
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(&self.written.bytes());
+        Ok(parser)
     }
 
     fn wait_from(
@@ -98,18 +132,18 @@ impl Pty {
     }
 
     /// Returns the number of bytes that the program has printed.
-    pub(super) fn printed(&self) -> usize {
+    pub(crate) fn printed(&self) -> usize {
         self.written.bytes().len()
     }
 
     /// Returns the end of what the program printed, for messages about failures.
-    pub(super) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let bytes = self.written.bytes();
         String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(2_000)..]).into_owned()
     }
 
     /// Returns the CPU time that the program has used, in seconds.
-    pub(super) fn cpu(&self) -> Result<f64> {
+    pub(crate) fn cpu(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(')').context("an unknown format of /proc")?;
         let ticks: u64 = fields
@@ -124,7 +158,7 @@ impl Pty {
     }
 
     /// Returns the memory of the program, in KiB.
-    pub(super) fn memory_kib(&self) -> Result<u64> {
+    pub(crate) fn memory_kib(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.split_whitespace().next());
