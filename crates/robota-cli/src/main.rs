@@ -192,6 +192,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
+        None if terminal::is_wanted(&cli.print) => on_runtime(terminal::run(cli.print)),
         None => on_runtime(headless::run(cli.print)),
         Some(Command::Demo(args)) => on_runtime(demo::run(args)),
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),

@@ -44,6 +44,8 @@ pub(crate) enum Effect {
     Trust(bool),
     /// Do something for a page and return the result as [`super::event::Event::Answered`].
     Work(Work),
+    /// List the files of the folder.
+    ListFiles,
     /// Open this text in the user's editor.
     Editor(String),
     /// Write the whole conversation again.
@@ -94,6 +96,7 @@ impl std::fmt::Debug for Effect {
             Self::Trust(yes) => f.debug_tuple("Trust").field(yes).finish(),
             Self::Work(_) => f.write_str("Work"),
             Self::Editor(text) => f.debug_tuple("Editor").field(text).finish(),
+            Self::ListFiles => f.write_str("ListFiles"),
             Self::Reflow => f.write_str("Reflow"),
             Self::Bell => f.write_str("Bell"),
             Self::Suspend => f.write_str("Suspend"),

@@ -10,6 +10,7 @@ use robota_sdk::{CommandInfo, CommandResult, InteractiveEvent, Notice};
 
 use super::conversation::Entry;
 use super::diff::DiffLine;
+use super::popup::Batch;
 
 /// Columns and rows of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub(crate) enum Event {
     Background(usize),
     /// The branch of the folder's git repository.
     Branch(Option<String>),
+    /// Files of the folder, for completion.
+    Files(Batch),
     /// The external editor returned this text.
     Edited(String),
     /// A page's work is done.

@@ -63,11 +63,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let narrowing = Narrowing::detect(get("TERM"), get("XTERM_VERSION"));
     let size = terminal_size();
     let home = get("HOME").map(std::path::PathBuf::from);
-    let folder = robota_sdk::working_directory(args.settings.cwd.clone())?;
+    let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;
     let facts = Facts { folder: open::short(&folder, home.as_deref()), ..Facts::default() };
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
-    state.composer.set_folder(&folder);
     for problem in problems {
         let entry = super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
         state.conversation.push(entry);
@@ -79,8 +78,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     if let Some(prompt) = first {
         state.early.push(prompt);
     }
-    let handle = tokio::runtime::Handle::current();
-    let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, handle);
+    let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     let (ended, end) = tokio::sync::oneshot::channel();
     guard::install_panic_hook();
     std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {

@@ -123,7 +123,7 @@ impl State {
             size,
             phase: Phase::Starting,
             conversation: Conversation::default(),
-            composer: Composer::default(),
+            composer: Composer::new(Vec::new()),
             popup: Popup::default(),
             questions: Questions::default(),
             trust: None,

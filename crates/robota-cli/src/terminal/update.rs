@@ -16,6 +16,8 @@ use super::keys::{Action, Context};
 use super::state::{HINT, Hint, Phase, State, TrustQuestion};
 use super::{question as questions, screens};
 
+pub(crate) use question::split_rules;
+
 /// Takes an event. The caller has set `state.now`.
 pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
     if state.hint.as_ref().is_some_and(|hint| hint.until <= state.now) {
@@ -76,6 +78,10 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             state.facts.branch = branch;
             Vec::new()
         }
+        Event::Files(batch) => {
+            state.popup.add_files(batch);
+            Vec::new()
+        }
         Event::Edited(text) => {
             state.composer.set_text(&text);
             Vec::new()
@@ -119,8 +125,13 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         return question::field_changed(state);
     }
     state.composer.paste(text);
+    complete(state)
+}
+
+/// Shows what completes the text. Files are listed when the user begins to name one.
+fn complete(state: &mut State) -> Vec<Effect> {
     state.popup.update(&state.composer);
-    Vec::new()
+    if state.popup.wants_files() { vec![Effect::ListFiles] } else { Vec::new() }
 }
 
 fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {

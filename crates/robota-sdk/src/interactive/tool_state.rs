@@ -81,6 +81,12 @@ impl ToolState {
         }
     }
 
+    /// Returns the state of a call that the model asked for.
+    #[must_use]
+    pub fn of(call: &ToolUse) -> Self {
+        Self::started(call, None)
+    }
+
     /// Returns the state of a call that starts, with the arguments that it runs with.
     pub(super) fn started(call: &ToolUse, input: Option<&Value>) -> Self {
         let argument = first_argument(input.or_else(|| call.input.json()));

@@ -1,6 +1,7 @@
 //! The thread that reads keys and draws.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crossterm::event as input;
@@ -9,6 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{Mailbox, guard, terminal_size, wait};
 use crate::terminal::effect::Effect;
 use crate::terminal::event::Event;
+use crate::terminal::popup::{Limits, Walk};
 use crate::terminal::screen::Screen;
 use crate::terminal::state::State;
 use crate::terminal::{update, view};
@@ -26,6 +28,9 @@ pub(super) struct Ui {
     started: Instant,
     runtime: tokio::runtime::Handle,
     out: std::io::Stdout,
+    folder: PathBuf,
+    /// The listing of files that runs.
+    walk: Option<Walk>,
 }
 
 impl Ui {
@@ -36,9 +41,10 @@ impl Ui {
         mailbox: Mailbox,
         effects: UnboundedSender<Effect>,
         started: Instant,
-        runtime: tokio::runtime::Handle,
+        folder: PathBuf,
     ) -> Self {
-        Self { state, screen, mailbox, effects, started, runtime, out: std::io::stdout() }
+        let (runtime, out) = (tokio::runtime::Handle::current(), std::io::stdout());
+        Self { state, screen, mailbox, effects, started, runtime, out, folder, walk: None }
     }
 
     /// Runs until the session has ended.
@@ -146,6 +152,7 @@ impl Ui {
         for effect in update::update(&mut self.state, event) {
             match effect {
                 Effect::Suspend => self.suspend()?,
+                Effect::ListFiles => self.list_files(),
                 Effect::Editor(text) => self.edit(text)?,
                 Effect::Reflow => self.screen.reset(&mut self.out)?,
                 Effect::Bell => {
@@ -165,7 +172,8 @@ impl Ui {
     }
 
     fn draw(&mut self) -> std::io::Result<()> {
-        let frame = view::view(&mut self.state, self.state.size);
+        let size = self.state.size;
+        let frame = view::view(&mut self.state, size);
         if let Some((lines, cursor)) = frame.page {
             self.screen.enter_full(&mut self.out)?;
             guard::set_full(true);
@@ -201,6 +209,16 @@ impl Ui {
                 rustix::process::Signal::TSTP,
             );
         })
+    }
+
+    /// Lists the files of the folder, on a thread of its own.
+    fn list_files(&mut self) {
+        let mailbox = self.mailbox.clone();
+        let send = move |batch| {
+            mailbox.send(Event::Files(batch));
+            true
+        };
+        self.walk = Walk::start(self.folder.clone(), Limits::default(), send).ok();
     }
 
     /// Opens a text in the user's editor.

@@ -221,7 +221,7 @@ impl Worker {
                     });
                 }
                 // The thread that draws takes these itself, and trust was answered before.
-                Effect::Trust(_) | Effect::Editor(_) | Effect::Reflow | Effect::Bell | Effect::Suspend => {}
+                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Bell | Effect::Suspend => {}
             }
         }
     }

@@ -24,12 +24,14 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         PopupOutcome::Taken => return Vec::new(),
         PopupOutcome::Submit => return submit(state, false),
     }
+    let searching = state.composer.is_searching();
     match action {
         Some(Action::Help) if state.composer.is_empty() => {
             return page::open(state, screens::help(&state.keys));
         }
-        Some(Action::Submit) if state.composer.continues_line() => {}
-        Some(Action::Submit) if !state.composer.is_searching() => return submit(state, false),
+        // A backslash before Enter is a new line.
+        Some(Action::Submit) if !searching && state.composer.continues_line() => return Vec::new(),
+        Some(Action::Submit) if !searching => return submit(state, false),
         Some(Action::SubmitNow) => return submit(state, true),
         Some(Action::Newline) => {
             state.composer.newline();
@@ -54,9 +56,8 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         }
         _ => {}
     }
-    state.composer.key(key);
-    state.popup.update(&state.composer);
-    Vec::new()
+    state.keys.edit(key, &mut state.composer);
+    super::complete(state)
 }
 
 /// Sends what is in the composer.
@@ -73,7 +74,7 @@ fn submit(state: &mut State, now: bool) -> Vec<Effect> {
         may_write(state);
         return Vec::new();
     }
-    let text = state.composer.take();
+    let text = state.composer.submit().text;
     state.popup.close();
     enter(state, text, now)
 }

@@ -112,7 +112,7 @@ pub(super) fn field_key(state: &mut State, key: &KeyEvent, action: Option<Action
             decide(state, Decided::AllowRules(scope, split_rules(&text)))
         }
         _ => {
-            field.composer.key(key);
+            state.keys.edit(key, &mut field.composer);
             field_changed(state)
         }
     }

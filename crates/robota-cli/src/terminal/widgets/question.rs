@@ -2,7 +2,7 @@
 //! scope.
 
 use super::tool_row::{wants, with_right};
-use crate::terminal::diff::{self, DiffLine};
+use crate::terminal::diff::{self, DiffRows};
 use crate::terminal::event::{Asked, Preview, RuleTest};
 use crate::terminal::question::{Field, FieldKind};
 use crate::terminal::screen::Cursor;
@@ -59,50 +59,35 @@ fn head(asked: &Asked, (number, count): (usize, usize), width: usize, out: &mut 
 /// changed lines that are below.
 fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out: &mut Vec<Line>) {
     let inner = width.saturating_sub(2);
-    let (lines, changed): (Vec<Line>, Vec<bool>) = match preview {
-        Preview::Diff { path, lines } => {
-            let rendered = diff::render(lines, Some(path), inner);
-            let marks = changed_rows(lines, rendered.len());
-            (rendered, marks)
-        }
+    let rows = match preview {
+        Preview::Diff { path, lines } => Rows::Diff(diff::rows(lines, Some(path), inner)),
         Preview::Command { command, tree } => {
-            let mut shown: Vec<_> = Vec::new();
-            for line in command.lines() {
-                shown.extend(wrap(&Line::new(line, Role::Code), inner, 2));
-            }
-            for line in tree {
-                shown.extend(wrap(&Line::new(line, Role::Dim), inner, 4));
-            }
-            let marks = vec![true; shown.len()];
-            (shown, marks)
+            let command = command.lines().map(|line| Line::new(line, Role::Code));
+            let tree = tree.iter().map(|line| Line::new(line, Role::Dim));
+            Rows::Plain(command.chain(tree).flat_map(|line| wrap(&line, inner, 4)).collect())
         }
         Preview::Input(text) => {
-            let shown: Vec<_> =
-                text.lines().flat_map(|line| wrap(&Line::new(line, Role::Text), inner, 2)).collect();
-            let marks = vec![true; shown.len()];
-            (shown, marks)
+            let lines = text.lines().map(|line| Line::new(line, Role::Text));
+            Rows::Plain(lines.flat_map(|line| wrap(&line, inner, 2)).collect())
         }
     };
     let form = &mut state.questions.form;
-    let fits = lines.len() <= room;
-    let rows = if fits { lines.len() } else { room.saturating_sub(1).max(1) };
-    form.rows = rows;
-    form.last_scroll = lines.len().saturating_sub(rows);
-    let first_change = changed.iter().position(|changed| *changed).unwrap_or(0);
-    let start = form.scroll.unwrap_or(first_change.saturating_sub(1)).min(form.last_scroll);
-    form.scroll = form.scroll.map(|_| start);
-    if form.scroll.is_none() && !fits {
-        form.scroll = Some(start);
-    }
-    form.seen = form.seen || fits || start >= form.last_scroll;
-    for line in lines.iter().skip(start).take(rows) {
-        let mut shown = Line::new("  ", Role::Text);
-        shown.extend(line.clone());
-        out.push(truncate(&shown, width));
+    let all = rows.lines().len();
+    let fits = all <= room;
+    let shown = if fits { all } else { room.saturating_sub(1).max(1) };
+    form.rows = shown;
+    form.last_scroll = all.saturating_sub(shown);
+    let opening = rows.first_change().saturating_sub(1);
+    let start = form.scroll.unwrap_or(opening).min(form.last_scroll);
+    form.scroll = (!fits).then_some(start);
+    form.seen = form.seen || start >= form.last_scroll;
+    for line in rows.lines().iter().skip(start).take(shown) {
+        let mut indented = Line::new("  ", Role::Text);
+        indented.extend(line.clone());
+        out.push(truncate(&indented, width));
     }
     if !fits {
-        let below = changed.iter().skip(start + rows).filter(|changed| **changed).count();
-        let above = changed.iter().take(start).filter(|changed| **changed).count();
+        let (below, above) = (rows.changes_from(start + shown), rows.changes_above(start));
         let mut text = String::from("  ");
         if below > 0 {
             text.push_str(&format!("{below} more changed lines ↓  "));
@@ -110,17 +95,44 @@ fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out:
         if above > 0 {
             text.push_str(&format!("{above} above ↑  "));
         }
-        out.push(Line::new(format!("{text}(PgDn, PgUp)"), Role::Warn));
+        out.push(truncate(&Line::new(format!("{text}(PgDn, PgUp)"), Role::Warn), width));
     }
 }
 
-/// Marks the rows of a diff that change something. Where a line takes several rows, all of the diff
-/// counts.
-fn changed_rows(lines: &[DiffLine], rows: usize) -> Vec<bool> {
-    if lines.len() != rows {
-        return vec![true; rows];
+/// The rows of a preview. Outside of a diff every row counts as a change.
+enum Rows {
+    Diff(DiffRows),
+    Plain(Vec<Line>),
+}
+
+impl Rows {
+    fn lines(&self) -> &[Line] {
+        match self {
+            Self::Diff(rows) => &rows.lines,
+            Self::Plain(lines) => lines,
+        }
     }
-    lines.iter().map(|line| matches!(line, DiffLine::Add { .. } | DiffLine::Remove { .. })).collect()
+
+    fn first_change(&self) -> usize {
+        match self {
+            Self::Diff(rows) => rows.first_change(),
+            Self::Plain(_) => 0,
+        }
+    }
+
+    fn changes_from(&self, row: usize) -> usize {
+        match self {
+            Self::Diff(rows) => rows.changes_from(row),
+            Self::Plain(lines) => lines.len().saturating_sub(row),
+        }
+    }
+
+    fn changes_above(&self, row: usize) -> usize {
+        match self {
+            Self::Diff(rows) => rows.changes_above(row),
+            Self::Plain(lines) => row.min(lines.len()),
+        }
+    }
 }
 
 /// Renders the answers with their keys.

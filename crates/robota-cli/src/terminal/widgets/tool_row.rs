@@ -73,7 +73,7 @@ pub(crate) fn append(row: &ToolRow, columns: usize, now: Duration, expanded: boo
     let mut line = Line::new(format!("{sign} "), role).with(verb, role);
     line.push(" ", Role::Text);
     line.push(object(&row.tool, &row.argument), Role::Text);
-    let (added, removed) = diff::counts(&changes(row));
+    let (added, removed) = diff::counts(&row.details.diff);
     if added + removed > 0 {
         line.push(format!("  +{added}"), Role::Added);
         line.push(format!(" -{removed}"), Role::Removed);
@@ -92,9 +92,8 @@ pub(crate) fn append(row: &ToolRow, columns: usize, now: Duration, expanded: boo
 
 /// Renders the changes, the output or the failure.
 fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
-    let changes = changes(row);
-    if !changes.is_empty() {
-        let lines = diff::render(&changes, row.details.diff_file.as_deref(), columns.saturating_sub(2));
+    if !row.details.diff.is_empty() {
+        let lines = diff::render(&row.details.diff, row.details.diff_file.as_deref(), columns.saturating_sub(2));
         out.extend(lines.into_iter().map(indented));
         return;
     }
@@ -112,11 +111,6 @@ fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
     for line in lines {
         out.push(truncate(&Line::new(format!("  {line}"), Role::Dim), columns));
     }
-}
-
-/// Returns the changes of the call's file.
-fn changes(row: &ToolRow) -> Vec<diff::DiffLine> {
-    row.details.diff.iter().cloned().map(diff::DiffLine::from).collect()
 }
 
 fn indented(line: Line) -> Line {
