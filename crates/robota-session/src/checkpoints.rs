@@ -11,7 +11,7 @@ use robota_core::checkpoint::{
 use robota_core::clock::Clock;
 use robota_core::driver::Recorder;
 use robota_core::event::{
-    Event, FilesChanged, NotRestored, Opened, PrefixChange, PrefixChanged, RestoreFinished,
+    Event, FilesChanged, NotRestored, PrefixChange, PrefixChanged, RestoreFinished,
     RestoreStarted, RewindCause, Rewound, ViewChange, ViewRestored,
 };
 use robota_core::ids::{CallId, Ids, SessionId};

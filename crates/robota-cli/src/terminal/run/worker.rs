@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_sdk::{Entered, InteractiveEvent, InteractiveEvents, InteractiveSession, Prompt};
 use robota_session::Decision;
@@ -24,77 +24,29 @@ const END: Duration = Duration::from_secs(10);
 type Effects = mpsc::UnboundedReceiver<Effect>;
 type UiEnd = oneshot::Receiver<std::io::Result<()>>;
 
-/// Runs the session of a terminal until the user quits.
+/// Runs the sessions of a terminal, one after the other, until the user quits.
 pub(super) async fn run(
-    args: PrintArgs,
+    mut args: PrintArgs,
     mailbox: Mailbox,
     mut effects: Effects,
     mut ui: UiEnd,
 ) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     watch_size(&mailbox);
-    let started = tokio::time::Instant::now();
-    let (trust, mut answers) = mpsc::unbounded_channel();
-    let opening = async {
-        tokio::select! {
-            opened = open::open(&args, &mailbox, &mut answers) => Some(opened),
-            () = until_quit(&mut effects, &trust) => None,
-            () = cancel.token().cancelled() => None,
-            _ = &mut ui => None,
-        }
-    }
-    .await;
-    let session = match opening {
-        None => None,
-        Some(Err(error)) => {
-            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
-            mailbox.send(Event::OpenFailed { message, hint });
-            tokio::select! {
-                () = until_quit(&mut effects, &trust) => {}
-                () = cancel.token().cancelled() => {}
-                _ = &mut ui => {}
+    let lines = loop {
+        match run_session(&args, &mailbox, &mut effects, (&mut ui, &cancel)).await {
+            After::Quit(lines) => break lines,
+            After::Failed(exit) => {
+                mailbox.send(Event::Ended(Vec::new()));
+                let _ = ui.await;
+                return Ok(cancel.exit().unwrap_or(exit));
             }
-            mailbox.send(Event::Ended(Vec::new()));
-            let _ = ui.await;
-            return Ok(cancel.exit().unwrap_or(crate::exit_of(&error)));
-        }
-        Some(Ok(opening)) => {
-            let Opening { setup, store, session, events, opened } = opening;
-            mailbox.send(Event::Opened(Box::new(opened)));
-            match session {
-                None => {
-                    let follow = pass_on(None, events, mailbox.clone(), setup);
-                    tokio::select! {
-                        () = follow => {}
-                        () = until_quit(&mut effects, &trust) => {}
-                        () = cancel.token().cancelled() => {}
-                        _ = &mut ui => {}
-                    }
-                    None
-                }
-                Some(session) => {
-                    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
-                    let worker = Worker::new(context, args);
-                    let events = worker.pass_on(events);
-                    tokio::select! {
-                        () = worker.serve(&mut effects) => {}
-                        () = cancel.token().cancelled() => {}
-                        _ = &mut ui => {}
-                    }
-                    Some((worker, events))
-                }
+            After::Switch(Switch { session, fork }) => {
+                args.session.resume_only(session.as_str(), fork);
+                args.words.clear();
             }
         }
     };
-    let mut lines = Vec::new();
-    if let Some((worker, events)) = session {
-        tokio::select! {
-            ended = worker.end(cancel.exit().is_some(), started.elapsed()) => lines = ended,
-            // The user does not want to wait.
-            () = until_quit(&mut effects, &trust) => lines = worker.resume_line(),
-        }
-        events.abort();
-    }
     mailbox.send(Event::Ended(lines));
     match tokio::time::timeout(END, ui).await {
         Ok(Ok(Err(error))) if cancel.exit().is_none() => {
@@ -102,6 +54,77 @@ pub(super) async fn run(
         }
         _ => Ok(cancel.exit().unwrap_or(Exit::Ok)),
     }
+}
+
+/// What follows the end of a session.
+enum After {
+    /// The program ends; these lines stay on the terminal.
+    Quit(Vec<String>),
+    /// The session could not be opened, and the user has seen why.
+    Failed(Exit),
+    /// Another session is opened.
+    Switch(Switch),
+}
+
+/// The session to open next.
+struct Switch {
+    session: SessionId,
+    fork: bool,
+}
+
+/// Opens a session and serves it until the user leaves it.
+async fn run_session(
+    args: &PrintArgs,
+    mailbox: &Mailbox,
+    effects: &mut Effects,
+    (ui, cancel): (&mut UiEnd, &signals::Cancel),
+) -> After {
+    let started = tokio::time::Instant::now();
+    let (trust, mut answers) = mpsc::unbounded_channel();
+    let opening = tokio::select! {
+        opened = open::open(args, mailbox, &mut answers) => opened,
+        () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
+        () = cancel.token().cancelled() => return After::Quit(Vec::new()),
+        _ = &mut *ui => return After::Quit(Vec::new()),
+    };
+    let Opening { setup, store, session, events, opened } = match opening {
+        Ok(opening) => opening,
+        Err(error) => {
+            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
+            mailbox.send(Event::OpenFailed { message, hint });
+            tokio::select! {
+                () = until_quit(effects, &trust) => {}
+                () = cancel.token().cancelled() => {}
+                _ = ui => {}
+            }
+            return After::Failed(crate::exit_of(&error));
+        }
+    };
+    mailbox.send(Event::Opened(Box::new(opened)));
+    let Some(session) = session else {
+        tokio::select! {
+            () = pass_on(None, events, mailbox.clone(), setup) => {}
+            () = until_quit(effects, &trust) => {}
+            () = cancel.token().cancelled() => {}
+            _ = ui => {}
+        }
+        return After::Quit(Vec::new());
+    };
+    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let worker = Worker::new(context, args.clone());
+    let events = worker.pass_on(events);
+    let switch = tokio::select! {
+        switch = worker.serve(effects) => switch,
+        () = cancel.token().cancelled() => None,
+        _ = ui => None,
+    };
+    let lines = tokio::select! {
+        lines = worker.end(cancel.exit().is_some(), started.elapsed()) => lines,
+        // The user does not want to wait.
+        () = until_quit(effects, &trust) => worker.resume_line(),
+    };
+    events.abort();
+    switch.map_or(After::Quit(lines), After::Switch)
 }
 
 /// Waits until the user quits. Answers to the question of trust are passed on.
@@ -178,12 +201,13 @@ impl Worker {
         tokio::spawn(pass_on(Some(session), events, mailbox, setup))
     }
 
-    /// Carries out effects until the user quits.
-    async fn serve(&self, effects: &mut Effects) {
+    /// Carries out effects until the user quits, or chooses another session.
+    async fn serve(&self, effects: &mut Effects) -> Option<Switch> {
         while let Some(effect) = effects.recv().await {
             let context = self.context.clone();
             match effect {
-                Effect::Quit => return,
+                Effect::Quit => return None,
+                Effect::Switch { session, fork } => return Some(Switch { session, fork }),
                 Effect::Enter(text) => self.enter(Entry::Text(text, false)),
                 Effect::EnterNow(text) => self.enter(Entry::Text(text, true)),
                 Effect::Shell(command) => self.enter(Entry::Shell(command)),
@@ -224,6 +248,7 @@ impl Worker {
                 Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Bell | Effect::Suspend => {}
             }
         }
+        None
     }
 
     fn enter(&self, entry: Entry) {

@@ -5,7 +5,7 @@ use std::any::Any;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use robota_core::project::{Checkpoint, CheckpointKind};
-use robota_sdk::diff_lines;
+use robota_sdk::interactive::diff_lines;
 use robota_session::{RestorePreview, SessionError};
 
 use super::list::{Item, List, ListKey};
@@ -16,7 +16,7 @@ use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, wrap};
-use crate::terminal::{diff, text};
+use crate::terminal::diff;
 
 /// The page of checkpoints.
 struct Rewind {
@@ -187,7 +187,7 @@ fn preview_lines(preview: &RestorePreview, columns: usize) -> Vec<Line> {
         }
     }
     for not in &preview.checkpoint.not_covered {
-        let text = format!("not compared: {}", text::printable(&not.to_string()));
+        let text = format!("not compared: {} ({})", not.path, not.reason);
         lines.extend(wrap(&Line::new(text, Role::Dim), columns, 2));
     }
     lines
