@@ -58,7 +58,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]

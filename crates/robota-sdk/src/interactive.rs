@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
+use robota_core::event::Envelope;
 use robota_core::history::HistoryEntry;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
@@ -280,6 +281,11 @@ impl InteractiveSession {
     /// If the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SdkError> {
         Ok(history::read(self.session()).await?)
+    }
+
+    /// Returns all events of the session's journal.
+    pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
+        Ok(history::events(self.session()).await?)
     }
 
     /// Returns how full the context window is.

@@ -64,6 +64,7 @@ mod open;
 pub mod replay;
 mod session;
 mod setup;
+mod stored;
 mod subscribe;
 mod tool_output;
 
@@ -90,4 +91,5 @@ pub use session::{
     LiveTurn, Permissions, QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session,
     SessionInfo, Status, ToolChange, TurnPermissions, TurnWatch,
 };
+pub use stored::rename_stored;
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

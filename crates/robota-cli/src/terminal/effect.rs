@@ -4,7 +4,7 @@ use std::any::Any;
 
 use futures::future::BoxFuture;
 use robota_core::approve::Scope;
-use robota_core::ids::{CallId, InputId};
+use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::permission::Mode;
 
 use super::run::WorkContext;
@@ -52,6 +52,13 @@ pub(crate) enum Effect {
     Reflow,
     /// Stop the process, as Ctrl+Z does.
     Suspend,
+    /// End this session and open another, or a fork of it.
+    Switch {
+        /// The session.
+        session: SessionId,
+        /// Whether to fork it.
+        fork: bool,
+    },
     /// End the session and the program.
     Quit,
 }
@@ -90,6 +97,9 @@ impl std::fmt::Debug for Effect {
             Self::ListFiles => f.write_str("ListFiles"),
             Self::Reflow => f.write_str("Reflow"),
             Self::Suspend => f.write_str("Suspend"),
+            Self::Switch { session, fork } => {
+                f.debug_tuple("Switch").field(session).field(fork).finish()
+            }
             Self::Quit => f.write_str("Quit"),
         }
     }

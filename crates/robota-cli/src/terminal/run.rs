@@ -8,7 +8,7 @@ mod branch;
 mod editor;
 mod first_run;
 mod guard;
-mod history;
+pub(crate) mod history;
 mod mailbox;
 mod open;
 mod preview;
@@ -81,14 +81,13 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         state.early.push(prompt);
     }
     let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
-    let (ended, end) = tokio::sync::oneshot::channel();
+    let (ended, end) = tokio::sync::watch::channel(None);
     guard::install_panic_hook();
     std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
-        let result = ui.run();
-        // The other side has ended if nobody receives it.
-        let _ = ended.send(result);
+        let result = ui.run().map_err(|error| error.to_string());
+        ended.send_replace(Some(result));
     })?;
-    worker::run(args, mailbox, received, end).await
+    worker::run(args, mailbox, received, worker::UiEnd(end)).await
 }
 
 /// Returns the key map with the bindings of the user's files, and what is wrong with them.

@@ -4,7 +4,17 @@
 //! add a function below. Work that takes time or does I/O is an [`Effect::Work`]: a function that
 //! gets the open session and returns any value, which comes back in [`Page::answer`].
 
+mod context;
+mod doctor;
 mod help;
+mod list;
+mod models;
+mod palette;
+mod permissions;
+mod rewind;
+mod sessions;
+mod text;
+mod transcript;
 
 use std::any::Any;
 use std::time::Duration;
@@ -16,6 +26,7 @@ use super::conversation::Entry;
 use super::effect::Effect;
 use super::event::Size;
 use super::keys::{Action, KeyMap};
+use super::run::WorkContext;
 use super::screen::Cursor;
 use super::state::{Facts, State};
 use super::text::Line;
@@ -56,6 +67,8 @@ pub(crate) enum PageOutcome {
     Compose(String),
     /// Another page takes its place.
     Open(OpenPage),
+    /// The page closes, and this message says why.
+    Fail(String),
 }
 
 /// What pages may see of the state.
@@ -99,7 +112,7 @@ pub(crate) fn help(keys: &KeyMap) -> OpenPage {
 
 /// Shows the whole conversation.
 pub(crate) fn transcript() -> OpenPage {
-    missing("transcript")
+    Box::new(transcript::open)
 }
 
 /// Shows the shells in the background.
@@ -109,30 +122,60 @@ pub(crate) fn background() -> OpenPage {
 
 /// Shows all commands.
 pub(crate) fn palette() -> OpenPage {
-    missing("palette")
+    Box::new(|context| Ok((Box::new(palette::Palette::new(context)), Vec::new())))
 }
 
 /// Shows the models.
 pub(crate) fn models() -> OpenPage {
-    missing("list of models")
+    Box::new(|_| models::open())
 }
 
 /// Shows the checkpoints.
 pub(crate) fn rewind() -> OpenPage {
-    missing("list of checkpoints")
+    Box::new(rewind::open)
 }
 
 /// Shows the sessions.
 pub(crate) fn sessions() -> OpenPage {
-    missing("list of sessions")
+    Box::new(|_| sessions::open())
 }
 
-/// Returns the page of a command that is only a page, such as `transcript` of `/transcript`.
+/// The commands that open a page when they have no arguments, and what the palette says of them.
+const PAGES: &[(&str, &str)] = &[
+    ("context", "Shows what fills the context window"),
+    ("doctor", "Checks everything that a run needs"),
+    ("keys", "Shows the keys"),
+    ("model", "Chooses the model"),
+    ("permissions", "Shows and changes the permission rules"),
+    ("resume", "Chooses another session"),
+    ("rewind", "Goes back to before a prompt"),
+    ("transcript", "Shows the whole conversation"),
+];
+
+/// Returns the page of a command without arguments, such as that of `/rewind`.
 pub(crate) fn by_command(name: &str) -> Option<OpenPage> {
-    match name {
-        "transcript" => Some(transcript()),
-        _ => None,
-    }
+    Some(match name {
+        "context" => Box::new(|_| context::open()),
+        "doctor" => Box::new(|_| doctor::open()),
+        "model" => models(),
+        "permissions" => Box::new(|_| permissions::open()),
+        "resume" => sessions(),
+        "rewind" => rewind(),
+        "transcript" => transcript(),
+        _ => return None,
+    })
+}
+
+/// Asks for work whose result comes back in [`Page::answer`].
+fn work<T, F>(work: impl FnOnce(WorkContext) -> F + Send + 'static) -> Effect
+where
+    T: Any + Send,
+    F: Future<Output = T> + Send + 'static,
+{
+    Effect::Work(Box::new(move |context| {
+        let future = work(context);
+        Box::pin(async move { Box::new(future.await) as Box<dyn Any + Send> })
+    }))
 }
 
 fn missing(what: &'static str) -> OpenPage {

@@ -108,6 +108,10 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
         let text = format!("{owner} writes this session. This terminal follows it and changes nothing.");
         note(state, NoteKind::Warning, text);
     }
+    // What belonged to a session before this one.
+    state.queue.clear();
+    state.questions.clear();
+    (state.turn, state.facts.cost, state.facts.context) = (None, None, None);
     let facts = &mut state.facts;
     (facts.session, facts.name, facts.model) = (session, name, model);
     (facts.mode, facts.sandbox, facts.follows) = (mode, sandbox, follows);

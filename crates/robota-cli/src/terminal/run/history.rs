@@ -22,15 +22,22 @@ pub(super) fn entries(view: &View) -> Vec<Entry> {
         let text = format!("{from} earlier messages (Ctrl+T shows the transcript)");
         entries.push(Entry::Note(NoteKind::Plain, text));
     }
+    entries.extend(of(&messages[from..]));
+    entries
+}
+
+/// Returns messages as entries.
+pub(crate) fn of(messages: &[&Message]) -> Vec<Entry> {
+    let mut entries = Vec::new();
     let mut failed = HashMap::new();
-    for message in &messages[from..] {
+    for message in messages {
         for block in &message.content {
             if let Block::ToolResult(result) = block {
                 failed.insert(result.call.clone(), result.is_error);
             }
         }
     }
-    for message in &messages[from..] {
+    for message in messages {
         match message.role() {
             Role::User => entries.push(Entry::Prompt(message.text())),
             Role::Assistant => answer(message, &failed, &mut entries),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_sdk::{
     CommandResult, Entered, InteractiveEvent, InteractiveEvents, InteractiveSession,
 };
 use robota_session::Decision;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
 
 use super::open::{self, Opening};
 use super::prompts::Prompts;
@@ -19,92 +19,132 @@ use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Event, RuleTest, clock_text};
-use crate::{Exit, signals};
+use crate::{Exit, output, signals};
 
 /// How long the end of the session may take before the program ends all the same.
 const END: Duration = Duration::from_secs(10);
 
 type Effects = mpsc::UnboundedReceiver<Effect>;
-type UiEnd = oneshot::Receiver<std::io::Result<()>>;
 
-/// Runs the session of a terminal until the user quits.
+/// The end of the thread that draws.
+pub(super) struct UiEnd(pub(super) watch::Receiver<Option<Result<(), String>>>);
+
+impl UiEnd {
+    /// Waits for the end. The error says why the thread could not go on.
+    async fn wait(&mut self) -> Result<(), String> {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(end) => end.clone().unwrap_or(Ok(())),
+            Err(_) => Err("its thread panicked".to_owned()),
+        }
+    }
+}
+
+/// Runs the sessions of a terminal, one after the other, until the user quits.
 pub(super) async fn run(
-    args: PrintArgs,
+    mut args: PrintArgs,
     mailbox: Mailbox,
     mut effects: Effects,
     mut ui: UiEnd,
 ) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     watch_size(&mailbox);
-    let started = tokio::time::Instant::now();
-    let (trust, mut answers) = mpsc::unbounded_channel();
-    let opening = async {
-        tokio::select! {
-            opened = open::open(&args, &mailbox, &mut answers) => Some(opened),
-            () = until_quit(&mut effects, &trust) => None,
-            () = cancel.token().cancelled() => None,
-            _ = &mut ui => None,
-        }
-    }
-    .await;
-    let session = match opening {
-        None => None,
-        Some(Err(error)) => {
-            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
-            mailbox.send(Event::OpenFailed { message, hint });
-            tokio::select! {
-                () = until_quit(&mut effects, &trust) => {}
-                () = cancel.token().cancelled() => {}
-                _ = &mut ui => {}
+    let lines = loop {
+        match run_session(&args, &mailbox, &mut effects, (&mut ui, &cancel)).await {
+            After::Quit(lines) => break lines,
+            After::Failed(exit) => {
+                mailbox.send(Event::Ended(Vec::new()));
+                let _ = ui.wait().await;
+                return Ok(cancel.exit().unwrap_or(exit));
             }
-            mailbox.send(Event::Ended(Vec::new()));
-            let _ = ui.await;
-            return Ok(cancel.exit().unwrap_or(crate::exit_of(&error)));
-        }
-        Some(Ok(opening)) => {
-            let Opening { setup, store, session, events, opened, prompts } = opening;
-            mailbox.send(Event::Opened(Box::new(opened)));
-            match session {
-                None => {
-                    let follow = pass_on(None, events, mailbox.clone(), setup);
-                    tokio::select! {
-                        () = follow => {}
-                        () = until_quit(&mut effects, &trust) => {}
-                        () = cancel.token().cancelled() => {}
-                        _ = &mut ui => {}
-                    }
-                    None
-                }
-                Some(session) => {
-                    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
-                    let worker = Worker::new(context, args, prompts);
-                    let events = worker.pass_on(events);
-                    tokio::select! {
-                        () = worker.serve(&mut effects) => {}
-                        () = cancel.token().cancelled() => {}
-                        _ = &mut ui => {}
-                    }
-                    Some((worker, events))
-                }
+            After::Switch(Switch { session, fork }) => {
+                args.session.resume_only(session.as_str(), fork);
+                args.words.clear();
             }
         }
     };
-    let mut lines = Vec::new();
-    if let Some((worker, events)) = session {
+    mailbox.send(Event::Ended(lines.clone()));
+    match tokio::time::timeout(END, ui.wait()).await {
+        // The thread could not print them.
+        Ok(Err(error)) => {
+            lines.iter().for_each(|line| output::note(line));
+            match cancel.exit() {
+                Some(exit) => Ok(exit),
+                None => Err(anyhow::anyhow!("the terminal cannot be used: {error}")),
+            }
+        }
+        Ok(Ok(())) | Err(_) => Ok(cancel.exit().unwrap_or(Exit::Ok)),
+    }
+}
+
+/// What follows the end of a session.
+enum After {
+    /// The program ends; these lines stay on the terminal.
+    Quit(Vec<String>),
+    /// The session could not be opened, and the user has seen why.
+    Failed(Exit),
+    /// Another session is opened.
+    Switch(Switch),
+}
+
+/// The session to open next.
+struct Switch {
+    session: SessionId,
+    fork: bool,
+}
+
+/// Opens a session and serves it until the user leaves it.
+async fn run_session(
+    args: &PrintArgs,
+    mailbox: &Mailbox,
+    effects: &mut Effects,
+    (ui, cancel): (&mut UiEnd, &signals::Cancel),
+) -> After {
+    let started = tokio::time::Instant::now();
+    let (trust, mut answers) = mpsc::unbounded_channel();
+    let opening = tokio::select! {
+        opened = open::open(args, mailbox, &mut answers) => opened,
+        () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
+        () = cancel.token().cancelled() => return After::Quit(Vec::new()),
+        _ = ui.wait() => return After::Quit(Vec::new()),
+    };
+    let Opening { setup, store, session, events, opened, prompts } = match opening {
+        Ok(opening) => opening,
+        Err(error) => {
+            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
+            mailbox.send(Event::OpenFailed { message, hint });
+            tokio::select! {
+                () = until_quit(effects, &trust) => {}
+                () = cancel.token().cancelled() => {}
+                _ = ui.wait() => {}
+            }
+            return After::Failed(crate::exit_of(&error));
+        }
+    };
+    mailbox.send(Event::Opened(Box::new(opened)));
+    let Some(session) = session else {
         tokio::select! {
-            ended = worker.end(cancel.exit().is_some(), started.elapsed()) => lines = ended,
-            // The user does not want to wait.
-            () = until_quit(&mut effects, &trust) => lines = worker.resume_line(),
+            () = pass_on(None, events, mailbox.clone(), setup) => {}
+            () = until_quit(effects, &trust) => {}
+            () = cancel.token().cancelled() => {}
+            _ = ui.wait() => {}
         }
-        events.abort();
-    }
-    mailbox.send(Event::Ended(lines));
-    match tokio::time::timeout(END, ui).await {
-        Ok(Ok(Err(error))) if cancel.exit().is_none() => {
-            Err(anyhow::anyhow!("the terminal cannot be used: {error}"))
-        }
-        _ => Ok(cancel.exit().unwrap_or(Exit::Ok)),
-    }
+        return After::Quit(Vec::new());
+    };
+    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let worker = Worker::new(context, args.clone(), prompts);
+    let events = worker.pass_on(events);
+    let switch = tokio::select! {
+        switch = worker.serve(effects) => switch,
+        () = cancel.token().cancelled() => None,
+        _ = ui.wait() => None,
+    };
+    let lines = tokio::select! {
+        lines = worker.end(cancel.exit().is_some(), started.elapsed()) => lines,
+        // The user does not want to wait.
+        () = until_quit(effects, &trust) => worker.resume_line(),
+    };
+    events.abort();
+    switch.map_or(After::Quit(lines), After::Switch)
 }
 
 /// Waits until the user quits. Answers to the question of trust are passed on.
@@ -193,12 +233,13 @@ impl Worker {
         tokio::spawn(pass_on(Some(session), events, mailbox, setup))
     }
 
-    /// Carries out effects until the user quits.
-    async fn serve(&self, effects: &mut Effects) {
+    /// Carries out effects until the user quits, or chooses another session.
+    async fn serve(&self, effects: &mut Effects) -> Option<Switch> {
         while let Some(effect) = effects.recv().await {
             let context = self.context.clone();
             match effect {
-                Effect::Quit => return,
+                Effect::Quit => return None,
+                Effect::Switch { session, fork } => return Some(Switch { session, fork }),
                 Effect::Enter(text) => self.enter(Entry::Text(text, false)),
                 Effect::EnterNow(text) => self.enter(Entry::Text(text, true)),
                 Effect::Shell(command) => self.enter(Entry::Shell(command)),
@@ -239,6 +280,7 @@ impl Worker {
                 Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Suspend => {}
             }
         }
+        None
     }
 
     fn enter(&self, entry: Entry) {

@@ -76,5 +76,9 @@ fn finish(
             Vec::new()
         }
         PageOutcome::Open(next) => open(state, next),
+        PageOutcome::Fail(why) => {
+            state.hint(why);
+            Vec::new()
+        }
     }
 }
