@@ -1,6 +1,8 @@
 //! The terminal interface.
 #![allow(dead_code, unused_imports, reason = "the parts are tested alone; views use them")]
 
+mod ansi;
+mod clipboard;
 mod composer;
 mod diff;
 mod highlight;

@@ -150,6 +150,10 @@ impl Screen {
             self.resized = false;
         }
         painter.existing = self.live.len().max(1);
+        if finished.is_empty() {
+            painter.scroll(&mut self.live, live);
+        }
+        let former = self.live.len();
         let mut row = 0;
         for line in finished.iter().chain(live) {
             let old = self.live.get(row);
@@ -161,7 +165,7 @@ impl Screen {
         }
         let first = finished.len();
         let rows = first + live.len().max(1);
-        if painter.existing > row.max(1) {
+        if former > row {
             // Rows of the former live region remain below the new one.
             painter.go_to(row);
             painter.raw(ERASE_BELOW);

@@ -59,6 +59,18 @@ impl<'a> Painter<'a> {
         }
     }
 
+    /// Lets the terminal move rows up that are drawn already: the upper rows of a live region whose
+    /// text grows at its end. The rows below them stay.
+    pub(super) fn scroll(&mut self, old: &mut [Line], new: &[Line]) {
+        let Some((by, end)) = moved_up(old, new) else { return };
+        self.go_to(0);
+        let _ = write!(self.out, "\r\x1b[{by}M");
+        self.go_to(end - by);
+        let _ = write!(self.out, "\x1b[{by}L");
+        old[..end].rotate_left(by);
+        old[end - by..end].fill(Line::default());
+    }
+
     /// Writes a line into the row of the cursor, over the line that is drawn there.
     pub(super) fn line(&mut self, old: Option<&Line>, new: &Line) {
         line(self.out, &self.theme, self.columns, old, new);
@@ -128,6 +140,24 @@ fn write_text(out: &mut Vec<u8>, text: &str, mut at: usize, columns: usize) -> u
         }
     }
     at
+}
+
+/// The least number of rows for which moving them is worth it, and the most by which they move.
+const LEAST_MOVED: usize = 4;
+const MOST_BY: usize = 20;
+
+/// Returns by how many rows the upper rows moved up, and where they ended.
+fn moved_up(old: &[Line], new: &[Line]) -> Option<(usize, usize)> {
+    if old.first() == new.first() {
+        return None;
+    }
+    let moved = |by: usize| {
+        let same = |(old, new): &(&Line, &Line)| old == new;
+        let count = old.get(by..)?.iter().zip(new).take_while(same).count();
+        (count >= LEAST_MOVED).then_some((count, by))
+    };
+    let (count, by) = (1..=MOST_BY.min(old.len())).filter_map(moved).max()?;
+    Some((by, by + count))
 }
 
 /// How much of two lines is the same.

@@ -1,4 +1,5 @@
 mod random;
+mod stream;
 mod terminal;
 
 use super::{Cursor, Narrowing, Screen};
@@ -112,6 +113,25 @@ fn a_live_region_that_shrinks_leaves_nothing() {
     assert_eq!(pair.terminal.text(), ["end"]);
     assert_eq!(pair.terminal.cursor(), (1, 0));
     assert!(!pair.terminal.parser.screen().hide_cursor());
+}
+
+#[test]
+fn rows_that_move_up_are_not_written_again() {
+    let mut pair = Pair::new(40, 12);
+    let rows = |from: usize| -> Vec<String> {
+        let mut rows: Vec<String> =
+            (from..from + 8).map(|row| format!("code line {row}")).collect();
+        rows.extend(["> typed".to_owned(), format!("status {from}")]);
+        rows
+    };
+    for from in [0, 1, 3, 4, 7] {
+        let rows = rows(from);
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        pair.draw(&rows, Some((8, 7)));
+        assert_eq!(pair.terminal.text(), rows);
+        assert_eq!(pair.terminal.cursor(), (8, 7));
+        assert!(from == 0 || !pair.written().contains(&format!("line {}", from + 1)));
+    }
 }
 
 #[test]
