@@ -11,3 +11,6 @@ mod popup;
 mod screen;
 mod text;
 mod theme;
+
+#[cfg(test)]
+mod hostile_tests;

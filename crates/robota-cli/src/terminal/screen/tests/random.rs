@@ -88,7 +88,7 @@ fn run(steps: &[Step], narrowing: Narrowing) -> (Vec<String>, Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn each_finished_line_is_in_the_history_once(steps in steps()) {
