@@ -76,6 +76,29 @@ impl<'a> Painter<'a> {
         line(self.out, &self.theme, self.columns, old, new);
     }
 
+    /// Writes rows of one long line so that the terminal breaks it, and joins it when it is copied.
+    pub(super) fn long_line(&mut self, row: usize, parts: &[Line]) {
+        self.go_to(row);
+        self.raw(b"\x1b[?7h\r");
+        let mut style = Style::default();
+        for span in parts.iter().flat_map(|part| &part.0) {
+            if span.style != style {
+                self.theme.write(span.style, self.out);
+                style = span.style;
+            }
+            self.raw(span.text.as_bytes());
+        }
+        if style != Style::default() {
+            self.theme.write(Style::default(), self.out);
+        }
+        if parts.last().is_some_and(|last| last.width() < self.columns) {
+            self.raw(b"\x1b[K");
+        }
+        self.raw(b"\x1b[?7l");
+        self.row = row + parts.len() - 1;
+        self.existing = self.existing.max(self.row + 1);
+    }
+
     pub(super) fn finish(self) -> Painted {
         Painted { wrote: self.out.len() > self.start, row: self.row }
     }
@@ -114,7 +137,7 @@ pub(super) fn line(
     if style != Style::default() {
         theme.write(Style::default(), out);
     }
-    let clean = old.is_some_and(|old| old.width() <= at && is_ascii(old) && is_ascii(new));
+    let clean = old.is_some_and(|old| old.width() <= at && old.is_ascii() && new.is_ascii());
     if at < columns && !clean {
         out.extend_from_slice(b"\x1b[K");
     }
@@ -199,10 +222,6 @@ fn common_text(left: &Span, right: &Span) -> usize {
     }
     let combines = |text: &[u8]| text.get(at).is_some_and(|byte| !byte.is_ascii());
     if at > 0 && (combines(left) || combines(right)) { at - 1 } else { at }
-}
-
-fn is_ascii(line: &Line) -> bool {
-    line.0.iter().all(|span| span.text.is_ascii())
 }
 
 fn open_link(out: &mut Vec<u8>, address: &str) {

@@ -116,6 +116,24 @@ fn a_live_region_that_shrinks_leaves_nothing() {
 }
 
 #[test]
+fn a_long_line_of_code_is_one_line_for_the_terminal() {
+    let mut pair = Pair::new(20, 6);
+    let code = "let result = compute(first_argument, second_argument);";
+    let parts = crate::terminal::text::break_anywhere(&Line::new(code, Role::Code), 20);
+    pair.screen.draw(&parts, None, &mut pair.last).unwrap();
+    pair.terminal.process(&pair.last);
+    pair.screen.commit(parts);
+    pair.screen.commit(lines(&["next"]));
+    pair.draw(&["> "], Some((0, 2)));
+    assert_eq!(pair.terminal.lines(), [code, "next", ">"]);
+    assert_eq!(pair.terminal.text().len(), 5);
+    assert_eq!(pair.terminal.cursor(), (4, 2));
+    pair.resize(80, 6);
+    pair.draw(&["> "], Some((0, 2)));
+    assert_eq!(pair.terminal.text(), [code, "next", ">"]);
+}
+
+#[test]
 fn rows_that_move_up_are_not_written_again() {
     let mut pair = Pair::new(40, 12);
     let rows = |from: usize| -> Vec<String> {
