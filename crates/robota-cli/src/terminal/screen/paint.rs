@@ -6,6 +6,8 @@ use std::io::Write as _;
 use crate::terminal::text::{Line, Span, Style, width};
 use crate::terminal::theme::Theme;
 
+const ERASE_LINE: &[u8] = b"\x1b[2K";
+
 /// Writes rows below each other.
 pub(super) struct Painter<'a> {
     out: &'a mut Vec<u8>,
@@ -78,6 +80,11 @@ impl<'a> Painter<'a> {
 
     /// Writes rows of one long line so that the terminal breaks it, and joins it when it is copied.
     pub(super) fn long_line(&mut self, row: usize, parts: &[Line]) {
+        let known = (row + parts.len()).min(self.existing);
+        for below in (row..known).rev() {
+            self.go_to(below);
+            self.raw(ERASE_LINE);
+        }
         self.go_to(row);
         self.raw(b"\x1b[?7h\r");
         let mut style = Style::default();
@@ -90,9 +97,6 @@ impl<'a> Painter<'a> {
         }
         if style != Style::default() {
             self.theme.write(Style::default(), self.out);
-        }
-        if parts.last().is_some_and(|last| last.width() < self.columns) {
-            self.raw(b"\x1b[K");
         }
         self.raw(b"\x1b[?7l");
         self.row = row + parts.len() - 1;
@@ -112,8 +116,19 @@ pub(super) fn line(
     old: Option<&Line>,
     new: &Line,
 ) {
-    let same = old.map_or(Same::default(), |old| common(old, new));
+    // A shorter row is erased as a whole: some terminals keep the blanks behind a text that was
+    // shortened, and break them when they become narrower. So is a row with letters whose width a
+    // terminal may see differently: it could leave a part of them.
+    let extends = |old: &Line, same: &Same| {
+        old.width() <= new.width() && same.rest_is_ascii(old) && same.rest_is_ascii(new)
+    };
+    let same = old.map(|old| (old, common(old, new))).filter(|(old, same)| extends(old, same));
+    let erases = same.is_none();
+    let same = same.map_or(Same::default(), |(_, same)| same);
     column(out, same.column);
+    if erases {
+        out.extend_from_slice(ERASE_LINE);
+    }
     let mut at = same.column;
     let mut style = Style::default();
     for (index, span) in new.0.iter().enumerate().skip(same.spans) {
@@ -136,10 +151,6 @@ pub(super) fn line(
     }
     if style != Style::default() {
         theme.write(Style::default(), out);
-    }
-    let clean = old.is_some_and(|old| old.width() <= at && old.is_ascii() && new.is_ascii());
-    if at < columns && !clean {
-        out.extend_from_slice(b"\x1b[K");
     }
 }
 
@@ -191,6 +202,15 @@ struct Same {
     /// The number of bytes of the span after them.
     bytes: usize,
     column: usize,
+}
+
+impl Same {
+    /// Returns whether what follows the same part is ASCII.
+    fn rest_is_ascii(&self, line: &Line) -> bool {
+        let mut rest = line.0.iter().skip(self.spans);
+        rest.next().is_none_or(|span| span.text.as_bytes()[self.bytes..].is_ascii())
+            && rest.all(|span| span.text.is_ascii())
+    }
 }
 
 /// Returns how much of two lines is the same, up to a place whose column is certain.

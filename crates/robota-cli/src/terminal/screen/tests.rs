@@ -239,7 +239,7 @@ fn links_and_styles_end_where_they_should() {
     screen.draw(&[line], None, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let link = "\x1b]8;;https://a.example/%C3%BC%20b\x1b\\here\x1b]8;;\x1b\\";
-    assert!(text.contains(&format!("see \x1b[0;38;5;75m{link}\x1b[0m\x1b[K")), "{text:?}");
+    assert!(text.contains(&format!("\r\x1b[2Ksee \x1b[0;38;5;75m{link}\x1b[0m")), "{text:?}");
 }
 
 #[test]
