@@ -5,6 +5,8 @@
 //! reads keys and draws, and the session on the runtime. Finished lines go to the terminal's own
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
+mod ansi;
+mod clipboard;
 mod composer;
 mod conversation;
 mod diff;
@@ -43,3 +45,8 @@ pub(crate) fn is_wanted(args: &PrintArgs) -> bool {
         && std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal()
 }
+
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod testing;

@@ -2,6 +2,7 @@
 //! are shown as placeholders.
 
 mod buffer;
+mod dropped;
 mod history;
 mod keys;
 mod layout;
@@ -9,6 +10,7 @@ mod placeholder;
 mod view;
 
 use buffer::Buffer;
+pub(crate) use dropped::{dropped_images, image_type};
 pub(crate) use history::History;
 use layout::Layout;
 pub(crate) use placeholder::Image;

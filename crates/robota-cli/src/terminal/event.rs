@@ -4,6 +4,7 @@ use std::any::Any;
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
+use robota_core::context::ContextState;
 use robota_core::ids::CallId;
 use robota_core::permission::Mode;
 use robota_sdk::{CommandInfo, CommandResult, InteractiveEvent, Notice};
@@ -92,6 +93,7 @@ pub(crate) struct Opened {
     pub(crate) model: String,
     pub(crate) mode: Mode,
     pub(crate) sandbox: String,
+    pub(crate) context: Option<ContextState>,
     pub(crate) commands: Vec<CommandInfo>,
     /// The end of the conversation so far.
     pub(crate) history: Vec<Entry>,

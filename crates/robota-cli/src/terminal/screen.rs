@@ -150,8 +150,22 @@ impl Screen {
             self.resized = false;
         }
         painter.existing = self.live.len().max(1);
+        if finished.is_empty() {
+            painter.scroll(&mut self.live, live);
+        }
+        let former = self.live.len();
         let mut row = 0;
-        for line in finished.iter().chain(live) {
+        while row < finished.len() {
+            let parts = parts_of_line(&finished[row..], columns);
+            if parts > 1 {
+                painter.long_line(row, &finished[row..row + parts]);
+            } else if self.live.get(row) != Some(&finished[row]) {
+                painter.go_to(row);
+                painter.line(self.live.get(row), &finished[row]);
+            }
+            row += parts;
+        }
+        for line in live {
             let old = self.live.get(row);
             if old != Some(line) {
                 painter.go_to(row);
@@ -161,7 +175,7 @@ impl Screen {
         }
         let first = finished.len();
         let rows = first + live.len().max(1);
-        if painter.existing > row.max(1) {
+        if former > row {
             // Rows of the former live region remain below the new one.
             painter.go_to(row);
             painter.raw(ERASE_BELOW);
@@ -302,6 +316,15 @@ fn rows_above(live: &[Line], at: Cursor, columns: usize, narrowing: Narrowing) -
     let width = live.get(at.row).map_or(0, Line::width);
     // A cursor behind the end of its line stays in the last row of that line.
     above + if at.column >= width { rows(width) - 1 } else { at.column / columns }
+}
+
+/// Returns how many rows at the beginning are parts of one line that the terminal can break itself.
+fn parts_of_line(rows: &[Line], columns: usize) -> usize {
+    let full = |row: &Line| row.is_ascii() && row.width() == columns;
+    let joined = |pair: &&[Line]| full(&pair[0]) && pair[1].is_ascii() && pair[1].goes_on();
+    let plain = |row: &Line| row.0.iter().all(|span| span.link.is_none());
+    let parts = 1 + rows.windows(2).take_while(joined).count();
+    if rows[..parts].iter().all(plain) { parts } else { 1 }
 }
 
 /// Cuts the live region to the terminal's height.

@@ -75,6 +75,9 @@ pub(crate) struct Style {
     pub(crate) underline: bool,
     pub(crate) strike: bool,
     pub(crate) reverse: bool,
+    /// Whether the row that begins with this text goes on with the line of the row above, which was
+    /// too long. The terminal joins them when the user copies them.
+    pub(crate) goes_on: bool,
 }
 
 impl From<Role> for Style {
@@ -183,6 +186,16 @@ impl Line {
     /// Returns whether the line has no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|span| span.text.is_empty())
+    }
+
+    /// Returns whether the row goes on with the line of the row above.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.0.first().is_some_and(|span| span.style.goes_on)
+    }
+
+    /// Returns whether all letters are ASCII, whose width is certain.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.0.iter().all(|span| span.text.is_ascii())
     }
 
     /// Returns the text without styles.

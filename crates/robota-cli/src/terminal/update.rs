@@ -102,7 +102,7 @@ pub(super) fn note(state: &mut State, kind: NoteKind, text: impl Into<String>) {
 }
 
 fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
-    let Opened { session, name, model, mode, sandbox, commands, history, follows } = opened;
+    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } = opened;
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
     if let Some(owner) = &follows {
         let text = format!("{owner} writes this session. This terminal follows it and changes nothing.");
@@ -111,7 +111,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     // What belonged to a session before this one.
     state.queue.clear();
     state.questions.clear();
-    (state.turn, state.facts.cost, state.facts.context) = (None, None, None);
+    (state.turn, state.facts.cost, state.facts.context) = (None, None, context);
     let facts = &mut state.facts;
     (facts.session, facts.name, facts.model) = (session, name, model);
     (facts.mode, facts.sandbox, facts.follows) = (mode, sandbox, follows);

@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::placeholder::Attachments;
-use crate::terminal::text::{Line, Role, grapheme_width, printable, width};
+use crate::terminal::text::{Line, Role, grapheme_width, printable, truncate, width};
 
 /// A grapheme of the text, or a placeholder.
 struct Cell {
@@ -46,8 +46,9 @@ impl<'a> Layout<'a> {
         let mut used = 0;
         let mut last_break = None;
         for cell in self.cells(start, line) {
-            if used + cell.columns > self.width && !cell.space && cell.offset > first {
-                let end = last_break.filter(|at| *at > first).unwrap_or(cell.offset);
+            while used + cell.columns > self.width && cell.offset > first {
+                let word = last_break.filter(|at| *at > first && !cell.space);
+                let end = word.unwrap_or(cell.offset);
                 self.rows.push(Row { start: first, end, last: false });
                 used = self.columns(end, cell.offset);
                 first = end;
@@ -131,7 +132,7 @@ impl<'a> Layout<'a> {
         for (at, letter) in self.text[start..end].char_indices() {
             if let Some(label) = self.attachments.label(letter) {
                 line.push(printable(&self.text[plain..start + at]), Role::Text);
-                line.push(label, Role::Accent);
+                line.extend(truncate(&Line::new(label, Role::Accent), self.width));
                 plain = start + at + letter.len_utf8();
             }
         }

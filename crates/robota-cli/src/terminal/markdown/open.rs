@@ -1,13 +1,15 @@
 //! Renders the block that still grows, at a cost that does not grow with it.
 
-use super::lines::{indent, is_blank, is_table_rule, opened_fence};
+use std::cell::RefCell;
+
+use super::lines::{Fence, closes, indent, is_blank, is_table_rule, opened_fence};
 use super::render::render_block;
 use super::unclosed::closing;
 use crate::terminal::highlight::Highlighter;
 use crate::terminal::text::{Line, Role, break_anywhere};
 
 /// The length of the part that is rendered again when the block grows.
-const PART: usize = 4096;
+const PART: usize = 1024;
 
 /// Keeps the lines of a block that grows, so that each frame renders only its last part. The lines
 /// of a very long paragraph can differ from those of the finished block where two parts meet.
@@ -63,11 +65,7 @@ impl OpenBlock {
         while let Some(end) = source[self.start..].find('\n') {
             let text = source[self.start..self.start + end].trim_end_matches('\r');
             self.start += end + 1;
-            let line = match &mut self.highlighter {
-                Some(highlighter) => highlighter.line(text),
-                None => Line::new(text, Role::Text),
-            };
-            self.lines.extend(break_anywhere(&line, width));
+            self.add_code_line(text, width);
         }
         self.settled = self.lines.len();
         let rest = &source[self.start..];
@@ -80,12 +78,46 @@ impl OpenBlock {
         }
     }
 
+    fn add_code_line(&mut self, text: &str, width: usize) {
+        let line = match &mut self.highlighter {
+            Some(highlighter) => highlighter.line(text),
+            None => Line::new(text, Role::Text),
+        };
+        self.lines.extend(break_anywhere(&line, width));
+    }
+
+    /// Renders the rest of a code block that is finished, so that its beginning is not rendered
+    /// again.
+    pub(super) fn finish_code(mut self, source: &str, fence: Fence) -> Rendered {
+        // Behind an indented fence the lines lose their indent.
+        if self.start == 0 || self.start > source.len() || source.starts_with(' ') {
+            return Rendered::default();
+        }
+        self.lines.truncate(self.settled);
+        let rest = &source[self.start..];
+        let mut lines = rest.lines().peekable();
+        while let Some(text) = lines.next() {
+            if lines.peek().is_some() || !closes(text, fence) {
+                self.add_code_line(text, self.width);
+            }
+        }
+        Rendered(RefCell::new(Some((self.width, self.lines))))
+    }
+
     /// Renders the last part of a text.
     fn add_text(&mut self, source: &str, width: usize, number: Option<u64>) {
         self.lines.truncate(self.settled);
         while source.len() - self.start > 2 * PART {
-            let end = self.start + part(&source[self.start..]);
+            let mut end = self.start + part(&source[self.start..]);
+            let first = self.lines.len();
             self.add_part(&source[self.start..end], width, number);
+            // The next part begins with the row that is not full.
+            if let Some(last) = self.lines.pop_if(|_| end > self.start + PART / 2) {
+                match start_of_row(&source[self.start..end], &last) {
+                    Some(start) if self.lines.len() > first => end = self.start + start,
+                    _ => self.lines.push(last),
+                }
+            }
             (self.start, self.settled) = (end, self.lines.len());
         }
         let rest = &source[self.start..];
@@ -115,6 +147,32 @@ impl OpenBlock {
     }
 }
 
+/// The lines of a finished block, until they are taken.
+#[derive(Debug, Default)]
+pub(super) struct Rendered(RefCell<Option<(usize, Vec<Line>)>>);
+
+impl Rendered {
+    /// Takes the lines, if they are for this width.
+    pub(super) fn take(&self, width: usize) -> Option<Vec<Line>> {
+        let (for_width, lines) = self.0.take()?;
+        (for_width == width).then_some(lines)
+    }
+}
+
+impl Clone for Rendered {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Rendered {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Rendered {}
+
 /// Returns the length of the first part of a text: up to a line break or a space.
 fn part(text: &str) -> usize {
     let mut end = PART.min(text.len());
@@ -124,6 +182,21 @@ fn part(text: &str) -> usize {
     let head = &text[..end];
     let place = head.rfind('\n').filter(|at| *at > PART / 2).or_else(|| head.rfind(' '));
     place.map_or(end, |at| at + 1)
+}
+
+/// Finds where the last row of a rendered text begins in its source, if the row has no signs of
+/// Markdown at its beginning.
+fn start_of_row(source: &str, row: &Line) -> Option<usize> {
+    let text = row.plain();
+    let text = text.trim();
+    let mut end = text.len().min(24);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let start = source.rfind(&text[..end]).filter(|_| end > 0)?;
+    // Signs before it belong to the row, such as those of bold text.
+    let before = source[..start].trim_end_matches(['*', '_', '`', '~', '[']).len();
+    (source.len() - before <= 2 * row.width().max(end) + 40).then_some(before)
 }
 
 /// Returns the head of a long table and its last rows.

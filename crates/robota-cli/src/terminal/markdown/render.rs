@@ -392,7 +392,8 @@ fn starts_wide(text: &str) -> bool {
 
 /// Returns whether a letter is of a script that is written without spaces.
 fn is_wide(letter: char) -> bool {
-    letter.is_alphabetic() && width(letter.encode_utf8(&mut [0; 4])) == 2 || "，。、；：！？）」』".contains(letter)
+    letter.is_alphabetic() && width(letter.encode_utf8(&mut [0; 4])) == 2
+        || "，。、；：！？）」』".contains(letter)
 }
 
 fn is_line_break(html: &str) -> bool {

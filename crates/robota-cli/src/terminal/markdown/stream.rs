@@ -5,7 +5,7 @@ use super::lines::{
     Fence, Marker, behind_marker, closes, indent, interrupts, is_blank, is_heading, marker,
     opened_fence, rule,
 };
-use super::open::OpenBlock;
+use super::open::{OpenBlock, Rendered};
 use super::render::render_block;
 use crate::terminal::text::Line;
 
@@ -19,12 +19,17 @@ pub(crate) struct Block {
     pub(crate) continues: bool,
     /// The number of its list item, if it goes on with a numbered list.
     pub(crate) number: Option<u64>,
+    /// The lines of a code block that was shown while it grew.
+    rendered: Rendered,
 }
 
 impl Block {
     /// Renders the block, without the blank line that separates it from the block before.
     pub(crate) fn render(&self, width: usize) -> Vec<Line> {
-        render_block(&self.source, width, self.number)
+        match self.rendered.take(width) {
+            Some(lines) => lines,
+            None => render_block(&self.source, width, self.number),
+        }
     }
 
     /// Renders the block behind the blocks before it.
@@ -248,11 +253,15 @@ impl MarkdownStream {
         if !matches!(self.kind, Kind::Item(_)) {
             self.last_item = None;
         }
-        (self.kind, self.item_fence) = (Kind::Nothing, None);
-        self.open = OpenBlock::default();
+        let open = std::mem::take(&mut self.open);
+        let rendered = match std::mem::take(&mut self.kind) {
+            Kind::Code(fence) => open.finish_code(&source, fence),
+            _ => Rendered::default(),
+        };
+        self.item_fence = None;
         if !source.is_empty() {
             let (continues, number) = (self.continues, self.number);
-            self.finished.push(Block { source, continues, number });
+            self.finished.push(Block { source, continues, number, rendered });
         }
         (self.continues, self.number) = (false, None);
     }

@@ -198,8 +198,12 @@ fn signs_that_are_not_closed_yet_are_not_shown() {
     ] {
         let mut stream = MarkdownStream::new();
         stream.push(source);
-        let mut lines: Vec<String> =
-            stream.take_finished().iter().flat_map(|it| it.render(40)).map(|it| it.plain()).collect();
+        let mut lines: Vec<String> = stream
+            .take_finished()
+            .iter()
+            .flat_map(|it| it.render(40))
+            .map(|it| it.plain())
+            .collect();
         if !lines.is_empty() {
             lines.push(String::new());
         }

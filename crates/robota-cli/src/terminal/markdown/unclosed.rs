@@ -40,8 +40,7 @@ fn open_signs(text: &str) -> Vec<String> {
             }
             '*' | '_' | '~' if !in_code && (letter != '~' || length == 2) => {
                 let sign = letter.to_string().repeat(length.min(3));
-                let opens = !after.is_whitespace()
-                    && (letter != '_' || !before.is_alphanumeric());
+                let opens = !after.is_whitespace() && (letter != '_' || !before.is_alphanumeric());
                 if open.last() == Some(&sign) && !before.is_whitespace() {
                     open.pop();
                 } else if opens {

@@ -120,14 +120,11 @@ pub(super) async fn open(
         model: info.model,
         mode: session.session().permissions().mode(),
         sandbox: sandbox_name(&setup),
+        context: session.context_state().await.ok(),
         commands,
         history,
         follows: None,
     };
-    if let Ok(context) = session.context_state().await {
-        let event = robota_sdk::InteractiveEvent::ContextUpdate(context);
-        mailbox.send(Event::Session(event));
-    }
     Ok(Opening { setup, store, session: Some(session), events, opened, prompts })
 }
 

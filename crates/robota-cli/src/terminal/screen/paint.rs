@@ -6,6 +6,8 @@ use std::io::Write as _;
 use crate::terminal::text::{Line, Span, Style, width};
 use crate::terminal::theme::Theme;
 
+const ERASE_LINE: &[u8] = b"\x1b[2K";
+
 /// Writes rows below each other.
 pub(super) struct Painter<'a> {
     out: &'a mut Vec<u8>,
@@ -59,9 +61,46 @@ impl<'a> Painter<'a> {
         }
     }
 
+    /// Lets the terminal move rows up that are drawn already: the upper rows of a live region whose
+    /// text grows at its end. The rows below them stay.
+    pub(super) fn scroll(&mut self, old: &mut [Line], new: &[Line]) {
+        let Some((by, end)) = moved_up(old, new) else { return };
+        self.go_to(0);
+        let _ = write!(self.out, "\r\x1b[{by}M");
+        self.go_to(end - by);
+        let _ = write!(self.out, "\x1b[{by}L");
+        old[..end].rotate_left(by);
+        old[end - by..end].fill(Line::default());
+    }
+
     /// Writes a line into the row of the cursor, over the line that is drawn there.
     pub(super) fn line(&mut self, old: Option<&Line>, new: &Line) {
         line(self.out, &self.theme, self.columns, old, new);
+    }
+
+    /// Writes rows of one long line so that the terminal breaks it, and joins it when it is copied.
+    pub(super) fn long_line(&mut self, row: usize, parts: &[Line]) {
+        let known = (row + parts.len()).min(self.existing);
+        for below in (row..known).rev() {
+            self.go_to(below);
+            self.raw(ERASE_LINE);
+        }
+        self.go_to(row);
+        self.raw(b"\x1b[?7h\r");
+        let mut style = Style::default();
+        for span in parts.iter().flat_map(|part| &part.0) {
+            if span.style != style {
+                self.theme.write(span.style, self.out);
+                style = span.style;
+            }
+            self.raw(span.text.as_bytes());
+        }
+        if style != Style::default() {
+            self.theme.write(Style::default(), self.out);
+        }
+        self.raw(b"\x1b[?7l");
+        self.row = row + parts.len() - 1;
+        self.existing = self.existing.max(self.row + 1);
     }
 
     pub(super) fn finish(self) -> Painted {
@@ -77,8 +116,19 @@ pub(super) fn line(
     old: Option<&Line>,
     new: &Line,
 ) {
-    let same = old.map_or(Same::default(), |old| common(old, new));
+    // A shorter row is erased as a whole: some terminals keep the blanks behind a text that was
+    // shortened, and break them when they become narrower. So is a row with letters whose width a
+    // terminal may see differently: it could leave a part of them.
+    let extends = |old: &Line, same: &Same| {
+        old.width() <= new.width() && same.rest_is_ascii(old) && same.rest_is_ascii(new)
+    };
+    let same = old.map(|old| (old, common(old, new))).filter(|(old, same)| extends(old, same));
+    let erases = same.is_none();
+    let same = same.map_or(Same::default(), |(_, same)| same);
     column(out, same.column);
+    if erases {
+        out.extend_from_slice(ERASE_LINE);
+    }
     let mut at = same.column;
     let mut style = Style::default();
     for (index, span) in new.0.iter().enumerate().skip(same.spans) {
@@ -101,10 +151,6 @@ pub(super) fn line(
     }
     if style != Style::default() {
         theme.write(Style::default(), out);
-    }
-    let clean = old.is_some_and(|old| old.width() <= at && is_ascii(old) && is_ascii(new));
-    if at < columns && !clean {
-        out.extend_from_slice(b"\x1b[K");
     }
 }
 
@@ -130,6 +176,24 @@ fn write_text(out: &mut Vec<u8>, text: &str, mut at: usize, columns: usize) -> u
     at
 }
 
+/// The least number of rows for which moving them is worth it, and the most by which they move.
+const LEAST_MOVED: usize = 4;
+const MOST_BY: usize = 20;
+
+/// Returns by how many rows the upper rows moved up, and where they ended.
+fn moved_up(old: &[Line], new: &[Line]) -> Option<(usize, usize)> {
+    if old.first() == new.first() {
+        return None;
+    }
+    let moved = |by: usize| {
+        let same = |(old, new): &(&Line, &Line)| old == new;
+        let count = old.get(by..)?.iter().zip(new).take_while(same).count();
+        (count >= LEAST_MOVED).then_some((count, by))
+    };
+    let (count, by) = (1..=MOST_BY.min(old.len())).filter_map(moved).max()?;
+    Some((by, by + count))
+}
+
 /// How much of two lines is the same.
 #[derive(Default)]
 struct Same {
@@ -138,6 +202,15 @@ struct Same {
     /// The number of bytes of the span after them.
     bytes: usize,
     column: usize,
+}
+
+impl Same {
+    /// Returns whether what follows the same part is ASCII.
+    fn rest_is_ascii(&self, line: &Line) -> bool {
+        let mut rest = line.0.iter().skip(self.spans);
+        rest.next().is_none_or(|span| span.text.as_bytes()[self.bytes..].is_ascii())
+            && rest.all(|span| span.text.is_ascii())
+    }
 }
 
 /// Returns how much of two lines is the same, up to a place whose column is certain.
@@ -169,10 +242,6 @@ fn common_text(left: &Span, right: &Span) -> usize {
     }
     let combines = |text: &[u8]| text.get(at).is_some_and(|byte| !byte.is_ascii());
     if at > 0 && (combines(left) || combines(right)) { at - 1 } else { at }
-}
-
-fn is_ascii(line: &Line) -> bool {
-    line.0.iter().all(|span| span.text.is_ascii())
 }
 
 fn open_link(out: &mut Vec<u8>, address: &str) {

@@ -1,4 +1,5 @@
 mod random;
+mod stream;
 mod terminal;
 
 use super::{Cursor, Narrowing, Screen};
@@ -115,6 +116,43 @@ fn a_live_region_that_shrinks_leaves_nothing() {
 }
 
 #[test]
+fn a_long_line_of_code_is_one_line_for_the_terminal() {
+    let mut pair = Pair::new(20, 6);
+    let code = "let result = compute(first_argument, second_argument);";
+    let parts = crate::terminal::text::break_anywhere(&Line::new(code, Role::Code), 20);
+    pair.screen.draw(&parts, None, &mut pair.last).unwrap();
+    pair.terminal.process(&pair.last);
+    pair.screen.commit(parts);
+    pair.screen.commit(lines(&["next"]));
+    pair.draw(&["> "], Some((0, 2)));
+    assert_eq!(pair.terminal.lines(), [code, "next", ">"]);
+    assert_eq!(pair.terminal.text().len(), 5);
+    assert_eq!(pair.terminal.cursor(), (4, 2));
+    pair.resize(80, 6);
+    pair.draw(&["> "], Some((0, 2)));
+    assert_eq!(pair.terminal.text(), [code, "next", ">"]);
+}
+
+#[test]
+fn rows_that_move_up_are_not_written_again() {
+    let mut pair = Pair::new(40, 12);
+    let rows = |from: usize| -> Vec<String> {
+        let mut rows: Vec<String> =
+            (from..from + 8).map(|row| format!("code line {row}")).collect();
+        rows.extend(["> typed".to_owned(), format!("status {from}")]);
+        rows
+    };
+    for from in [0, 1, 3, 4, 7] {
+        let rows = rows(from);
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        pair.draw(&rows, Some((8, 7)));
+        assert_eq!(pair.terminal.text(), rows);
+        assert_eq!(pair.terminal.cursor(), (8, 7));
+        assert!(from == 0 || !pair.written().contains(&format!("line {}", from + 1)));
+    }
+}
+
+#[test]
 fn rows_that_the_terminal_broke_are_replaced() {
     let mut pair = Pair::new(40, 12);
     pair.screen.commit(lines(&["history of thirty letters....."]));
@@ -201,7 +239,7 @@ fn links_and_styles_end_where_they_should() {
     screen.draw(&[line], None, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let link = "\x1b]8;;https://a.example/%C3%BC%20b\x1b\\here\x1b]8;;\x1b\\";
-    assert!(text.contains(&format!("see \x1b[0;38;5;75m{link}\x1b[0m\x1b[K")), "{text:?}");
+    assert!(text.contains(&format!("\r\x1b[2Ksee \x1b[0;38;5;75m{link}\x1b[0m")), "{text:?}");
 }
 
 #[test]

@@ -98,7 +98,8 @@ fn copy(from: &Line, cells: &[Cell], to: &mut Line) {
     }
 }
 
-/// Breaks a line between any two graphemes, and drops nothing: for code.
+/// Breaks a line between any two graphemes, and drops nothing: for code. The parts after the first
+/// go on with the line of the part before.
 pub(crate) fn break_anywhere(line: &Line, width: usize) -> Vec<Line> {
     if line.width() <= width {
         return vec![line.clone()];
@@ -109,17 +110,22 @@ pub(crate) fn break_anywhere(line: &Line, width: usize) -> Vec<Line> {
     let (mut first, mut used) = (0, 0);
     for (at, cell) in cells.iter().enumerate() {
         if used + cell.width > width && at > first {
-            let mut part = Line::default();
-            copy(line, &cells[first..at], &mut part);
-            lines.push(part);
+            lines.push(part(line, &cells[first..at], first > 0));
             (first, used) = (at, 0);
         }
         used += cell.width;
     }
-    let mut part = Line::default();
-    copy(line, &cells[first..], &mut part);
-    lines.push(part);
+    lines.push(part(line, &cells[first..], first > 0));
     lines
+}
+
+fn part(line: &Line, cells: &[Cell], goes_on: bool) -> Line {
+    let mut part = Line::default();
+    copy(line, cells, &mut part);
+    if let Some(span) = part.0.first_mut() {
+        span.style.goes_on = goes_on;
+    }
+    part
 }
 
 /// Cuts a line to a width, with `…` at the cut.

@@ -89,7 +89,7 @@ fn letters(source: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_do_not_matter(text in text(), sizes in proptest::collection::vec(1..20usize, 1..8)) {
