@@ -60,6 +60,7 @@ mod gate;
 mod hooks;
 mod hub;
 mod id;
+mod live_tools;
 mod open;
 pub mod replay;
 mod session;
