@@ -1,12 +1,14 @@
 //! The command line. Clap prints the doc comments of commands, options and values as help.
 
 mod headless;
+mod serve;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
+pub(crate) use serve::{AcpArgs, ServeArgs};
 pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Setup(SetupArgs),
     /// Check settings, session storage, shell, sandbox and model.
     Doctor(DoctorArgs),
+    /// Serve an editor by the Agent Client Protocol, over standard input and output.
+    Acp(Box<AcpArgs>),
     /// Print the completion script of a shell.
     Completions {
         /// Shell, e.g. bash: `robota completions bash > ~/.local/share/bash-completion/completions/robota`
@@ -58,7 +62,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]

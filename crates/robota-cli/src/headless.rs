@@ -59,7 +59,7 @@ use open::{Opening, open};
 use options::{LineMode, RunOptions};
 use permissions::HostApprover;
 use requests::{HostSetup, Requests, has_price, no_price};
-use saved_rules::SavedRules;
+pub(crate) use saved_rules::SavedRules;
 use writer::LineWriter;
 
 /// The variable with which a host asks for lines that say whether a turn runs.

@@ -30,7 +30,7 @@ use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
 pub use enter::{Entered, Prepared, PreparedPrompt};
-pub use event::{InteractiveEvent, InteractiveEvents};
+pub use event::{InteractiveEvent, InteractiveEvents, Projection};
 pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};

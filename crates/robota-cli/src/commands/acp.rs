@@ -1,0 +1,37 @@
+//! `robota acp`: serves an editor by the Agent Client Protocol.
+
+use std::sync::Arc;
+
+use robota_sdk::Transport as _;
+use robota_server::acp::{AcpAgent, MAX_LINE};
+
+use crate::args::AcpArgs;
+use crate::hosted::ProgramSessions;
+use crate::lines::{StdoutLines, read_stdin};
+use crate::telemetry::Telemetry;
+use crate::{Exit, debug, signals};
+
+/// Serves the editor until it closes standard input.
+pub(crate) async fn run(args: AcpArgs) -> anyhow::Result<Exit> {
+    let cancel = signals::cancel_on_interrupt()?;
+    let environment = robota_config::Environment::of_process();
+    let telemetry = Telemetry::start(&environment);
+    let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
+    debug::start(args.serve.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    let out = StdoutLines::start(cancel.token().clone());
+    let mut agent =
+        AcpAgent::new(read_stdin(MAX_LINE), out.lines.clone(), env!("CARGO_PKG_VERSION"));
+    agent.attach(Arc::new(ProgramSessions::new(args.serve)));
+    let (stop, cancelled) = (agent.stop_token(), cancel.token().clone());
+    let watch = tokio::spawn(async move {
+        cancelled.cancelled().await;
+        stop.cancel();
+    });
+    let served = agent.start().await;
+    watch.abort();
+    drop(agent);
+    out.finish().await;
+    telemetry.finish().await;
+    served?;
+    Ok(cancel.exit().unwrap_or(Exit::Ok))
+}
