@@ -105,15 +105,18 @@ impl SessionHost for ProgramSessions {
         let store = self.store(&setup).await?;
         let folder = setup.places.cwd.display().to_string();
         let selected = request.choice.select(&*store, &folder).await?;
-        let chosen = self.choose(&setup, request.model.as_deref()).await?;
-        let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
-        let (model, on_notice) = (chosen.model.clone(), request.on_notice.clone());
         let effort =
             self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
-        let mut builder = InteractiveSession::builder(
-            setup.project.clone(),
-            chosen.into_setup(self.args.effort.clone()),
-        )
+        let (given, vendor) = match request.provider {
+            Some(given) => (given, None),
+            None => {
+                let chosen = self.choose(&setup, request.model.as_deref()).await?;
+                let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
+                (chosen.into_setup(self.args.effort.clone()), vendor)
+            }
+        };
+        let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
+        let mut builder = InteractiveSession::builder(setup.project.clone(), given)
         .store(store)
         .selected(selected)
         .may_bypass(self.args.allow_dangerously_skip_permissions)
@@ -122,6 +125,9 @@ impl SessionHost for ProgramSessions {
         .on_notice(move |notice| on_notice(notice));
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
+        }
+        if let Some(limit) = request.queue_limit {
+            builder = builder.queue_limit(limit);
         }
         if let Some(reaper) = setup::reaper() {
             builder = builder.reaper(reaper);

@@ -2,5 +2,5 @@
 //!
 //! Protocol crates change often, so this one keeps theirs behind a wall: the rest of the
 //! workspace sees tools of [`robota_core`] and nothing else.
-//!
-//! Nothing is here yet.
+
+pub mod server;

@@ -16,6 +16,7 @@ pub use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
 
 use crate::error::SdkError;
 use crate::interactive::InteractiveSession;
+use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::select::SessionChoice;
 
@@ -59,6 +60,10 @@ pub struct OpenRequest {
     pub questions: Option<Arc<dyn QuestionHandler>>,
     /// The model; none for the configured one.
     pub model: Option<String>,
+    /// A provider with its settings, instead of any model service.
+    pub provider: Option<ModelSetup>,
+    /// How many prompts may wait; none for the default.
+    pub queue_limit: Option<usize>,
     /// The MCP servers that the client passes to the session.
     pub mcp_servers: Vec<ClientMcpServer>,
     /// Receives messages for the user.
@@ -77,6 +82,8 @@ impl OpenRequest {
             approvals: Approvals::Deny,
             questions: None,
             model: None,
+            provider: None,
+            queue_limit: None,
             mcp_servers: Vec::new(),
             on_notice: Arc::new(|_| {}),
         }

@@ -4,3 +4,4 @@
 //! cursor and open requests, nothing else: what happened is in the journal.
 
 pub mod acp;
+pub mod mcp;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use robota_core::permission::Mode;
 
 use super::SettingsArgs;
@@ -11,6 +11,56 @@ use super::headless::Durability;
 /// `robota acp`
 #[derive(Debug, Args)]
 pub(crate) struct AcpArgs {
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+/// `robota mcp`
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+/// The subcommands of `robota mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Serve the built-in tools and the agent to an MCP host.
+    Serve(Box<McpServeArgs>),
+}
+
+/// `robota mcp serve`
+#[derive(Debug, Args)]
+pub(crate) struct McpServeArgs {
+    /// Serve over HTTP at this address instead of standard input and output, e.g. 127.0.0.1:8765.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<std::net::SocketAddr>,
+
+    /// File with the token that clients must send. Without it a new token is made and printed.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Host name by which clients may reach the server, besides loopback (repeatable).
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Web page that may use the server, as scheme://host:port (repeatable).
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// Built-in tools to offer, separated by commas; `""` for none [default: all].
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) tools: Option<String>,
+
+    /// Do not offer the agent.
+    #[arg(long)]
+    pub(crate) no_agent: bool,
+
+    /// Let the host decide about calls of the agent (agent_decide). A host that is a model decides
+    /// about its own wishes then.
+    #[arg(long)]
+    pub(crate) host_decides: bool,
+
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
 }

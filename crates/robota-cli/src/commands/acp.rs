@@ -18,13 +18,15 @@ pub(crate) async fn run(args: AcpArgs) -> anyhow::Result<Exit> {
     let telemetry = Telemetry::start(&environment);
     let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
     debug::start(args.serve.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
-    let out = StdoutLines::start(cancel.token().clone());
+    // The editor may close either stream.
+    let gone = cancel.token().child_token();
+    let out = StdoutLines::start(gone.clone());
     let mut agent =
         AcpAgent::new(read_stdin(MAX_LINE), out.lines.clone(), env!("CARGO_PKG_VERSION"));
     agent.attach(Arc::new(ProgramSessions::new(args.serve)));
-    let (stop, cancelled) = (agent.stop_token(), cancel.token().clone());
+    let stop = agent.stop_token();
     let watch = tokio::spawn(async move {
-        cancelled.cancelled().await;
+        gone.cancelled().await;
         stop.cancel();
     });
     let served = agent.start().await;

@@ -15,6 +15,9 @@ const PYTHON: Packages = Packages::PyPi("acp-python-0.12.1", &["agent-client-pro
 const TYPESCRIPT: Packages =
     Packages::Npm("acp-typescript-2.4.0", &["@agentclientprotocol/sdk@2.4.0", "ajv@8.17.1"]);
 
+/// A client by other people, which needs a newer Node than systems have.
+const ACPX: Packages = Packages::Npm("acpx-0.19.1", &["acpx@0.19.1", "node@22.23.3"]);
+
 /// A finished case: what the client saw, the project, and the server.
 struct Ran {
     seen: Value,
@@ -43,7 +46,7 @@ async fn run(mut command: Command, case: &str, scenario: Scenario, home: Home) -
 async fn typescript(case: &str, scenario: Scenario, home: Home) -> Option<Ran> {
     let folder = requires(Part::TypeScriptAcpClient, TYPESCRIPT.folder())?;
     let mut command = Command::new("node");
-    command.current_dir(&folder).arg(script("acp.mjs"));
+    command.current_dir(&folder).arg(script("acp_client.mjs"));
     let ran = run(command, case, scenario, home).await;
     assert_eq!(ran.seen["problems"], json!([]), "{case}: messages against the schema");
     assert!(ran.seen["validated"].as_u64().unwrap() > 5, "{case}");
@@ -55,7 +58,7 @@ async fn typescript(case: &str, scenario: Scenario, home: Home) -> Option<Ran> {
 async fn python(case: &str, scenario: Scenario) -> Option<Ran> {
     let folder = requires(Part::PythonAcpClient, PYTHON.folder())?;
     let mut command = Command::new("python3");
-    command.env("PYTHONPATH", folder).arg(script("acp.py"));
+    command.env("PYTHONPATH", folder).arg(script("acp_client.py"));
     Some(run(command, case, scenario, Home::new()).await)
 }
 
@@ -306,7 +309,7 @@ async fn sdk_08_acp_an_editor_that_vanishes_leaves_a_session_that_goes_on() {
     let folder = requires(Part::TypeScriptAcpClient, TYPESCRIPT.folder());
     let Some(folder) = folder else { return };
     let mut command = Command::new("node");
-    command.current_dir(&folder).arg(script("acp.mjs"));
+    command.current_dir(&folder).arg(script("acp_client.mjs"));
     let Ran { seen, .. } = run(command, "gone", scenario, home).await;
     assert_eq!((&seen["exit"], &seen["exit2"]), (&json!(0), &json!(0)), "{seen}");
     assert_eq!(seen["problems"], json!([]));
@@ -341,4 +344,31 @@ async fn sdk_08_acp_the_python_client_drives_it_too() {
         assert_eq!((&seen["end"], &seen["asked"]), (&json!("end_turn"), &json!(0)), "{seen}");
         assert!(Path::new(&home.path("project/w")).exists());
     }
+}
+
+#[tokio::test]
+async fn sdk_08_acp_an_independent_client_drives_it() {
+    let Some(folder) = requires(Part::TypeScriptAcpClient, ACPX.folder()) else { return };
+    let home = Home::new();
+    let calls = "- tools: [{tool: Bash, input: {command: touch made}}]\n- It is made.\n";
+    home.write("home/script.yaml", calls);
+    let agent = format!(
+        "{} acp --provider scripted:{}",
+        env!("CARGO_BIN_EXE_robota"),
+        home.path("home/script.yaml").display()
+    );
+    let bin = folder.join("node_modules/.bin");
+    let run = async |approve: &str, file: &str| {
+        let mut command = Command::new(bin.join("node"));
+        command.arg(bin.join("acpx")).args(["--agent", &agent, approve, "--format", "text"]);
+        command.args(["exec", "Make it."]).current_dir(home.path("project"));
+        command.env("HOME", home.path("home"));
+        let output =
+            tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("It is made."), "{text} {}", crate::home::stderr(&output));
+        home.path("project").join(file).exists()
+    };
+    assert!(!run("--deny-all", "made").await, "the client denied the call");
+    assert!(run("--approve-all", "made").await, "the client approved the call");
 }

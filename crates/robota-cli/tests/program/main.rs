@@ -16,6 +16,8 @@ mod host;
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+#[cfg(unix)]
+mod mcp_server;
 mod permissions;
 mod print;
 #[cfg(unix)]

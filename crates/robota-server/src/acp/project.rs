@@ -60,6 +60,8 @@ pub(super) struct Projection {
     costs: Costs,
     /// Names the answer that is being streamed.
     answer: u64,
+    /// Whether text of it was shown.
+    streamed: bool,
     compaction: u64,
 }
 
@@ -82,7 +84,18 @@ impl Projection {
         costs: Costs,
     ) -> Self {
         let (sdk, calls) = (SdkProjection::default(), HashMap::new());
-        Self { time, understood, cwd, blobs, sdk, calls, costs, answer: 0, compaction: 0 }
+        Self {
+            time,
+            understood,
+            cwd,
+            blobs,
+            sdk,
+            calls,
+            costs,
+            answer: 0,
+            streamed: false,
+            compaction: 0,
+        }
     }
 
     /// Says that the events that follow happen now.
@@ -98,18 +111,12 @@ impl Projection {
         let mut shown = Vec::new();
         self.sdk.push(envelope, &mut shown);
         for event in shown {
-            match event {
-                InteractiveEvent::TextDelta { text } if self.time == Time::Now => {
-                    updates.push(message(ContentBlock::text(text), self.answer_id(envelope)));
-                }
-                // What was shown stays; the next attempt is another message.
-                InteractiveEvent::TextReset => self.answer += 1,
-                InteractiveEvent::ContextUpdate(state) => updates.push(Update::UsageUpdate {
+            if let InteractiveEvent::ContextUpdate(state) = event {
+                updates.push(Update::UsageUpdate {
                     used: state.used_tokens,
                     size: state.max_tokens,
                     cost: self.costs.cost().map(|amount| Cost { amount, currency: "USD" }),
-                }),
-                _ => {}
+                });
             }
         }
         match self.time {
@@ -126,7 +133,20 @@ impl Projection {
                 let content = ContentBlock::text(&chunk.text);
                 updates.push(thought(content, self.answer_id(envelope)));
             }
-            Event::AssistantMessage(_) => self.answer += 1,
+            Event::TextChunk(chunk) => {
+                self.streamed = true;
+                let content = ContentBlock::text(&chunk.text);
+                updates.push(message(content, self.answer_id(envelope)));
+            }
+            // What was shown stays; the next attempt is another message.
+            Event::StreamReset(_) => self.next_answer(),
+            Event::AssistantMessage(data) => {
+                let text = data.message.text();
+                if !self.streamed && !text.is_empty() {
+                    updates.push(message(ContentBlock::text(text), self.answer_id(envelope)));
+                }
+                self.next_answer();
+            }
             Event::ToolCalled(data) => {
                 if let Some(update) = self.call(&data.tool_use).await {
                     updates.push(update);
@@ -256,6 +276,11 @@ impl Projection {
     ) -> Update {
         let compaction_id = format!("compaction-{}", self.compaction);
         Update::CompactionUpdate { compaction_id, status, summary, error }
+    }
+
+    fn next_answer(&mut self) {
+        self.answer += 1;
+        self.streamed = false;
     }
 
     /// Names the answer that is being streamed.

@@ -1,4 +1,4 @@
-"""Drives `robota acp` with the official Python ACP client. Usage: acp.py CASE; prints one JSON object."""
+"""Drives `robota acp` with the official Python ACP client. Usage: acp_client.py CASE; prints one JSON object."""
 
 import asyncio
 import json

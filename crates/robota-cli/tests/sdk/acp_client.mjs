@@ -1,5 +1,5 @@
 // Drives `robota acp` with the official TypeScript ACP client, and validates every message of the
-// agent against the official schema. Usage: acp.mjs CASE; prints one JSON object.
+// agent against the official schema. Usage: acp_client.mjs CASE; prints one JSON object.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
