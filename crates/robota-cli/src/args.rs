@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
-pub(crate) use serve::{AcpArgs, McpArgs, McpCommand, McpServeArgs, ServeArgs};
+pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Serve an editor by the Agent Client Protocol, over standard input and output.
     Acp(Box<AcpArgs>),
     /// Serve tools and the agent to MCP hosts.
-    Mcp(McpArgs),
+    Mcp(Box<crate::commands::mcp::args::McpArgs>),
     /// Print the completion script of a shell.
     Completions {
         /// Shell, e.g. bash: `robota completions bash > ~/.local/share/bash-completion/completions/robota`

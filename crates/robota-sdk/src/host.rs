@@ -14,6 +14,8 @@ use robota_core::permission::Mode;
 use robota_session::{Approvals, SessionError};
 pub use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
 
+use serde_json::{Map, Value, json};
+
 use crate::error::SdkError;
 use crate::interactive::InteractiveSession;
 use crate::model_setup::ModelSetup;
@@ -127,6 +129,27 @@ pub enum McpConnection {
     },
 }
 
+/// Writes servers as the JSON that configurations of MCP servers have: `{"mcpServers": {…}}`.
+#[must_use]
+pub fn mcp_config(servers: &[ClientMcpServer]) -> String {
+    let entry = |server: &ClientMcpServer| {
+        let value = match &server.connection {
+            McpConnection::Stdio { command, args, env } => {
+                json!({"type": "stdio", "command": command, "args": args, "env": env})
+            }
+            McpConnection::Http { url, headers } => {
+                json!({"type": "http", "url": url, "headers": headers})
+            }
+            McpConnection::Sse { url, headers } => {
+                json!({"type": "sse", "url": url, "headers": headers})
+            }
+        };
+        (server.name.clone(), value)
+    };
+    let servers: Map<String, Value> = servers.iter().map(entry).collect();
+    json!({"mcpServers": servers}).to_string()
+}
+
 /// An open session, and what its client can choose.
 #[derive(Clone)]
 pub struct HostedSession {
@@ -215,3 +238,6 @@ impl From<JournalError> for HostError {
         SdkError::from(error).into()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use robota_core::permission::Mode;
 
 use super::SettingsArgs;
@@ -13,20 +13,6 @@ use super::headless::Durability;
 pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
-}
-
-/// `robota mcp`
-#[derive(Debug, Args)]
-pub(crate) struct McpArgs {
-    #[command(subcommand)]
-    pub(crate) command: McpCommand,
-}
-
-/// The subcommands of `robota mcp`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum McpCommand {
-    /// Serve the built-in tools and the agent to an MCP host.
-    Serve(Box<McpServeArgs>),
 }
 
 /// `robota mcp serve`

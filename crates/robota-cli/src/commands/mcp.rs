@@ -1,9 +1,10 @@
 //! `robota mcp`: one file per subcommand.
 
+pub(crate) mod args;
 mod serve;
 
 use crate::Exit;
-use crate::args::{McpArgs, McpCommand};
+use args::{McpArgs, McpCommand};
 
 /// Runs a subcommand.
 pub(crate) async fn run(args: McpArgs) -> anyhow::Result<Exit> {
