@@ -9,7 +9,7 @@ use robota_core::driver::SessionConfig;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
 use robota_core::sandbox::SandboxLevel;
-use robota_core::tool::{Tool, ToolScope};
+use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
@@ -217,7 +217,7 @@ impl InteractiveSessionBuilder {
         choice: ToolChoice,
         gate: Arc<PolicyGate>,
         context: &ProjectContext,
-        offered: Arc<OnceLock<Vec<String>>>,
+        offered: Arc<OnceLock<Vec<ToolSpec>>>,
     ) -> Result<SessionBuilder, SdkError> {
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
@@ -228,7 +228,7 @@ impl InteractiveSessionBuilder {
             tools.extend(choice.more.iter().cloned());
             tools.extend(command_tools(&commands, &open, &session.session));
             // A fork of the session has the same tools.
-            let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
+            let _ = offered.set(tools.iter().map(|tool| tool.spec().clone()).collect());
             tools
         };
         let redactor = project.redactor(&self.model.secrets)?;

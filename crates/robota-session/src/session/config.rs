@@ -34,6 +34,15 @@ impl ConfigHandle {
         }
     }
 
+    /// Sets an option of the model calls from the next turn on, such as `effort`; none removes it.
+    pub fn set_option(&self, name: &str, value: Option<serde_json::Value>) {
+        let options = &mut self.0.shared.turn_setup_mut().setup.config.options;
+        match value {
+            Some(value) => options.insert(name.to_owned(), value),
+            None => options.remove(name),
+        };
+    }
+
     /// Sets the system prompt from the next turn on; none sends no prompt.
     pub fn set_system(&self, prompt: Option<Arc<str>>) {
         self.0.shared.turn_setup_mut().setup.config.system = prompt;
