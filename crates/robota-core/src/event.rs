@@ -201,6 +201,8 @@ events! {
     "view_restored" ViewRestored Fact Synced "The last compaction was undone: the messages that its summary replaced are in the model's view again.";
     "restore_started" RestoreStarted Intent Synced "A checkpoint is about to be restored. The current content of its files is stored.";
     "restore_finished" RestoreFinished Fact Synced "A checkpoint was restored.";
+    "task_changed" TaskChanged Fact Written "Something happened to a background task: it was created, started, did something, or ended.";
+    "task_group_changed" TaskGroupChanged Fact Written "Something happened to a group of background tasks.";
     "label_set" LabelSet Fact Synced "A point of the journal got a name.";
     "forked" Forked Fact Synced "Another session was forked from a point of this one.";
     "state_snapshot" StateSnapshot Fact Written "Which events make up the state, so that a resume need not read all of them.";

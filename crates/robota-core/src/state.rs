@@ -29,6 +29,7 @@ use crate::ids::{CallId, InputId, SessionId, TurnId};
 use crate::message::Block;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
+use crate::task::Tasks;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
@@ -92,6 +93,9 @@ pub struct State {
     /// Processes that outlive their calls and may still run, by call.
     #[serde(default)]
     pub background: IndexMap<CallId, Vec<ProcessIdentity>>,
+    /// Background tasks and their groups.
+    #[serde(default, skip_serializing_if = "Tasks::is_empty")]
+    pub tasks: Tasks,
     /// The events that the state was made from; the next snapshot lists them.
     pub sources: Sources,
 }
@@ -224,6 +228,20 @@ impl State {
         let cursor = envelope.cursor();
         self.cursor = Some(cursor);
         self.fold_event(&envelope.event, envelope.turn.as_ref(), cursor);
+        match &envelope.event {
+            Event::TaskChanged(data) => {
+                // The writer applied it before it was recorded; a change that does not fit has no
+                // effect there either.
+                let _ = self.tasks.apply(&data.task, &data.change, envelope.ts);
+            }
+            Event::TaskGroupChanged(data) => {
+                self.tasks.apply_group(&data.group, &data.change, envelope.ts);
+            }
+            Event::InputAccepted(data) => self.tasks.mark_told(&data.metadata),
+            // The tasks belong to the session that was forked.
+            Event::SessionCreated(data) if data.parent.is_some() => self.tasks = Tasks::default(),
+            _ => {}
+        }
         Ok(())
     }
 
@@ -381,6 +399,8 @@ impl State {
             | Event::ToolFinished(_)
             | Event::Interrupted(_)
             | Event::Forked(_)
+            | Event::TaskChanged(_)
+            | Event::TaskGroupChanged(_)
             | Event::Recovered(_)
             | Event::Failed(_)
             | Event::Unknown { .. } => {}

@@ -1,5 +1,21 @@
-//! Many agents at once: background tasks, subagents, worktrees, job groups, scheduler, pool,
-//! room and placement.
+//! Work beside the conversation: background tasks, subagents, worktrees and groups of tasks.
 //!
-//! Nothing is here yet. The ports it will implement (`Spawner` among them) are in
-//! [`robota_core`].
+//! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
+//! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
+//! [`ProcessTasks`] runs commands on the supervisor, [`InProcessAgents`] runs agents with sessions of
+//! their own.
+
+pub mod group;
+pub mod subagent;
+pub mod task;
+
+pub use group::Groups;
+pub use subagent::{
+    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
+    NoAgentHooks,
+};
+pub use task::{
+    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob, TaskJournal,
+    TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions, TaskReporter,
+    TaskRequest, TaskRunner, TaskWork,
+};

@@ -4,10 +4,12 @@ mod files;
 mod model;
 mod session;
 mod snapshot;
+mod task;
 mod tool;
 
 pub use files::*;
 pub use model::*;
 pub use session::*;
 pub use snapshot::*;
+pub use task::*;
 pub use tool::*;

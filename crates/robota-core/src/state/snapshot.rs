@@ -111,6 +111,7 @@ impl State {
             safe_points: self.safe_points.clone(),
             previous: self.sources.snapshot,
             background: self.background.clone(),
+            tasks: self.tasks.clone(),
             labels: self.labels.clone(),
         })
     }
@@ -173,6 +174,7 @@ impl State {
         state.usage = snapshot.usage;
         state.safe_points.clone_from(&snapshot.safe_points);
         state.background.clone_from(&snapshot.background);
+        state.tasks.clone_from(&snapshot.tasks);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
         state.on_snapshot(at.seq, snapshot);

@@ -41,7 +41,7 @@ impl JournalHandle {
             .collect())
     }
 
-    /// Records an entry, a failure, or an event of a type that this version does not know. Other
+    /// Records an entry, a failure, a change of a background task, or an event of a type that this version does not know. Other
     /// events change the session, and have their own methods.
     ///
     /// # Errors
@@ -49,9 +49,11 @@ impl JournalHandle {
     pub async fn record(&self, event: impl Into<Event>) -> Result<(), SessionError> {
         let event = event.into();
         match &event {
-            Event::EntryAdded(_) | Event::Failed(_) | Event::Unknown { .. } => {
-                self.0.append(vec![event]).await
-            }
+            Event::EntryAdded(_)
+            | Event::Failed(_)
+            | Event::TaskChanged(_)
+            | Event::TaskGroupChanged(_)
+            | Event::Unknown { .. } => self.0.append(vec![event]).await,
             other => {
                 let kind = other.kind().to_owned();
                 Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))

@@ -12,6 +12,7 @@ use crate::message::Cause;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
 use crate::state::SafePoints;
+use crate::task::Tasks;
 use crate::usage::Usage;
 
 data! {
@@ -63,6 +64,9 @@ data! {
         /// Processes that outlive their calls and may still run, by call.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         background: IndexMap<CallId, Vec<ProcessIdentity>>,
+        /// Background tasks and their groups.
+        #[serde(default, skip_serializing_if = "Tasks::is_empty")]
+        tasks: Tasks,
         /// Named points of the journal, by label.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         labels: IndexMap<String, Cursor>,

@@ -20,6 +20,7 @@ use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::{EarlierSnapshot, SafePoints};
 use crate::tool::{ToolOutcome, ToolSpec};
+use crate::task::*;
 use crate::usage::Usage;
 
 /// A line that says that.
@@ -87,7 +88,63 @@ pub(super) fn samples() -> Vec<Event> {
     all.extend(turns());
     all.extend(model());
     all.extend(tools());
+    all.extend(tasks());
     all
+}
+
+fn tasks() -> Vec<Event> {
+    let spawned = TaskSpawned {
+        kind: TaskKind::Agent,
+        mode: TaskMode::Foreground,
+        label: "look".to_owned(),
+        depth: 1,
+        call: Some("c1".into()),
+        group: Some("g1".into()),
+        agent: Some("Explore".to_owned()),
+        input: "Look.".to_owned(),
+    };
+    let worktree = TaskWorktree { path: "/w".to_owned(), branch: "b".to_owned() };
+    let place = TaskPlace {
+        pid: Some(7),
+        session: Some("s2".into()),
+        log: Some("/l".to_owned()),
+        worktree: Some(worktree.clone()),
+    };
+    let finished = TaskFinished {
+        output: "Found.".to_owned(),
+        timeout: Some(TimeoutReason::Idle),
+        exit_code: Some(1),
+        usage: vec![TaskUsage { model: "m".to_owned(), usage: Usage::default(), calls: 1 }],
+        worktree: Some(worktree),
+        ..TaskFinished::failed(TaskError::new(TaskErrorCategory::Timeout, "idle"))
+    };
+    let question = TaskQuestion {
+        call: "c9".into(),
+        tool: "Bash".to_owned(),
+        input: json!({"command": "make"}),
+        reason: "why".to_owned(),
+    };
+    let changes = [
+        TaskChange::Spawned(spawned),
+        TaskChange::Started,
+        TaskChange::Placed(place),
+        TaskChange::ToolStarted { action: "Read a".to_owned() },
+        TaskChange::ToolEnded { error: Some("no".to_owned()) },
+        TaskChange::PermissionAsked(question),
+        TaskChange::PermissionDecided { call: "c9".into() },
+        TaskChange::Finished(finished),
+        TaskChange::Closed,
+    ];
+    let changes = changes.map(|change| TaskChanged { task: "t1".into(), change }.into());
+    let tasks = vec!["t1".into()];
+    let created = GroupChange::Created {
+        label: "both".to_owned(),
+        policy: WaitPolicy::WaitAny,
+        tasks: tasks.clone(),
+    };
+    let groups = [created, GroupChange::Added { tasks }, GroupChange::Done];
+    let groups = groups.map(|change| TaskGroupChanged { group: "g1".into(), change }.into());
+    changes.into_iter().chain(groups).collect()
 }
 
 fn session() -> Vec<Event> {
@@ -182,6 +239,7 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         },
         previous: Some(2),
         background: [(CallId::from("c1"), vec![process])].into_iter().collect(),
+        tasks: crate::task::Tasks::default(),
         labels: [("here".to_owned(), at)].into_iter().collect(),
     }
 }
