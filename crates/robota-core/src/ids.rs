@@ -104,3 +104,7 @@ id_type! {
     /// The id of an entry in the history.
     EntryId
 }
+id_type! {
+    /// The id of a schedule, unique in its session.
+    ScheduleId
+}
