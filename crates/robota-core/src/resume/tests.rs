@@ -6,11 +6,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{
     AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
-    InputCancelled, LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed,
-    Rewound, SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted,
-    UserMessage, ViewRestored,
+    InputCancelled, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet, Purpose,
+    Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, ScheduleAdded,
+    ScheduleFired, SchedulePaused, ScheduleRemoved, ScheduleResumed, SessionCreated, TextChunk,
+    ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted, UserMessage, ViewRestored,
 };
-use crate::ids::{CallId, CountingIds, InputId, MessageId, TurnId};
+use crate::ids::{CallId, CountingIds, InputId, MessageId, ScheduleId, TurnId};
 use crate::journal::MemoryStore;
 use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use crate::provider::LeftOut;
