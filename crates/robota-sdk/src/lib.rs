@@ -28,6 +28,7 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 pub mod transport;
+pub mod transcript;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -48,6 +49,7 @@ pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use transport::{Transport, TransportError};
+pub use transcript::SessionTranscript;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use robota_config::NamedFiles;
 use robota_core::gate::Gate;
 use robota_core::hook::{
     HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
-    HookRunner,
+    HookRunner, HookTranscript,
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -38,6 +38,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) mode: Mode,
     /// The variables that hooks set for the commands of the session.
     pub(crate) variables: SessionVariables,
+    /// The transcript that hooks can read.
+    pub(crate) transcript: Arc<dyn HookTranscript>,
 }
 
 /// Returns the hook runner of a session. Problems of the settings are added to `notices`.
@@ -57,6 +59,7 @@ pub(crate) fn runner(
     let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
         .gate(parts.gate);
     let mut runner = HookRunner::new(context)
+        .transcript(parts.transcript)
         .executor(HookKind::Command, Arc::new(commands))
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
         .executor(

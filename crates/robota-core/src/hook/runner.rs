@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
     HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
-    HookPoint, HookReply, Hooks, InvalidMatcher, Matcher,
+    HookPoint, HookReply, HookTranscript, Hooks, InvalidMatcher, Matcher,
 };
 
 /// The timeout of hooks that do not define one.
@@ -41,6 +41,7 @@ pub struct HookRunner {
     hooks: BTreeMap<HookEvent, Vec<Arc<Entry>>>,
     executors: BTreeMap<HookKind, Arc<dyn HookExecutor>>,
     condition: Option<Arc<dyn HookCondition>>,
+    transcript: Option<Arc<dyn HookTranscript>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
@@ -102,6 +103,7 @@ impl HookRunner {
             hooks: BTreeMap::new(),
             executors: BTreeMap::new(),
             condition: None,
+            transcript: None,
             timeout: DEFAULT_TIMEOUT,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -155,6 +157,13 @@ impl HookRunner {
     #[must_use]
     pub fn condition(mut self, condition: Arc<dyn HookCondition>) -> Self {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Sets what writes the transcript that hooks can read. It is written only when a hook runs.
+    #[must_use]
+    pub fn transcript(mut self, transcript: Arc<dyn HookTranscript>) -> Self {
+        self.transcript = Some(transcript);
         self
     }
 
@@ -273,6 +282,10 @@ impl HookRunner {
         let matching = self.matching(data);
         if matching.is_empty() {
             return HookOutput::default();
+        }
+        if let Some(transcript) = &self.transcript {
+            let path = transcript.write().await;
+            self.update_context(|context| context.transcript_path = path);
         }
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,6 +29,7 @@ use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
 use crate::skills::{SkillRunner, SkillSource, SkillTool};
+use crate::transcript::SessionTranscript;
 use crate::{processes, store};
 
 /// The tool that asks the user.
@@ -76,6 +77,11 @@ impl InteractiveSessionBuilder {
             gate: gate.clone(),
             mode,
             variables,
+            transcript: Arc::new(SessionTranscript::new(
+                store.clone(),
+                selected.id().clone(),
+                cwd.display().to_string(),
+            )),
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
             parts,
