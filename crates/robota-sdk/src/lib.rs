@@ -15,6 +15,7 @@ pub mod host;
 pub mod import;
 pub mod interactive;
 pub mod memory;
+pub mod mentions;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;

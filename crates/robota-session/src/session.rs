@@ -381,6 +381,20 @@ impl Session {
         Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
     }
 
+    /// Records a model call that was made for the session outside its conversation, for instance by a
+    /// hook, so that its tokens are counted.
+    ///
+    /// # Errors
+    /// When the session has ended or its journal cannot be written.
+    pub async fn record_model_call(
+        &self,
+        model: impl Into<String>,
+        usage: Option<Usage>,
+    ) -> Result<(), SessionError> {
+        let asked = ModelAsked { model: model.into(), usage, error: None };
+        self.append(vec![asked.into()]).await
+    }
+
     /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when
     /// it has ended, and whether anything ran.
     ///

@@ -13,7 +13,6 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
-use serde_json::Map;
 
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
@@ -151,7 +150,7 @@ impl Actor {
         // Another content is not what the client described, and has no claim to rules that were meant
         // for the old one.
         let (content, metadata, is_new) = match content {
-            Some(content) => (content, Map::new(), true),
+            Some((content, metadata)) => (content, metadata, true),
             None => (pending.content.clone(), pending.metadata.clone(), false),
         };
         let event = InputChanged {

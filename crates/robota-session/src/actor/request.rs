@@ -43,8 +43,8 @@ pub(crate) struct AcceptedInput {
 /// A change of an input that is not delivered yet.
 pub(crate) struct InputChange {
     pub(crate) input: InputId,
-    /// The new content; none keeps it.
-    pub(crate) content: Option<Vec<Block>>,
+    /// The new content with its metadata; none keeps both.
+    pub(crate) content: Option<(Vec<Block>, Map<String, Value>)>,
     /// The number of waiting inputs before it; none keeps its place.
     pub(crate) position: Option<usize>,
 }
