@@ -329,6 +329,18 @@ impl Turn {
         &self.rules
     }
 
+    /// Returns true while the next model call is being prepared.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.phase == Phase::Preparing
+    }
+
+    /// Sets the tools of the next model call: all names, sorted, and the hash of the offered ones.
+    pub fn set_tools(&mut self, names: Vec<String>, sha256: Option<String>) {
+        self.facts.tools = names;
+        self.facts.tools_sha256 = sha256;
+    }
+
     /// Returns true once the turn is over.
     #[must_use]
     pub fn is_finished(&self) -> bool {

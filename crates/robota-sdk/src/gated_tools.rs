@@ -12,7 +12,7 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
-/// Tools behind the gate of a session. Nobody is asked: a call runs only if the gate allows it.
+/// Tools behind the gate of a session. Nobody is asked.
 #[derive(Clone)]
 pub(crate) struct GatedTools {
     tools: Vec<Arc<dyn Tool>>,
@@ -76,11 +76,35 @@ impl GatedTools {
         name: &str,
         input: Value,
     ) -> Result<ToolOutcome, NotRun> {
+        self.run_by(session, name, input, &[Verdict::Allow]).await
+    }
+
+    /// Runs a tool with arguments that the user typed, which answers the question of the gate. What
+    /// the gate denies does not run.
+    ///
+    /// # Errors
+    /// If there is no such tool, or the gate denies the call.
+    pub(crate) async fn run_for_user(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+    ) -> Result<ToolOutcome, NotRun> {
+        self.run_by(session, name, input, &[Verdict::Allow, Verdict::Ask]).await
+    }
+
+    async fn run_by(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+        enough: &[Verdict],
+    ) -> Result<ToolOutcome, NotRun> {
         let own = if name == READ { self.readers.get(session.id()) } else { None };
         let tool = own.as_ref().or_else(|| self.find(name));
         let tool = tool.ok_or_else(|| missing(name))?;
         let call = CallId::mint(&RandomIds);
-        let judgement = judge(session, tool, &call, &input).await?;
+        let judgement = judge(session, tool, &call, &input, enough).await?;
         let context = ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
         Ok(tool.run(input, context).await)
     }
@@ -96,7 +120,8 @@ impl GatedTools {
         input: &Value,
     ) -> Result<(), NotRun> {
         let tool = self.find(name).ok_or_else(|| missing(name))?;
-        judge(session, tool, &CallId::mint(&RandomIds), input).await.map(drop)
+        let call = CallId::mint(&RandomIds);
+        judge(session, tool, &call, input, &[Verdict::Allow]).await.map(drop)
     }
 
     fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
@@ -108,18 +133,20 @@ fn missing(name: &str) -> NotRun {
     NotRun::Missing(format!("the tool {name} is not available"))
 }
 
+/// Judges a call; the verdicts in `enough` let it run.
 async fn judge(
     session: &Session,
     tool: &Arc<dyn Tool>,
     call: &CallId,
     input: &Value,
+    enough: &[Verdict],
 ) -> Result<Judgement, NotRun> {
     let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
     let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
     let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
     match judgement.verdict {
-        Verdict::Allow => Ok(judgement),
-        Verdict::Ask => Err(NotRun::NeedsApproval(judgement.reason)),
+        verdict if enough.contains(&verdict) => Ok(judgement),
         Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
+        Verdict::Allow | Verdict::Ask => Err(NotRun::NeedsApproval(judgement.reason)),
     }
 }

@@ -13,6 +13,7 @@ mod loaded;
 mod open_sessions;
 mod queue;
 mod result;
+mod shell;
 mod submit;
 mod tool_state;
 
@@ -20,17 +21,19 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
+use robota_core::event::Envelope;
 use robota_core::history::HistoryEntry;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
 use robota_core::provider::View;
+use robota_core::tool::ToolSpec;
 use robota_exec::Supervisor;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
 pub use enter::{Entered, Prepared, PreparedPrompt};
-pub use event::{InteractiveEvent, InteractiveEvents};
+pub use event::{InteractiveEvent, InteractiveEvents, Projection};
 pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};
@@ -76,7 +79,7 @@ struct Shared {
     project: Option<Arc<Project>>,
     since: StartAt,
     supervisor: Option<Supervisor>,
-    tools: Arc<OnceLock<Vec<String>>>,
+    tools: Arc<OnceLock<Vec<ToolSpec>>>,
     queue_limit: usize,
     /// Held while a prompt is checked against the limit and sent.
     sending: tokio::sync::Mutex<()>,
@@ -158,7 +161,13 @@ impl InteractiveSession {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.0.tools.get().cloned().unwrap_or_default()
+        self.tool_specs().iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// Returns the descriptions of the offered tools.
+    #[must_use]
+    pub fn tool_specs(&self) -> &[ToolSpec] {
+        self.0.tools.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the hooks of the settings; none for a session that was built elsewhere.
@@ -283,6 +292,11 @@ impl InteractiveSession {
     /// If the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SdkError> {
         Ok(history::read(self.session()).await?)
+    }
+
+    /// Returns all events of the session's journal.
+    pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
+        Ok(history::events(self.session()).await?)
     }
 
     /// Returns how full the context window is.

@@ -7,7 +7,7 @@ use robota_config::NamedFiles;
 use robota_core::gate::Gate;
 use robota_core::hook::{
     HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
-    HookRunner,
+    HookRunner, HookTranscript,
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -40,6 +40,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) mode: Mode,
     /// The variables that hooks set for the commands of the session.
     pub(crate) variables: SessionVariables,
+    /// The transcript that hooks can read.
+    pub(crate) transcript: Arc<dyn HookTranscript>,
     /// Receives the tokens of prompt and agent hooks.
     pub(crate) on_usage: OnHookUsage,
     /// The scripts that hooks run.
@@ -65,6 +67,7 @@ pub(crate) fn runner(
         .on_usage(parts.on_usage.clone());
     let prompts = PromptHooks::new(model.provider.clone(), model.model.clone());
     let mut runner = HookRunner::new(context)
+        .transcript(parts.transcript)
         .executor(HookKind::Command, Arc::new(commands))
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
         .executor(HookKind::Prompt, Arc::new(prompts.on_usage(parts.on_usage)))

@@ -119,6 +119,11 @@ impl SkillRunner {
         Self { project, skills, tools, effort, hooks }
     }
 
+    /// Returns the tools that the program runs itself.
+    pub(crate) fn tools(&self) -> &GatedTools {
+        &self.tools
+    }
+
     /// Returns whether there is a skill of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         lock(&self.skills).get(name).is_some()

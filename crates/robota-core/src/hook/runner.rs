@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
     HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
-    HookPoint, HookReply, Hooks, InvalidMatcher, Matcher,
+    HookPoint, HookReply, HookTranscript, Hooks, InvalidMatcher, Matcher,
 };
 
 /// The timeout of hooks that do not define one.
@@ -44,6 +44,7 @@ pub struct HookRunner {
     hooks: RwLock<HookTable>,
     executors: BTreeMap<HookKind, Arc<dyn HookExecutor>>,
     condition: Option<Arc<dyn HookCondition>>,
+    transcript: Option<Arc<dyn HookTranscript>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
@@ -120,6 +121,7 @@ impl HookRunner {
             hooks: RwLock::default(),
             executors: BTreeMap::new(),
             condition: None,
+            transcript: None,
             timeout: DEFAULT_TIMEOUT,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -209,6 +211,13 @@ impl HookRunner {
     #[must_use]
     pub fn condition(mut self, condition: Arc<dyn HookCondition>) -> Self {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Sets what writes the transcript that hooks can read. It is written only when a hook runs.
+    #[must_use]
+    pub fn transcript(mut self, transcript: Arc<dyn HookTranscript>) -> Self {
+        self.transcript = Some(transcript);
         self
     }
 
@@ -327,6 +336,10 @@ impl HookRunner {
         let matching = self.matching(data);
         if matching.is_empty() {
             return HookOutput::default();
+        }
+        if let Some(transcript) = &self.transcript {
+            let path = transcript.write().await;
+            self.update_context(|context| context.transcript_path = path);
         }
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);

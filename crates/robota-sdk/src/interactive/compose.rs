@@ -10,7 +10,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
 use robota_core::sandbox::SandboxLevel;
-use robota_core::tool::{Tool, ToolScope};
+use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
@@ -32,6 +32,7 @@ use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
 use crate::skills::{SkillHooks, SkillRunner, SkillSource, SkillTool};
+use crate::transcript::SessionTranscript;
 use crate::{processes, store};
 
 /// The tool that asks the user.
@@ -82,6 +83,11 @@ impl InteractiveSessionBuilder {
             gate: gate.clone(),
             mode,
             variables,
+            transcript: Arc::new(SessionTranscript::new(
+                store.clone(),
+                selected.id().clone(),
+                cwd.display().to_string(),
+            )),
             on_usage: count_hooks(&self.open, selected.id(), &budget),
             files: files.clone(),
         };
@@ -137,7 +143,7 @@ impl InteractiveSessionBuilder {
             language: project.settings.values.language.clone(),
         };
         let mut builder = self
-            .session(place, choice, gate, &context, Offered { names: tools.clone(), readers })?
+            .session(place, choice, gate, &context, Offered { tools: tools.clone(), readers })?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
@@ -246,7 +252,7 @@ impl InteractiveSessionBuilder {
             tools.extend(command_tools(&commands, &open, &session.session));
             // A fork of the session has the same tools.
             offered.readers.add(&session.session, &tools);
-            let _ = offered.names.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
+            let _ = offered.tools.set(tools.iter().map(|tool| tool.spec().clone()).collect());
             tools
         };
         let redactor = project.redactor(&self.model.secrets)?;
@@ -289,7 +295,7 @@ fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnH
 
 /// What is remembered of the tools that sessions are given.
 struct Offered {
-    names: Arc<OnceLock<Vec<String>>>,
+    tools: Arc<OnceLock<Vec<ToolSpec>>>,
     readers: Readers,
 }
 

@@ -2,6 +2,7 @@
 //! skills between them. It is a projection of the journal; nothing of it is stored twice.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use robota_core::event::{Envelope, Event};
@@ -9,7 +10,7 @@ use robota_core::history::{EntryKind, HistoryEntry};
 use robota_core::ids::{EntryId, InputId};
 use robota_core::message::Block;
 use robota_core::project::History;
-use robota_session::{Session, SessionError};
+use robota_session::{Session, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
 
 use super::event::{InteractiveEvent, Projection};
@@ -112,14 +113,33 @@ impl InteractiveHistory {
 /// Reads the history of a session from its journal.
 pub(super) async fn read(session: &Session) -> Result<Vec<HistoryEntry>, SessionError> {
     let mut history = InteractiveHistory::default();
+    each_page(session, |page| page.iter().for_each(|event| history.push(&event.envelope))).await?;
+    Ok(history.finish())
+}
+
+/// Reads all events of a session.
+pub(super) async fn events(session: &Session) -> Result<Vec<Envelope>, SessionError> {
+    let mut events = Vec::new();
+    each_page(session, |page| {
+        events.extend(page.into_iter().map(|event| Arc::unwrap_or_clone(event.envelope)))
+    })
+    .await?;
+    Ok(events)
+}
+
+async fn each_page(
+    session: &Session,
+    mut take: impl FnMut(Vec<SessionEvent>),
+) -> Result<(), SessionError> {
     let journal = session.journal();
     let mut after = None;
     loop {
         let page = journal.read(after, PAGE).await?;
-        page.iter().for_each(|event| history.push(&event.envelope));
-        match page.last() {
-            Some(last) if page.len() == PAGE => after = Some(last.cursor()),
-            _ => return Ok(history.finish()),
+        let last = page.last().filter(|_| page.len() == PAGE).map(SessionEvent::cursor);
+        take(page);
+        match last {
+            Some(last) => after = Some(last),
+            None => return Ok(()),
         }
     }
 }

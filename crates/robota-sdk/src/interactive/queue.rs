@@ -1,12 +1,11 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
-use robota_core::message::{Block, Content};
+use robota_core::message::Content;
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::history::DISPLAY;
+use super::event::shown_text;
 use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
@@ -32,15 +31,8 @@ pub struct QueuedPrompt {
 
 impl From<QueuedInput> for QueuedPrompt {
     fn from(queued: QueuedInput) -> Self {
-        let display = queued.metadata.get(DISPLAY).and_then(Value::as_str).map(str::to_owned);
-        let text = || {
-            let texts = queued.content.iter().filter_map(|block| match block {
-                Block::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        };
-        Self { input: queued.input, text: display.unwrap_or_else(text) }
+        let text = shown_text(&queued.content, &queued.metadata);
+        Self { input: queued.input, text }
     }
 }
 
@@ -74,7 +66,8 @@ impl PromptQueue {
         Ok(self.0.list().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false if it does not wait any more.
+    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false
+    /// if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
