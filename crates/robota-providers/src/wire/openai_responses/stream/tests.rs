@@ -1,7 +1,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
 use proptest::prelude::*;
-use robota_core::message::Block;
 use robota_core::message::{Block, ToolUse};
 
 use super::*;
