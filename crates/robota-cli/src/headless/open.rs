@@ -67,6 +67,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .mode(requests.mode.session())
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
+        .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
