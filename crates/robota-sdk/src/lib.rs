@@ -26,6 +26,7 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
+mod templates;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -44,6 +45,7 @@ pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
+pub use templates::template_of;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]
