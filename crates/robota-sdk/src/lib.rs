@@ -30,6 +30,7 @@ pub mod skills;
 pub mod store;
 pub mod transport;
 pub mod transcript;
+mod templates;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -51,6 +52,7 @@ pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use transport::{Transport, TransportError};
 pub use transcript::SessionTranscript;
+pub use templates::template_of;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]
