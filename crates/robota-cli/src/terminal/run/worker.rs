@@ -209,7 +209,7 @@ impl Entry {
 
 impl Worker {
     fn new(context: WorkContext, args: PrintArgs, prompts: Option<Prompts>) -> Self {
-        let (entered, mut received) = mpsc::unbounded_channel();
+        let (entered, mut received) = mpsc::unbounded_channel::<Entry>();
         let taking = context.clone();
         let args = Arc::new(args);
         let with = args.clone();

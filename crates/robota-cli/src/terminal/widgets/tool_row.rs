@@ -109,7 +109,7 @@ fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
         out.push(Line::new(format!("  … +{hidden} lines{key}"), Role::Dim));
     }
     for line in lines {
-        out.push(truncate(&Line::new(format!("  {line}"), Role::Dim), columns));
+        out.push(truncate(&indented(line), columns));
     }
 }
 
