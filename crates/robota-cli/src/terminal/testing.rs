@@ -1,5 +1,6 @@
 //! A terminal in memory: update, view and screen as the program runs them, by real key events.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -24,8 +25,8 @@ pub(crate) struct Harness {
     pub(crate) bytes: Vec<u8>,
 }
 
-fn short(number: usize) -> u16 {
-    u16::try_from(number).unwrap()
+fn short(number: usize) -> NonZeroU16 {
+    NonZeroU16::new(u16::try_from(number).unwrap()).unwrap()
 }
 
 impl Harness {
@@ -111,7 +112,7 @@ impl Harness {
     /// Returns what the terminal shows, without blanks at the ends of lines.
     pub(crate) fn shown(&self) -> String {
         let screen = self.terminal.screen();
-        let rows: Vec<_> = screen.rows(0, screen.size().1).map(|row| row.trim_end().to_owned()).collect();
+        let rows: Vec<_> = screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned()).collect();
         rows.join("\n").trim_end().to_owned()
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -32,6 +33,10 @@ struct Terminal {
     changed: watch::Receiver<u64>,
 }
 
+fn nonzero(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
+}
+
 impl Terminal {
     fn start(home: &Home, args: &[&str], origin: &str, (columns, rows): (u16, u16)) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -56,7 +61,7 @@ impl Terminal {
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         let mut command = tokio::process::Command::from(command);
         let child = command.kill_on_drop(true).spawn().unwrap();
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1_000)));
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(nonzero(rows), nonzero(columns), 1_000)));
         let (send, changed) = watch::channel(0);
         let keys = File::from(master);
         let mut output = keys.try_clone().unwrap();
@@ -73,7 +78,7 @@ impl Terminal {
 
     fn shown(&self) -> String {
         let parser = self.parser.lock().unwrap();
-        let rows = parser.screen().rows(0, parser.screen().size().1);
+        let rows = parser.screen().rows(0, parser.screen().size().1.get());
         rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
 

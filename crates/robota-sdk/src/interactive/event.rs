@@ -360,6 +360,3 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,7 @@ fn a_prompt_is_sent_with_enter_and_shown_once_its_turn_begins() {
     let mut program = Harness::open(80, 24);
     program.type_text("fix it");
     let effects = program.press("enter");
-    assert!(matches!(effects.as_slice(), [Effect::Enter(text)] if text == "fix it"));
+    assert!(matches!(effects.as_slice(), [Effect::Enter(draft)] if draft.text == "fix it"));
     assert!(program.state.composer.is_empty());
     program.prompt("fix it");
     assert!(program.shown().starts_with("› fix it"), "{}", program.shown());
@@ -35,7 +35,7 @@ fn what_is_typed_and_sent_during_the_start_is_kept() {
     assert!(program.press("enter").is_empty());
     program.type_text("sec");
     let effects = program.send(Event::Opened(Box::default()));
-    assert!(matches!(effects.as_slice(), [Effect::Enter(text)] if text == "first"));
+    assert!(matches!(effects.as_slice(), [Effect::Enter(draft)] if draft.text == "first"));
     assert_eq!(program.state.composer.text(), "sec");
 }
 
@@ -242,7 +242,7 @@ fn prompts_sent_while_a_turn_runs_wait_visibly_and_up_edits_the_last() {
     assert!(matches!(effects.as_slice(), [Effect::CancelPrompt(input)] if input.as_str() == "q2"));
     assert_eq!(program.state.composer.text(), "third");
     let effects = program.press("ctrl+enter");
-    assert!(matches!(effects.as_slice(), [Effect::EnterNow(text)] if text == "third"));
+    assert!(matches!(effects.as_slice(), [Effect::EnterNow(draft)] if draft.text == "third"));
     let effects = program.press("ctrl+enter");
     assert!(matches!(effects.as_slice(), [Effect::Interrupt]), "sends what waits: {effects:?}");
 }
