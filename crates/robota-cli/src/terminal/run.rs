@@ -36,6 +36,7 @@ use super::state::{Facts, State};
 use super::theme::{self, Theme};
 use crate::Exit;
 use crate::args::PrintArgs;
+use crate::headless::RunOptions;
 use crate::setup::Setup;
 
 pub(crate) use guard::restore;
@@ -52,6 +53,8 @@ pub(crate) struct WorkContext {
 
 /// Starts the terminal program. The composer is there before anything is loaded.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+    // What is wrong with the arguments is said before the terminal changes.
+    RunOptions::from_args(&args)?;
     let started = Instant::now();
     let environment = robota_config::Environment::of_process();
     let get = |name| environment.get(name);

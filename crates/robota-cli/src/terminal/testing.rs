@@ -44,7 +44,7 @@ impl Harness {
         };
         let mut harness = Self {
             state: State::new(size, KeyMap::default(), facts),
-            screen: Screen::new(Theme::new(colours, false), Narrowing::Breaks, columns, rows),
+            screen: Screen::new(Theme::new(colours, false), Narrowing::Cuts, columns, rows),
             terminal: vt100::Parser::new(short(rows), short(columns), 10_000),
             bytes: Vec::new(),
         };

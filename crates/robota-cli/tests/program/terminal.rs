@@ -192,7 +192,7 @@ async fn esc_stops_an_answer_and_its_text_stays() {
     let home = Home::new();
     let stalled = Reply::new().text("Half an answer").step(Step::Stall(Stall::Forever));
     let mock = MockServer::start(Scenario::reply(stalled).then("Again.")).await.unwrap();
-    let mut terminal = Terminal::start(&home, &["go"], &mock.origin(), (80, 24));
+    let mut terminal = Terminal::start(&home, &["go on"], &mock.origin(), (80, 24));
     terminal.until_text("Half an answer").await;
     terminal.until_text("writing").await;
     terminal.type_keys("\u{1b}");
@@ -206,7 +206,7 @@ async fn sigterm_restores_the_terminal_and_the_session_can_be_resumed() {
     let home = Home::new();
     let stalled = Reply::new().text("Working").step(Step::Stall(Stall::Forever));
     let mock = MockServer::start(Scenario::reply(stalled)).await.unwrap();
-    let mut terminal = Terminal::start(&home, &["work"], &mock.origin(), (80, 24));
+    let mut terminal = Terminal::start(&home, &["work hard"], &mock.origin(), (80, 24));
     terminal.until_text("Working").await;
     let pid = Pid::from_raw(i32::try_from(terminal.child.id().unwrap()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();

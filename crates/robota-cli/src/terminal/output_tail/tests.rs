@@ -1,7 +1,7 @@
 use super::*;
 
 fn shown(tail: &OutputTail, limit: usize) -> (usize, Vec<String>) {
-    let (hidden, lines) = shown(&tail, limit);
+    let (hidden, lines) = tail.last(limit);
     (hidden, lines.iter().map(Line::plain).collect())
 }
 

@@ -28,6 +28,7 @@ pub(super) struct Ui {
     started: Instant,
     out: std::io::Stdout,
     folder: PathBuf,
+    early_lines: bool,
     /// The listing of files that runs.
     walk: Option<Walk>,
 }
@@ -43,11 +44,13 @@ impl Ui {
         folder: PathBuf,
     ) -> Self {
         let out = std::io::stdout();
-        Self { state, screen, mailbox, effects, started, out, folder, walk: None }
+        Self { state, screen, mailbox, effects, started, out, folder, early_lines: false, walk: None }
     }
 
     /// Runs until the session has ended.
     pub(super) fn run(mut self) -> std::io::Result<()> {
+        // What was typed before this program reads single keys ends its lines with line feeds.
+        self.early_lines = wait::has_lines();
         guard::enter(&mut self.out)?;
         let result = self.serve();
         let cleared = self.screen.clear_live(&mut self.out);
@@ -113,6 +116,9 @@ impl Ui {
         let mut typed = false;
         while input::poll(Duration::ZERO)? {
             let event = match input::read()? {
+                input::Event::Key(key) if self.early_lines && is_line_feed(&key) => {
+                    Event::Key(input::KeyCode::Enter.into())
+                }
                 input::Event::Key(key) => Event::Key(key),
                 input::Event::Paste(text) => Event::Paste(text),
                 input::Event::Resize(..) => {
@@ -124,6 +130,7 @@ impl Ui {
             typed = true;
             self.apply(event)?;
         }
+        self.early_lines &= !typed;
         Ok(typed)
     }
 
@@ -222,4 +229,8 @@ impl Ui {
             }
         }
     }
+}
+
+fn is_line_feed(key: &input::KeyEvent) -> bool {
+    key.code == input::KeyCode::Char('j') && key.modifiers == input::KeyModifiers::CONTROL
 }

@@ -40,3 +40,11 @@ pub(super) fn wait(_: &Mailbox, _: bool, timeout: Option<Duration>) -> Ready {
     let input = crossterm::event::poll(step).unwrap_or(false);
     Ready { input, closed: false }
 }
+
+/// Returns whether whole lines were typed before the terminal gave single keys.
+pub(super) fn has_lines() -> bool {
+    #[cfg(unix)]
+    return rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
+    #[cfg(not(unix))]
+    false
+}

@@ -109,7 +109,8 @@ fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
     let (hidden, lines) = row.output.last(limit);
     if hidden > 0 {
         let key = if expanded { "" } else { " (Ctrl+O)" };
-        out.push(Line::new(format!("  … +{hidden} lines{key}"), Role::Dim));
+        let lines = if hidden == 1 { "line" } else { "lines" };
+        out.push(Line::new(format!("  … +{hidden} {lines}{key}"), Role::Dim));
     }
     for line in lines {
         out.push(truncate(&indented(line), columns));
