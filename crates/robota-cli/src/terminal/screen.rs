@@ -9,7 +9,7 @@ mod paint;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::text::{Line, break_anywhere, truncate};
 use super::theme::Theme;
@@ -64,8 +64,9 @@ pub(crate) struct Screen {
     resized: bool,
     /// Finished lines that are not written yet.
     finished: Vec<Line>,
-    /// The time, if the caller says it; when finished lines were written last; when the size
-    /// changed last, and before.
+    /// When the screen was created, and the time since then, if the caller says it; when finished
+    /// lines were written last; when the size changed last, and before.
+    started: Instant,
     now: Option<Duration>,
     wrote_finished: Option<Duration>,
     sizes: [Option<Duration>; 2],
@@ -97,6 +98,7 @@ impl Screen {
             cursor_shown: true,
             resized: false,
             finished: Vec::new(),
+            started: Instant::now(),
             now: None,
             wrote_finished: None,
             sizes: [None; 2],
@@ -119,9 +121,13 @@ impl Screen {
         }
     }
 
-    /// Notes the time since the program started.
+    /// Notes the time since the start, in place of the clock's.
     pub(crate) fn set_time(&mut self, now: Duration) {
         self.now = Some(now);
+    }
+
+    fn time(&self) -> Duration {
+        self.now.unwrap_or_else(|| self.started.elapsed())
     }
 
     /// Notes the terminal's new size. The next drawing writes the live region again, from its
@@ -133,7 +139,7 @@ impl Screen {
         }
         (self.columns, self.rows) = size;
         self.resized = true;
-        self.sizes = [self.now, self.sizes[0]];
+        self.sizes = [Some(self.time()), self.sizes[0]];
         if let Some(full) = &mut self.full {
             full.forget();
         }
@@ -165,7 +171,7 @@ impl Screen {
             .into_iter()
             .flat_map(|line| break_anywhere(&line, columns))
             .collect();
-        let narrowing = self.narrowing_now();
+        let (now, narrowing) = (self.time(), self.narrowing_now());
         let mut painter = Painter::new(&mut self.buffer, self.theme, self.columns);
         painter.row = self.at.row;
         if self.resized {
@@ -201,7 +207,7 @@ impl Screen {
             row += 1;
         }
         if !finished.is_empty() {
-            self.wrote_finished = self.now;
+            self.wrote_finished = Some(now);
         }
         let first = finished.len();
         let rows = first + live.len().max(1);
@@ -300,9 +306,8 @@ impl Screen {
     /// of a second late when it changes often. If finished lines were written in that time, they
     /// and the rows below them were not broken, and the rows above must stay.
     fn narrowing_now(&self) -> Narrowing {
-        let recent = |at: Option<Duration>| {
-            self.now.zip(at).is_some_and(|(now, at)| now.saturating_sub(at) < LATE)
-        };
+        let now = self.time();
+        let recent = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < LATE);
         match self.narrowing {
             Narrowing::BreaksLate if recent(self.wrote_finished) && recent(self.sizes[1]) => {
                 Narrowing::Cuts
