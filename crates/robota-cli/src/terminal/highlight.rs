@@ -9,7 +9,7 @@ use super::text::{Line, Role};
 /// Longer lines are not coloured: grammars can be slow on generated code.
 const LONGEST_LINE: usize = 1000;
 /// After this much code the rest is not coloured.
-const LONGEST_CODE: usize = 256 * 1024;
+const LONGEST_CODE: usize = 64 * 1024;
 
 /// The grammars, and the roles of their scopes.
 struct Grammars {

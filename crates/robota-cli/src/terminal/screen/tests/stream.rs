@@ -76,7 +76,9 @@ fn all(pieces: usize) {
         at => format!("let x{at} = {at}; "),
     };
     report("one code block", &stream(pieces, code), 120 * pieces);
-    let items = |at: usize| if at % 10 == 0 { "\n1. item ".to_owned() } else { "word ".to_owned() };
+    let items = |at: usize| {
+        if at.is_multiple_of(10) { "\n1. item ".to_owned() } else { "word ".to_owned() }
+    };
     report("one list", &stream(pieces, items), 60 * pieces);
     let table = |at: usize| match at {
         0 => "| a | b |\n|---|---|\n".to_owned(),
