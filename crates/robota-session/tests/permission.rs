@@ -202,10 +202,9 @@ fn kode_02_a_rule_that_the_user_edited_is_remembered_and_saved() {
             .subscribe(reply.last.unwrap(), [robota_session::EventKind::State])
             .await
             .unwrap();
-        while !matches!(
-            events.next_event().await.unwrap().unwrap().event(),
-            Event::TurnFinished(_)
-        ) {}
+        while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_))
+        {
+        }
         assert_eq!(bash.inputs().len(), 2, "the second call is covered");
         let decided = decided(&journal(&*store, session.id()).await);
         assert_eq!((decided[0].scope, &decided[0].rules), (Some(Scope::Always), &rules));

@@ -76,7 +76,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
     for problem in problems {
-        let entry = super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
+        let entry =
+            super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
         state.conversation.push(entry);
     }
     let screen = Screen::new(theme, narrowing, size.columns, size.rows);
@@ -101,7 +102,9 @@ fn key_map(home: Option<&std::path::Path>) -> (KeyMap, Vec<String>) {
     let mut keys = KeyMap::default();
     let mut problems = Vec::new();
     for folder in [".claude", ".robota"] {
-        let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else { continue };
+        let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else {
+            continue;
+        };
         if let Ok(text) = std::fs::read_to_string(&file) {
             let found = keys.apply(&text);
             problems.extend(found.into_iter().map(|why| format!("{}: {why}", file.display())));

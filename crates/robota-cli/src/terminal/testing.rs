@@ -77,7 +77,8 @@ impl Harness {
 
     /// Types letters, one after the other.
     pub(crate) fn type_text(&mut self, text: &str) -> Vec<Effect> {
-        let keys = text.chars().map(|letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+        let keys =
+            text.chars().map(|letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
         keys.collect::<Vec<_>>().into_iter().flat_map(|key| self.send(Event::Key(key))).collect()
     }
 
@@ -112,7 +113,8 @@ impl Harness {
     /// Returns what the terminal shows, without blanks at the ends of lines.
     pub(crate) fn shown(&self) -> String {
         let screen = self.terminal.screen();
-        let rows: Vec<_> = screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned()).collect();
+        let rows: Vec<_> =
+            screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned()).collect();
         rows.join("\n").trim_end().to_owned()
     }
 
@@ -208,7 +210,8 @@ pub(crate) fn opened() -> Opened {
 
 /// A question about an edit.
 pub(crate) fn edit_question(call: &str) -> Asked {
-    let old = "import sys\n\n\ndef greet(name):\n    return \"Hello, \" + name\n\n\ngreet(sys.argv[1])\n";
+    let old =
+        "import sys\n\n\ndef greet(name):\n    return \"Hello, \" + name\n\n\ngreet(sys.argv[1])\n";
     let new = "import sys\n\n\ndef greet(name):\n    # f-strings are clearer\n    greeting = \"你好\" if name == \"世界\" else \"Hello\"\n    return f\"{greeting}, {name}!\"\n\n\ngreet(sys.argv[1])\n";
     Asked {
         call: CallId::from(call),

@@ -103,10 +103,12 @@ pub(super) fn note(state: &mut State, kind: NoteKind, text: impl Into<String>) {
 }
 
 fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
-    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } = opened;
+    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } =
+        opened;
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
     if let Some(owner) = &follows {
-        let text = format!("{owner} writes this session. This terminal follows it and changes nothing.");
+        let text =
+            format!("{owner} writes this session. This terminal follows it and changes nothing.");
         note(state, NoteKind::Warning, text);
     }
     // What belonged to a session before this one.
@@ -158,7 +160,9 @@ fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     if !matches!(action, Some(Action::ClearOrQuit | Action::Exit)) {
         state.hint = None;
     }
-    if context != Context::Page && let Some(effects) = everywhere(state, action) {
+    if context != Context::Page
+        && let Some(effects) = everywhere(state, action)
+    {
         return effects;
     }
     match context {

@@ -61,7 +61,8 @@ impl Terminal {
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         let mut command = tokio::process::Command::from(command);
         let child = command.kill_on_drop(true).spawn().unwrap();
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(nonzero(rows), nonzero(columns), 1_000)));
+        let parser =
+            Arc::new(Mutex::new(vt100::Parser::new(nonzero(rows), nonzero(columns), 1_000)));
         let (send, changed) = watch::channel(0);
         let keys = File::from(master);
         let mut output = keys.try_clone().unwrap();

@@ -161,9 +161,8 @@ async fn a_session_can_be_followed_without_being_opened() {
     let scene = Scene::new("- hello\n");
     let session = scene.open().await;
     let store = scene.store.clone();
-    let mut events = robota_sdk::InteractiveEvents::follow(store, session.id(), StartAt::Start)
-        .await
-        .unwrap();
+    let mut events =
+        robota_sdk::InteractiveEvents::follow(store, session.id(), StartAt::Start).await.unwrap();
     session.submit("Hi").await.unwrap();
     loop {
         if let InteractiveEvent::Complete(result) = events.next().await.unwrap().unwrap() {

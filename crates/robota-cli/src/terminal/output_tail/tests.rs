@@ -31,7 +31,8 @@ fn lines_that_are_not_kept_are_still_counted() {
 
 #[test]
 fn a_line_is_what_a_terminal_would_show() {
-    let tail = OutputTail::whole("10%\r50%\r100%\r\n\u{1b}[31mred\u{1b}[0m \u{1b}]8;;x\u{1b}\\link\n");
+    let tail =
+        OutputTail::whole("10%\r50%\r100%\r\n\u{1b}[31mred\u{1b}[0m \u{1b}]8;;x\u{1b}\\link\n");
     assert_eq!(shown(&tail, 9), (0, vec!["100%".to_owned(), "red link".to_owned()]));
 }
 

@@ -44,7 +44,17 @@ impl Ui {
         folder: PathBuf,
     ) -> Self {
         let out = std::io::stdout();
-        Self { state, screen, mailbox, effects, started, out, folder, early_lines: false, walk: None }
+        Self {
+            state,
+            screen,
+            mailbox,
+            effects,
+            started,
+            out,
+            folder,
+            early_lines: false,
+            walk: None,
+        }
     }
 
     /// Runs until the session has ended.

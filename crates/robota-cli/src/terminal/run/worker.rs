@@ -275,7 +275,11 @@ impl Worker {
                     });
                 }
                 // The thread that draws takes these itself, and trust was answered before.
-                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Suspend => {}
+                Effect::Trust(_)
+                | Effect::ListFiles
+                | Effect::Editor(_)
+                | Effect::Reflow
+                | Effect::Suspend => {}
             }
         }
         None

@@ -71,7 +71,9 @@ fn finish(
             effects
         }
         PageOutcome::Close(effects) => effects,
-        PageOutcome::Enter(text) => super::chat::enter(state, Draft { text, ..Draft::default() }, false),
+        PageOutcome::Enter(text) => {
+            super::chat::enter(state, Draft { text, ..Draft::default() }, false)
+        }
         PageOutcome::Compose(text) => {
             state.composer.set_text(&text);
             Vec::new()

@@ -114,7 +114,9 @@ fn a_rule_is_edited_tested_and_only_then_saved() {
     program.send(Event::Asked(Box::new(asked)));
     program.wait(400);
     let effects = program.press("e");
-    assert!(matches!(effects.as_slice(), [Effect::TestRule { rule, .. }] if rule == "Bash(cargo test -p core)"));
+    assert!(
+        matches!(effects.as_slice(), [Effect::TestRule { rule, .. }] if rule == "Bash(cargo test -p core)")
+    );
     for _ in 0.." -p core)".len() {
         program.press("backspace");
     }

@@ -28,7 +28,9 @@ fn cli_01_first_screen() {
 fn cli_01_streaming_markdown() {
     snapshots("streaming", |program| {
         program.prompt("explain greet");
-        program.text("## Greeting\n\nThe function `greet` joins **two** strings:\n\n```python\ndef gr");
+        program.text(
+            "## Greeting\n\nThe function `greet` joins **two** strings:\n\n```python\ndef gr",
+        );
         program.text("eet(name):\n    return \"你好, \" + name\n```\n\n- one\n- two 👩‍👩‍👧\n\nAnd");
         program.wait(3_000);
         program.text(" then");

@@ -58,7 +58,13 @@ fn object(tool: &str, argument: &str) -> String {
 }
 
 /// Renders a call. `now` is the time for a call that runs.
-pub(crate) fn append(row: &ToolRow, columns: usize, now: Duration, expanded: bool, out: &mut Vec<Line>) {
+pub(crate) fn append(
+    row: &ToolRow,
+    columns: usize,
+    now: Duration,
+    expanded: bool,
+    out: &mut Vec<Line>,
+) {
     let Verbs(want, running, done) = verbs(&row.tool);
     let code = row.details.exit_code.filter(|code| *code != 0);
     let (sign, role, verb) = match (row.state, code) {
@@ -96,7 +102,11 @@ fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
         return;
     }
     if !row.details.diff.is_empty() {
-        let lines = diff::render(&row.details.diff, row.details.diff_file.as_deref(), columns.saturating_sub(2));
+        let lines = diff::render(
+            &row.details.diff,
+            row.details.diff_file.as_deref(),
+            columns.saturating_sub(2),
+        );
         out.extend(lines.into_iter().map(indented));
         return;
     }
