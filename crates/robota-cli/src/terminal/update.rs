@@ -9,6 +9,7 @@ mod session;
 use crossterm::event::{KeyEvent, KeyEventKind};
 use robota_core::permission::Mode;
 
+use super::composer::{Image, dropped_images};
 use super::conversation::{Entry, NoteKind};
 use super::effect::Effect;
 use super::event::{Event, Opened};
@@ -121,7 +122,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
         state.conversation.push(entry);
     }
     let early = std::mem::take(&mut state.early);
-    early.into_iter().flat_map(|text| chat::enter(state, text, false)).collect()
+    early.into_iter().flat_map(|draft| chat::enter(state, draft, false)).collect()
 }
 
 fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
@@ -132,7 +133,11 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         field.composer.paste(&text.replace(['\r', '\n'], " "));
         return question::field_changed(state);
     }
-    state.composer.paste(text);
+    // Files that are dropped onto the terminal arrive as their paths.
+    match dropped_images(text) {
+        Some(files) => files.into_iter().for_each(|file| state.composer.attach(Image::File(file))),
+        None => state.composer.paste(text),
+    }
     complete(state)
 }
 

@@ -361,6 +361,3 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ const SIGN: &str = "› ";
 pub(crate) fn lines(state: &mut State, width: usize, rows: usize, out: &mut Vec<Line>) -> Cursor {
     let columns = width.saturating_sub(2).max(1);
     let view = state.composer.view(columns, rows);
-    let role = if state.composer.text().starts_with('!') { Role::Warn } else { Role::Accent };
+    let role = if state.composer.before_cursor().starts_with('!') { Role::Warn } else { Role::Accent };
     for (row, line) in view.lines.into_iter().enumerate() {
         let mut shown = match row {
             0 => Line::new(SIGN, role),

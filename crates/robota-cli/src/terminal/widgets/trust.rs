@@ -21,6 +21,6 @@ pub(crate) fn lines(state: &State, width: usize, rows: usize, out: &mut Vec<Line
     let role = if armed { Role::Accent } else { Role::Dim };
     let keys = Line::new("  t", role).with(" trust them   ", Role::Text);
     let keys = keys.with("c", role).with(" continue without them   ", Role::Text);
-    out.push(truncate(&keys.with("q", role).with(" quit", Role::Text), width));
+    out.extend(wrap(&keys.with("q", role).with(" quit", Role::Text), width, 2));
     out.push(Line::default());
 }
