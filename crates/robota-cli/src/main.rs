@@ -12,6 +12,8 @@ mod commands;
 mod debug;
 mod demo;
 mod headless;
+mod hosted;
+mod lines;
 mod output;
 mod prompt;
 mod provider;
@@ -199,9 +201,12 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
+        Some(Command::Schedule(args)) => on_runtime(commands::schedule::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Setup(args)) => on_runtime(commands::setup::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
+        Some(Command::Acp(args)) => on_runtime(commands::acp::run(*args)),
+        Some(Command::Mcp(args)) => on_runtime(commands::mcp::run(*args)),
         Some(Command::Completions { shell }) => commands::completions::completions(shell),
         Some(Command::Man { dir }) => commands::completions::man(dir.as_deref()),
     }

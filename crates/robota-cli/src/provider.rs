@@ -6,6 +6,7 @@
 //! catalogue knows goes to its maker, or to a service that offers models of many makers.
 
 pub(crate) mod calls;
+mod choices;
 mod environment;
 mod service;
 
@@ -29,6 +30,7 @@ use robota_sdk::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 
 use crate::Usage;
 use crate::setup::Setup;
+pub(crate) use choices::model_choices;
 use environment::Variables;
 
 /// The model name of a script, unless `--model` or the settings give one.

@@ -105,6 +105,11 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_budget_usd: Option<f64>,
 
+    /// Limit of what this run may use (repeatable): usd=N, tokens=N, turns=N or seconds=N for the
+    /// run, with `turn.` in front for each prompt, with `subagent.` for each subagent.
+    #[arg(long, value_name = "LIMIT=N")]
+    pub(crate) budget: Vec<String>,
+
     /// How long failed model calls are retried, in seconds; 0 never retries [default: 300].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) retry_budget: Option<u64>,

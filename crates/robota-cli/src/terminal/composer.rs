@@ -182,11 +182,6 @@ impl Composer {
         draft
     }
 
-    /// Takes the text that the user sends; images are left out. See [`Self::submit`].
-    pub(crate) fn take(&mut self) -> String {
-        self.submit().text
-    }
-
     /// Inserts a line break.
     pub(crate) fn newline(&mut self) {
         self.apply(Action::Newline);

@@ -107,22 +107,9 @@ impl Screen {
         }
     }
 
-    /// Returns the number of columns and rows.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        (self.columns, self.rows)
-    }
-
-    /// Changes the theme. The next drawing writes the live region again.
-    pub(crate) fn set_theme(&mut self, theme: Theme) {
-        self.theme = theme;
-        self.resized = true;
-        if let Some(full) = &mut self.full {
-            full.forget();
-        }
-    }
-
     /// Notes the time since the start, in place of the clock's.
-    pub(crate) fn set_time(&mut self, now: Duration) {
+    #[cfg(test)]
+    fn set_time(&mut self, now: Duration) {
         self.now = Some(now);
     }
 

@@ -123,9 +123,10 @@ pub enum InteractiveEvent {
     Error(Box<ExecutionResult>),
 }
 
-/// Turns the events of a journal into events for clients.
+/// Turns the events of a journal into events for clients. [`InteractiveEvents`] does it for a
+/// client that needs nothing else of the journal.
 #[derive(Debug, Default)]
-pub(super) struct Projection {
+pub struct Projection {
     text: StreamText,
     /// The texts to show of the prompts that wait.
     prompts: HashMap<InputId, String>,
@@ -140,7 +141,7 @@ pub(super) struct Projection {
 
 impl Projection {
     /// Takes an event of the journal and adds what clients see of it.
-    pub(super) fn push(&mut self, envelope: &Envelope, out: &mut Vec<InteractiveEvent>) {
+    pub fn push(&mut self, envelope: &Envelope, out: &mut Vec<InteractiveEvent>) {
         match self.text.push(&envelope.event) {
             Some(TextUpdate::Append(text)) => {
                 out.push(InteractiveEvent::TextDelta { text: text.into_owned() });

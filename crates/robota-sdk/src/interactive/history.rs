@@ -1,19 +1,22 @@
 //! The history of a session for clients (SDK-04): messages, and entries for tool calls, usage and
 //! skills between them. It is a projection of the journal; nothing of it is stored twice.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use robota_core::event::{Envelope, Event};
 use robota_core::history::{EntryKind, HistoryEntry};
-use robota_core::ids::EntryId;
+use robota_core::ids::{EntryId, InputId};
+use robota_core::message::Block;
 use robota_core::project::History;
 use robota_session::{Session, SessionError, SessionEvent};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::event::{InteractiveEvent, Projection};
 use super::result::ExecutionResult;
 use super::tool_state::{ToolEnd, ToolState};
+use crate::mentions::{ATTACHMENTS, AttachedBlocks};
 
 /// How many events are read from the journal at a time.
 const PAGE: usize = 4_096;
@@ -29,6 +32,8 @@ pub(super) struct InteractiveHistory {
     messages: History,
     projection: Projection,
     entries: Vec<HistoryEntry>,
+    /// The files that waiting inputs mention.
+    attached: HashMap<InputId, AttachedBlocks>,
 }
 
 impl InteractiveHistory {
@@ -41,8 +46,19 @@ impl InteractiveHistory {
             let data = json!({"skillName": skill, "displayInput": display});
             self.add(envelope, "skill-invocation", data);
         }
+        match &envelope.event {
+            Event::InputAccepted(data) => self.remember(&data.input, &data.metadata),
+            Event::InputChanged(data) => self.remember(&data.input, &data.metadata),
+            _ => {}
+        }
         self.messages.push(envelope);
+        let from = self.entries.len();
         self.entries.extend(self.messages.drain());
+        if let Event::UserMessage(data) = &envelope.event
+            && let Some(attached) = data.input.as_ref().and_then(|it| self.attached.remove(it))
+        {
+            self.entries[from..].iter_mut().for_each(|entry| show_own_text(entry, &attached));
+        }
         let mut shown = Vec::new();
         self.projection.push(envelope, &mut shown);
         for event in shown {
@@ -76,6 +92,14 @@ impl InteractiveHistory {
         if let Some(usage) = &result.usage {
             self.add(envelope, "usage-summary", json!(usage));
         }
+    }
+
+    /// Remembers which blocks of an input are attached files.
+    fn remember(&mut self, input: &InputId, metadata: &Map<String, Value>) {
+        match AttachedBlocks::of(metadata) {
+            Some(attached) => self.attached.insert(input.clone(), attached),
+            None => self.attached.remove(input),
+        };
     }
 
     fn add(&mut self, envelope: &Envelope, name: &str, data: Value) {
@@ -118,6 +142,19 @@ async fn each_page(
             None => return Ok(()),
         }
     }
+}
+
+/// Leaves the text that the user typed and the images in a message, and names the files in its
+/// metadata.
+fn show_own_text(entry: &mut HistoryEntry, attached: &AttachedBlocks) {
+    let EntryKind::Chat { data: message, .. } = &mut entry.kind else { return };
+    let mut at = 0;
+    message.content.retain(|block| {
+        let added = attached.range().contains(&at);
+        at += 1;
+        !added || matches!(block, Block::Image(_))
+    });
+    message.metadata.insert(ATTACHMENTS.to_owned(), json!(attached.files));
 }
 
 fn summary_line(tool: &ToolState) -> String {

@@ -1,11 +1,12 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
+use robota_core::message::{Block, Content};
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
 
-use super::InteractiveSession;
 use super::event::shown_text;
+use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
 /// A prompt that waits.
@@ -27,13 +28,13 @@ impl From<QueuedInput> for QueuedPrompt {
 
 /// Reads and changes the prompts that wait.
 #[derive(Clone)]
-pub struct PromptQueue(QueueHandle);
+pub struct PromptQueue(QueueHandle, InteractiveSession);
 
 impl InteractiveSession {
     /// Returns the prompts that wait for the running turn.
     #[must_use]
     pub fn queue(&self) -> PromptQueue {
-        PromptQueue(self.session().queue())
+        PromptQueue(self.session().queue(), self.clone())
     }
 }
 
@@ -46,12 +47,13 @@ impl PromptQueue {
         Ok(self.0.list().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Replaces the text of a prompt. Returns false if it does not wait any more.
+    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
     pub async fn edit(&self, prompt: &InputId, text: &str) -> Result<bool, SdkError> {
-        Ok(self.0.change(prompt, text).await?)
+        let PreparedPrompt { content, metadata, .. } = self.1.prepare_prompt(text).await;
+        Ok(self.0.change_with(prompt, Content(content), metadata).await?)
     }
 
     /// Moves a prompt, so that `position` others are answered before it. Returns false if it does not

@@ -22,7 +22,7 @@ impl InteractiveSession {
         let tools = tools.ok_or_else(|| refused("this session has no shell".to_owned()))?;
         let input = json!({ "command": command });
         let ran = tools.run_for_user(self.session(), "Bash", input).await;
-        let outcome = ran.map_err(refused)?;
+        let outcome = ran.map_err(|not_run| refused(not_run.reason()))?;
         let text = format!(
             "<bash-input>{command}</bash-input>\n<bash-output>{}</bash-output>",
             outcome.text()

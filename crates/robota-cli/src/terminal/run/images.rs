@@ -18,10 +18,8 @@ const LIMIT: u64 = 20 * 1024 * 1024;
 pub(super) async fn prompt(draft: Draft, blobs: &dyn Blobs) -> Result<Prompt, String> {
     let mut content = vec![Block::text(&draft.text)];
     for (_, image) in draft.images {
-        let (media_type, bytes) = match image {
-            composer::Image::Data { media_type, data } => (media_type, data),
-            composer::Image::File(file) => read(&file)?,
-        };
+        let composer::Image::File(file) = image;
+        let (media_type, bytes) = read(&file)?;
         let blob = blobs.put(&bytes).await.map_err(|error| error.to_string())?;
         content.push(Block::Image(Image { blob, media_type, extra: serde_json::Map::new() }));
     }

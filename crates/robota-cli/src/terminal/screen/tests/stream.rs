@@ -61,7 +61,7 @@ fn report(name: &str, cost: &Cost, most_bytes: usize) {
 /// Streams answers of each kind. The limits are bytes per piece.
 fn all(pieces: usize) {
     // The grammars are loaded before the clock runs.
-    crate::terminal::highlight::warm_up();
+    crate::terminal::highlight::highlight("rs", "fn main() {}");
     let words = ["lorem ", "**ipsum** ", "dolor ", "`sit` ", "amet, ", "consectetur "];
     let paragraphs = |at: usize| match at % 60 {
         59 => "\n\n".to_owned(),
