@@ -35,6 +35,8 @@ mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod tool_results;
 #[cfg(target_os = "linux")]

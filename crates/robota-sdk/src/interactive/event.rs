@@ -388,6 +388,3 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
-
-#[cfg(test)]
-mod tests;
