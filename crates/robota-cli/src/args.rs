@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
+    /// List, add, pause, resume and remove the schedules of a session, and run them.
+    Schedule(Box<crate::commands::schedule::ScheduleArgs>),
     /// List the models of a provider.
     Models(ModelsArgs),
     /// Choose a provider, store its key, choose a model and try it.

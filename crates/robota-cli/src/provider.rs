@@ -79,6 +79,18 @@ pub(crate) struct Service {
     pub(crate) selected_by: String,
 }
 
+/// Nothing selects a provider. The text lists what would.
+#[derive(Debug)]
+pub(crate) struct NoProvider(String);
+
+impl std::fmt::Display for NoProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoProvider {}
+
 /// The arguments that select a provider and a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProviderRequest<'a> {
@@ -294,7 +306,7 @@ async fn local_server(
             ),
             None => String::new(),
         };
-        anyhow::bail!("{}{found}", no_provider_text(vendors));
+        return Err(NoProvider(format!("{}{found}", no_provider_text(vendors))).into());
     };
     let first = server.models.entries.first().map(|entry| entry.id.as_str());
     let model = model.or(first).unwrap_or_default().to_owned();

@@ -13,6 +13,7 @@ mod loaded;
 mod open_sessions;
 mod queue;
 mod result;
+mod shell;
 mod submit;
 mod tool_state;
 
@@ -20,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
+use robota_core::event::Envelope;
 use robota_core::history::HistoryEntry;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
@@ -39,10 +41,11 @@ pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 
-use crate::budget::{BudgetGuard, BudgetUse};
+use crate::budget::{Budget, BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
+use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
@@ -86,6 +89,7 @@ struct Shared {
     open: OpenSessions,
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
+    mentions: Option<MentionReader>,
     budget: Option<BudgetGuard>,
 }
 
@@ -118,6 +122,7 @@ impl InteractiveSession {
             open: OpenSessions::default(),
             settings_hooks: None,
             skills: None,
+            mentions: None,
             budget: None,
         })
     }
@@ -251,6 +256,7 @@ impl InteractiveSession {
             open: shared.open.clone(),
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
+            mentions: shared.mentions.clone(),
             budget: shared.budget.clone(),
         }))
     }
@@ -288,6 +294,11 @@ impl InteractiveSession {
         Ok(history::read(self.session()).await?)
     }
 
+    /// Returns all events of the session's journal.
+    pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
+        Ok(history::events(self.session()).await?)
+    }
+
     /// Returns how full the context window is.
     ///
     /// # Errors
@@ -314,6 +325,18 @@ impl InteractiveSession {
     #[must_use]
     pub fn budget_use(&self) -> BudgetUse {
         self.0.budget.as_ref().map(BudgetGuard::used).unwrap_or_default()
+    }
+
+    /// Returns the budget: that of the builder, completed by that of the settings.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.0.budget.as_ref().map(BudgetGuard::budget).unwrap_or_default()
+    }
+
+    /// Returns why the budget stopped the last turn or refused the last prompt; none if it did not.
+    #[must_use]
+    pub fn budget_stop(&self) -> Option<String> {
+        self.0.budget.as_ref().and_then(BudgetGuard::stopped)
     }
 
     /// Returns the commands.

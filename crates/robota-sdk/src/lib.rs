@@ -15,6 +15,7 @@ pub mod host;
 pub mod import;
 pub mod interactive;
 pub mod memory;
+pub mod mentions;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;
@@ -28,6 +29,7 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 pub mod transport;
+pub mod transcript;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -48,6 +50,7 @@ pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use transport::{Transport, TransportError};
+pub use transcript::SessionTranscript;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

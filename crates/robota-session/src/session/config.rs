@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use robota_core::clock::Clock;
+use robota_core::ids::Ids;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
@@ -24,6 +26,18 @@ pub enum ToolChange {
 }
 
 impl ConfigHandle {
+    /// Returns the clock that stamps the session's events.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.0.shared.turn_setup().setup.clock.clone()
+    }
+
+    /// Returns the session's source of ids.
+    #[must_use]
+    pub fn ids(&self) -> Arc<dyn Ids> {
+        self.0.shared.turn_setup().setup.ids.clone()
+    }
+
     /// Uses another model from the next turn on, and another provider if one is given. The limits
     /// of the model come from the built-in catalogue.
     pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
