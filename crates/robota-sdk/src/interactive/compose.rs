@@ -24,8 +24,8 @@ use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
-use crate::mentions::MentionReader;
 use crate::hooks::OnHookUsage;
+use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::project;
 use crate::sandbox::{self, Fences};
@@ -113,11 +113,7 @@ impl InteractiveSessionBuilder {
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            SkillHooks {
-                runner: settings_hooks.clone(),
-                files,
-                on_notice: self.on_notice.clone(),
-            },
+            SkillHooks { runner: settings_hooks.clone(), files, on_notice: self.on_notice.clone() },
         );
         // Its description is part of every request.
         if !context.has_memory {
@@ -219,6 +215,9 @@ impl InteractiveSessionBuilder {
         }
         if let Some(questions) = &self.questions {
             place = place.question_handler(questions.clone());
+        }
+        if let Some(editor) = &self.editor {
+            place = place.editor(editor.clone());
         }
         place
     }
