@@ -191,8 +191,8 @@ fn tool_01_schemas_that_contain_themselves_are_cut() {
     assert_eq!(spec.input_schema["required"], json!(["body"]));
     let mut wide = petstore();
     let mut schema = json!({"type": "string"});
-    for _ in 0..9 {
-        schema = json!({"anyOf": [schema.clone(), schema.clone(), schema]});
+    for _ in 0..5 {
+        schema = json!({"anyOf": vec![schema; 5]});
     }
     wide["components"]["schemas"]["Pet"] = schema;
     let document = OpenApi::parse(&wide.to_string()).unwrap();
