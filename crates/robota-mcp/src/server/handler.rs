@@ -10,7 +10,9 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::{McpHost, ServedCall, ServedContent, ServedResult, ServedTool, ServedTools, ServerInfo};
+use super::{
+    McpHost, ServedCall, ServedContent, ServedResult, ServedTool, ServedTools, ServerInfo,
+};
 
 /// Answers one host.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use robota_core::permission::Mode;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
-use robota_tools::QuestionHandler;
+use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
 use crate::budget::Budget;
@@ -46,6 +46,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) selection: Selection,
     pub(super) approvals: Approvals,
     pub(super) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(super) editor: Option<Arc<dyn EditorFiles>>,
     pub(super) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
@@ -83,6 +84,7 @@ impl InteractiveSessionBuilder {
             selection: Selection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
+            editor: None,
             rule_sink: None,
             first_hooks: Vec::new(),
             hooks: Vec::new(),
@@ -132,6 +134,13 @@ impl InteractiveSessionBuilder {
     /// offered.
     pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the editor that has the folder open: its text that is not saved is read, and files are
+    /// changed through it.
+    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.editor = Some(editor);
         self
     }
 

@@ -220,6 +220,9 @@ impl InteractiveSessionBuilder {
         if let Some(questions) = &self.questions {
             place = place.question_handler(questions.clone());
         }
+        if let Some(editor) = &self.editor {
+            place = place.editor(editor.clone());
+        }
         place
     }
 
