@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
+    /// Add, list, test, approve and remove MCP servers, and log in to them.
+    Mcp(Box<crate::commands::mcp::args::McpArgs>),
     /// List the models of a provider.
     Models(ModelsArgs),
     /// Choose a provider, store its key, choose a model and try it.

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
 pub(crate) mod sessions;

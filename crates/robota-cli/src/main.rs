@@ -197,6 +197,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
+        Some(Command::Mcp(args)) => on_runtime(commands::mcp::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Setup(args)) => on_runtime(commands::setup::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),

@@ -42,6 +42,7 @@ use crate::budget::{BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
+use crate::mcp::SessionMcp;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
@@ -72,6 +73,7 @@ pub struct InteractiveSession(Arc<Shared>);
 /// What the handles of a session share.
 struct Shared {
     session: Session,
+    mcp: Option<SessionMcp>,
     project: Option<Arc<Project>>,
     since: StartAt,
     supervisor: Option<Supervisor>,
@@ -105,6 +107,7 @@ impl InteractiveSession {
         commands.add_module(&crate::commands::builtin::commands());
         Self::new(Shared {
             session,
+            mcp: None,
             project: None,
             since: StartAt::Start,
             supervisor: None,
@@ -155,7 +158,15 @@ impl InteractiveSession {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.0.tools.get().cloned().unwrap_or_default()
+        let mut tools = self.0.tools.get().cloned().unwrap_or_default();
+        tools.extend(self.0.mcp.iter().flat_map(SessionMcp::offered));
+        tools
+    }
+
+    /// Returns the MCP servers of the session; none if none are configured.
+    #[must_use]
+    pub fn mcp(&self) -> Option<&SessionMcp> {
+        self.0.mcp.as_ref()
     }
 
     /// Returns the hooks of the settings; none for a session that was built elsewhere.
@@ -216,6 +227,9 @@ impl InteractiveSession {
     pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
         let ended = self.session().shutdown(reason).await;
         if let Some(supervisor) = &self.0.supervisor {
+            if let Some(mcp) = &self.0.mcp {
+                mcp.servers.close().await;
+            }
             supervisor.shutdown().await;
         }
         Ok(ended?)
@@ -232,6 +246,7 @@ impl InteractiveSession {
         let shared = &self.0;
         Ok(Self::new(Shared {
             session,
+            mcp: shared.mcp.clone(),
             project: shared.project.clone(),
             since: StartAt::Now,
             supervisor: None,

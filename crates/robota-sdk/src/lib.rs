@@ -13,6 +13,7 @@ mod gated_tools;
 pub mod hooks;
 pub mod import;
 pub mod interactive;
+pub mod mcp;
 pub mod memory;
 pub mod model_setup;
 pub mod notice;
@@ -39,6 +40,7 @@ pub use interactive::{
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
     PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
+pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};

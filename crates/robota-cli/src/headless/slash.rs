@@ -45,7 +45,12 @@ impl Drive {
         metadata: &mut Map<String, Value>,
     ) -> Expanded {
         let text = match content.as_slice() {
-            [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
+            [Block::Text(text)]
+                if text.text.trim_start().starts_with('/')
+                    || self.interactive.mentions_resource(&text.text) =>
+            {
+                text.text.clone()
+            }
             _ => return Expanded::Prompt(TurnPermissions::default(), content),
         };
         let prepared = tokio::select! {

@@ -11,8 +11,11 @@ mod foreign;
 mod headless;
 mod home;
 mod host;
+mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+mod mcp;
+mod mcp_reference_servers;
 mod permissions;
 mod print;
 #[cfg(unix)]

@@ -8,6 +8,7 @@ mod cost;
 mod help;
 mod hooks;
 mod language;
+mod mcp;
 mod memory;
 mod mode;
 mod model;
@@ -36,6 +37,7 @@ pub fn commands() -> CommandModule {
         Arc::new(help::Help),
         Arc::new(hooks::Hooks),
         Arc::new(language::Language),
+        Arc::new(mcp::Mcp),
         Arc::new(memory::Memory),
         Arc::new(mode::ModeCommand),
         Arc::new(model::Model),

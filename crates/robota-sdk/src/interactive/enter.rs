@@ -8,6 +8,7 @@ use super::history::{DISPLAY, SKILL};
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
+use crate::mcp::mentions;
 use crate::skills::Invoker;
 
 /// What became of a text that a user typed.
@@ -61,10 +62,13 @@ impl InteractiveSession {
     /// If there is no such command or skill, or the skill cannot be used.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
         let Some((name, arguments)) = slash_command(text) else {
-            return Ok(Prepared::Prompt(Prompt::from(text).into()));
+            return Ok(Prepared::Prompt(self.with_resources(text).await?));
         };
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
+        }
+        if let Some(prompt) = self.mcp_prompt(name, arguments).await? {
+            return Ok(Prepared::Prompt(prompt));
         }
         let full = match self.has_skill(name) {
             true => Some(name.to_owned()),
@@ -72,6 +76,43 @@ impl InteractiveSession {
         };
         let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
         Ok(Prepared::Prompt(self.prepare_skill(&full, arguments).await?))
+    }
+
+    /// Returns whether a text mentions a resource of an MCP server (`@server:uri`), so that it must be
+    /// prepared before it is sent.
+    #[must_use]
+    pub fn mentions_resource(&self, text: &str) -> bool {
+        !self.mentioned(text).is_empty()
+    }
+
+    fn mentioned(&self, text: &str) -> Vec<(String, String)> {
+        let Some(mcp) = self.mcp() else { return Vec::new() };
+        mentions(text, |name| mcp.scope(name).is_some())
+    }
+
+    /// Adds the resources that a text mentions.
+    async fn with_resources(&self, text: &str) -> Result<PreparedPrompt, SdkError> {
+        let mut prompt: PreparedPrompt = Prompt::from(text).into();
+        for (server, uri) in self.mentioned(text) {
+            let Some(mcp) = self.mcp() else { break };
+            let content = mcp.servers.resource_text(&server, &uri).await?;
+            prompt.content.push(Block::text(format!("[resource {server}:{uri}]\n{content}")));
+        }
+        Ok(prompt)
+    }
+
+    /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
+    async fn mcp_prompt(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Option<PreparedPrompt>, SdkError> {
+        let Some(mcp) = self.mcp().filter(|_| name.starts_with("mcp__")) else { return Ok(None) };
+        let found = mcp.servers.prompts().into_iter().find(|prompt| prompt.name == name);
+        let Some(found) = found else { return Ok(None) };
+        let text = mcp.servers.prompt(&found, arguments).await?;
+        let typed = format!("/{name} {arguments}");
+        Ok(Some(Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim()).into()))
     }
 
     /// Submits the text of a skill. Its commands run first, if the permissions allow them without a
