@@ -60,7 +60,7 @@ mod json;
 pub mod keys;
 mod layer;
 mod mcp;
-mod mentions;
+pub mod mentions;
 mod merge;
 pub mod model;
 pub mod output_styles;
@@ -102,7 +102,7 @@ pub use settings::{
 };
 pub use trust::{
     FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,
-    file_requests,
+    file_requests, import_requests,
 };
 pub use write::{SettingsWriter, Written};
 

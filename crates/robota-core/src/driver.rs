@@ -187,6 +187,9 @@ impl Drive {
             self.append_failed(error.to_data(), Vec::new());
             return;
         }
+        if matches!(input, Input::ToolFinished { .. }) {
+            self.turn.set_hook_points(hook_points(&self.ports));
+        }
         let effects = {
             let elapsed = self.started.elapsed();
             let env = Env { state: recorder.state(), ids: &*self.ports.ids, elapsed };
@@ -348,18 +351,22 @@ pub async fn run_turn(
     }
 }
 
+/// Returns the points that have hooks now.
+fn hook_points(ports: &Ports) -> HookPoints {
+    HookPoints::new(HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point)))
+}
+
 /// Determines what the model is offered in this turn, and records what changed since the last one.
 async fn announce(
     ports: &Ports,
     config: &SessionConfig,
     recorder: &mut Recorder,
 ) -> Result<TurnFacts, JournalError> {
-    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point));
     let mut facts = TurnFacts {
         provider: ports.provider.name().to_owned(),
         has_compactor: ports.compactor.is_some(),
         assumed_limits: config.turn.has_assumed_limits(),
-        hooks: HookPoints::new(points),
+        hooks: hook_points(ports),
         tools: ports.tools.names(),
         ..TurnFacts::default()
     };

@@ -104,3 +104,15 @@ id_type! {
     /// The id of an entry in the history.
     EntryId
 }
+id_type! {
+    /// The id of a background task.
+    TaskId
+}
+id_type! {
+    /// The id of a group of background tasks.
+    GroupId
+}
+id_type! {
+    /// The id of a schedule, unique in its session.
+    ScheduleId
+}

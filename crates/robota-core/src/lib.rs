@@ -92,6 +92,7 @@ pub mod sandbox;
 pub mod scripted;
 pub mod state;
 pub mod streaming;
+pub mod task;
 pub mod telemetry;
 pub mod tool;
 pub mod turn;

@@ -1,6 +1,8 @@
 //! The state of a session: a fold over its events. This reducer is the only code that computes it,
 //! in a live session, at resume, in replay and in tests.
 
+mod rooms;
+mod schedules;
 mod snapshot;
 mod turn;
 mod view;
@@ -12,6 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use rooms::{HeardMessage, OwedMessage, RoomState};
+pub use schedules::{Schedule, ScheduleProgress};
 pub use snapshot::{REDUCER, RestoreError, Sources};
 pub(crate) use snapshot::{SnapshotEvents, ViewListing};
 pub(crate) use turn::join_context;
@@ -25,10 +29,11 @@ use crate::event::{
     ContentLeftOut, Cursor, Delivery, Envelope, Event, FilesWatched, InputAccepted, Parent,
     ProcessStarted, RestoreStarted, SessionCreated, SpawnedBy, TurnEnd,
 };
-use crate::ids::{CallId, InputId, SessionId, TurnId};
+use crate::ids::{CallId, InputId, ScheduleId, SessionId, TurnId};
 use crate::message::Block;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
+use crate::task::Tasks;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
@@ -92,6 +97,18 @@ pub struct State {
     /// Processes that outlive their calls and may still run, by call.
     #[serde(default)]
     pub background: IndexMap<CallId, Vec<ProcessIdentity>>,
+    /// Background tasks and their groups.
+    #[serde(default, skip_serializing_if = "Tasks::is_empty")]
+    pub tasks: Tasks,
+    /// The schedules, by id.
+    #[serde(default)]
+    pub schedules: IndexMap<ScheduleId, Schedule>,
+    /// The last message that the session received of each room.
+    #[serde(default)]
+    pub heard: IndexMap<SessionId, HeardMessage>,
+    /// The state of the room that the journal belongs to; `None` if it is not that of a room.
+    #[serde(default)]
+    pub room: Option<Box<RoomState>>,
     /// The events that the state was made from; the next snapshot lists them.
     pub sources: Sources,
 }
@@ -224,6 +241,20 @@ impl State {
         let cursor = envelope.cursor();
         self.cursor = Some(cursor);
         self.fold_event(&envelope.event, envelope.turn.as_ref(), cursor);
+        match &envelope.event {
+            Event::TaskChanged(data) => {
+                // The writer applied it before it was recorded; a change that does not fit has no
+                // effect there either.
+                let _ = self.tasks.apply(&data.task, &data.change, envelope.ts);
+            }
+            Event::TaskGroupChanged(data) => {
+                self.tasks.apply_group(&data.group, &data.change, envelope.ts);
+            }
+            Event::InputAccepted(data) => self.tasks.mark_told(&data.metadata),
+            // The tasks belong to the session that was forked.
+            Event::SessionCreated(data) if data.parent.is_some() => self.tasks = Tasks::default(),
+            _ => {}
+        }
         Ok(())
     }
 
@@ -352,6 +383,17 @@ impl State {
                     self.usage += usage;
                 }
             }
+            // Folded below, by the modules of schedules and rooms.
+            Event::ScheduleAdded(_)
+            | Event::ScheduleFired(_)
+            | Event::SchedulePaused(_)
+            | Event::ScheduleResumed(_)
+            | Event::ScheduleRemoved(_)
+            | Event::RoomJoined(_)
+            | Event::RoomLeft(_)
+            | Event::RoomSaid(_)
+            | Event::RoomDelivered(_)
+            | Event::RoomHeard(_) => {}
             // For audit, display and recovery. The fold of the open turn uses some of them.
             Event::EntryAdded(_)
             | Event::TurnStarted(_)
@@ -381,6 +423,8 @@ impl State {
             | Event::ToolFinished(_)
             | Event::Interrupted(_)
             | Event::Forked(_)
+            | Event::TaskChanged(_)
+            | Event::TaskGroupChanged(_)
             | Event::Recovered(_)
             | Event::Failed(_)
             | Event::Unknown { .. } => {}
@@ -388,6 +432,10 @@ impl State {
         if SafePoints::is_safe_point(event) {
             self.safe_points.push(cursor);
         }
+        let turn_input = self.turn.as_ref().and_then(|turn| turn.input.as_ref());
+        schedules::fold(&mut self.schedules, event, cursor.seq, turn_input);
+        rooms::fold_heard(&mut self.heard, event);
+        rooms::fold_room(&mut self.room, event, cursor.seq);
         OpenTurn::fold(&mut self.turn, event, turn);
     }
 

@@ -271,6 +271,12 @@ impl Turn {
         (turn, out.into_effects())
     }
 
+    /// Sets which hook points have hooks from now on: a call can add some, such as one that uses a
+    /// skill.
+    pub fn set_hook_points(&mut self, points: HookPoints) {
+        self.facts.hooks = points;
+    }
+
     /// Takes an input and returns the effects to perform. After the turn has finished there are
     /// none.
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {

@@ -53,7 +53,8 @@ impl OutputSink {
         Self(Arc::new(sink))
     }
 
-    pub(crate) fn write(&self, bytes: &[u8]) {
+    /// Passes output to the sink.
+    pub fn write(&self, bytes: &[u8]) {
         (self.0)(bytes);
     }
 }

@@ -4,7 +4,7 @@
 //! workspace sees tools of [`robota_core`] and nothing else.
 //!
 //! [`client`] connects to servers and has their tools for a session, [`config`] reads the
-//! configuration of a server, [`oauth`] logs in.
+//! configuration of a server, [`oauth`] logs in, [`server`] offers tools and agents to others.
 
 pub mod catalog;
 pub mod client;
@@ -13,6 +13,7 @@ mod error;
 pub mod names;
 pub mod oauth;
 pub mod schema;
+pub mod server;
 mod store;
 mod text;
 

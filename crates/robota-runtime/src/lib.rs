@@ -1,5 +1,37 @@
-//! Many agents at once: background tasks, subagents, worktrees, job groups, scheduler, pool,
-//! room and placement.
+//! Work beside the conversation, and many agents at once: background tasks, subagents, worktrees,
+//! groups of tasks, schedules, pools and rooms.
 //!
-//! Nothing is here yet. The ports it will implement (`Spawner` among them) are in
-//! [`robota_core`].
+//! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
+//! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
+//! [`ProcessTasks`] runs commands on the supervisor, [`InProcessAgents`] runs agents with sessions of
+//! their own.
+
+pub mod group;
+mod pool;
+mod room;
+mod schedule;
+pub mod subagent;
+pub mod task;
+mod template;
+
+pub use group::Groups;
+pub use subagent::{
+    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
+    NoAgentHooks,
+};
+pub use task::{
+    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob, TaskJournal,
+    TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions, TaskReporter,
+    TaskRequest, TaskRunner, TaskWork,
+};
+pub use pool::{
+    AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
+    PooledSubscription, ShutdownReport, TaskRun,
+};
+pub use robota_core::event::{MissedRuns, Trigger};
+pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
+pub use schedule::{
+    NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
+    SessionSchedules, change_stored_schedule, stored_schedules,
+};
+pub use template::Template;

@@ -11,10 +11,12 @@ pub mod costs;
 pub mod error;
 mod gated_tools;
 pub mod hooks;
+pub mod host;
 pub mod import;
 pub mod interactive;
 pub mod mcp;
 pub mod memory;
+pub mod mentions;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;
@@ -27,6 +29,8 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
+pub mod transport;
+pub mod transcript;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -35,6 +39,7 @@ pub use commands::{
 };
 pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
+pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
     CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent, InteractiveEvents,
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
@@ -46,6 +51,8 @@ pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
+pub use transport::{Transport, TransportError};
+pub use transcript::SessionTranscript;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

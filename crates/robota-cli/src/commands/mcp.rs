@@ -9,6 +9,7 @@ mod list;
 mod login;
 mod logout;
 mod remove;
+mod serve;
 mod test;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub(crate) async fn run(args: McpArgs) -> anyhow::Result<Exit> {
         McpCommand::Login(args) => login::run(&args).await,
         McpCommand::Logout(args) => logout::run(&args),
         McpCommand::Remove(args) => remove::run(&args),
+        McpCommand::Serve(args) => serve::run(*args).await,
         McpCommand::Test(args) => test::run(&args).await,
     }
 }

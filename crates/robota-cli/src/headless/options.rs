@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use robota_config::SettingSource;
 use robota_core::permission::Mode;
+use robota_sdk::Budget;
 use serde_json::Value;
 
 use super::mode::RunMode;
@@ -48,6 +49,8 @@ pub(crate) struct RunOptions {
     pub(crate) host_timeout: Duration,
     /// The budget in dollars.
     pub(crate) budget: Option<f64>,
+    /// The other limits.
+    pub(crate) limits: Budget,
     /// The schema of the answer.
     pub(crate) schema: Option<Value>,
     /// The system prompt that replaces the default.
@@ -132,6 +135,7 @@ impl RunOptions {
             asks_host,
             host_timeout: Duration::from_secs(args.host_timeout.max(1)),
             budget: args.max_budget_usd,
+            limits: limits(&args.budget)?,
             schema,
             system: text_or_file(
                 args.system_prompt.as_ref(),
@@ -148,6 +152,15 @@ impl RunOptions {
             sources,
         })
     }
+}
+
+/// Reads the limits of `--budget`.
+fn limits(given: &[String]) -> Result<Budget, Usage> {
+    let mut budget = Budget::default();
+    for limit in given {
+        budget.set(limit).map_err(|why| Usage(format!("--budget: {why}")))?;
+    }
+    Ok(budget)
 }
 
 /// Checks which options can be used together.

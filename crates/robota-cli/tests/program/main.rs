@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(clippy::print_stdout)]
 
+#[cfg(unix)]
+mod acp;
 mod agent_sdks;
 mod doctor;
 mod environment;
@@ -16,6 +18,8 @@ mod installed;
 mod killed;
 mod mcp;
 mod mcp_reference_servers;
+#[cfg(unix)]
+mod mcp_server;
 mod permissions;
 mod print;
 #[cfg(unix)]

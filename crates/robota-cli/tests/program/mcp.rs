@@ -260,3 +260,33 @@ async fn changed_tools_wait_for_approval_in_the_program() {
     prompt(&home, &mock, &["--allowedTools", "mcp__fake"]).await;
     assert!(result_text(&mock, 1).contains("it ran"), "{}", result_text(&mock, 1));
 }
+
+/// Servers whose tools are known cost nothing at the start: none is started, and the first request
+/// comes as early as without them. The times are printed, not compared: the machine may be busy.
+#[tokio::test]
+async fn idle_servers_are_not_started_and_cost_no_time() {
+    let home = known("plain").await;
+    let started = home.path("started");
+    let words = format!("started={}", started.display());
+    for number in 0..20 {
+        let (name, entry) = (format!("server{number}"), entry(&words).to_string());
+        home.robota(&["mcp", "add-json", "-s", "user", &name, &entry], &[]).await;
+    }
+    home.robota(&["mcp", "test"], &[]).await;
+    std::fs::remove_file(&started).unwrap();
+    let mock = MockServer::start(Scenario::reply("Hi.").looped()).await.unwrap();
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..5 {
+        for (kind, args) in [(0, &["--strict-mcp-config"][..]), (1, &[])] {
+            let before = std::time::Instant::now();
+            prompt(&home, &mock, args).await;
+            times[kind].push(before.elapsed());
+        }
+    }
+    assert!(!started.exists(), "no server was started");
+    times.iter_mut().for_each(|times| times.sort());
+    let [none, many] = times.map(|times| times[times.len() / 2].as_secs_f64() * 1_000.0);
+    println!("a run with 21 known servers: {many:.1} ms, without: {none:.1} ms, ratio {:.2}", many / none);
+    let names = tool_names(&mock, 1);
+    assert!(names.contains(&"ToolSearch".to_owned()), "{names:?}");
+}

@@ -5,6 +5,8 @@ mod clear;
 mod compact;
 mod context;
 mod cost;
+mod diff;
+mod export;
 mod help;
 mod hooks;
 mod language;
@@ -18,6 +20,7 @@ mod reset;
 mod resume;
 mod rewind;
 mod skills;
+mod todos;
 
 use std::sync::Arc;
 
@@ -34,6 +37,8 @@ pub fn commands() -> CommandModule {
         Arc::new(compact::Compact),
         Arc::new(context::Context),
         Arc::new(cost::Cost),
+        Arc::new(diff::Diff),
+        Arc::new(export::Export),
         Arc::new(help::Help),
         Arc::new(hooks::Hooks),
         Arc::new(language::Language),
@@ -47,6 +52,7 @@ pub fn commands() -> CommandModule {
         Arc::new(resume::Resume),
         Arc::new(rewind::Rewind),
         Arc::new(skills::SkillsCommand),
+        Arc::new(todos::Todos),
     ];
     CommandModule { commands, ..CommandModule::new("builtin") }
 }

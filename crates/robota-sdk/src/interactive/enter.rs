@@ -8,7 +8,7 @@ use super::history::{DISPLAY, SKILL};
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
-use crate::mcp::mentions;
+use crate::mentions::Attachment;
 use crate::skills::Invoker;
 
 /// What became of a text that a user typed.
@@ -38,6 +38,15 @@ pub struct PreparedPrompt {
     pub metadata: Map<String, Value>,
     /// The permission rules of its turn.
     pub rules: TurnPermissions,
+    /// The files that it mentions.
+    pub attachments: Vec<Attachment>,
+}
+
+impl PreparedPrompt {
+    pub(super) fn new(content: Vec<Block>, metadata: Map<String, Value>) -> Self {
+        let rules = TurnPermissions::default();
+        Self { content, metadata, rules, attachments: Vec::new() }
+    }
 }
 
 impl InteractiveSession {
@@ -62,7 +71,7 @@ impl InteractiveSession {
     /// If there is no such command or skill, or the skill cannot be used.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
         let Some((name, arguments)) = slash_command(text) else {
-            return Ok(Prepared::Prompt(self.with_resources(text).await?));
+            return Ok(Prepared::Prompt(self.prepare_prompt(text).await));
         };
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
@@ -78,29 +87,6 @@ impl InteractiveSession {
         Ok(Prepared::Prompt(self.prepare_skill(&full, arguments).await?))
     }
 
-    /// Returns whether a text mentions a resource of an MCP server (`@server:uri`), so that it must be
-    /// prepared before it is sent.
-    #[must_use]
-    pub fn mentions_resource(&self, text: &str) -> bool {
-        !self.mentioned(text).is_empty()
-    }
-
-    fn mentioned(&self, text: &str) -> Vec<(String, String)> {
-        let Some(mcp) = self.mcp() else { return Vec::new() };
-        mentions(text, |name| mcp.scope(name).is_some())
-    }
-
-    /// Adds the resources that a text mentions.
-    async fn with_resources(&self, text: &str) -> Result<PreparedPrompt, SdkError> {
-        let mut prompt: PreparedPrompt = Prompt::from(text).into();
-        for (server, uri) in self.mentioned(text) {
-            let Some(mcp) = self.mcp() else { break };
-            let content = mcp.servers.resource_text(&server, &uri).await?;
-            prompt.content.push(Block::text(format!("[resource {server}:{uri}]\n{content}")));
-        }
-        Ok(prompt)
-    }
-
     /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
     async fn mcp_prompt(
         &self,
@@ -112,7 +98,9 @@ impl InteractiveSession {
         let Some(found) = found else { return Ok(None) };
         let text = mcp.servers.prompt(&found, arguments).await?;
         let typed = format!("/{name} {arguments}");
-        Ok(Some(Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim()).into()))
+        let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
+        let Prompt { content, metadata, .. } = prompt;
+        Ok(Some(PreparedPrompt::new(content, metadata)))
     }
 
     /// Submits the text of a skill. Its commands run first, if the permissions allow them without a
@@ -138,13 +126,8 @@ impl InteractiveSession {
             .metadata(DISPLAY, typed.trim())
             .metadata(SKILL, name)
             .raw(typed.trim());
-        Ok(PreparedPrompt { rules: skill.rules, ..prompt.into() })
-    }
-}
-
-impl From<Prompt> for PreparedPrompt {
-    fn from(Prompt { content, metadata }: Prompt) -> Self {
-        Self { content, metadata, rules: TurnPermissions::default() }
+        let Prompt { content, metadata, .. } = prompt;
+        Ok(PreparedPrompt { rules: skill.rules, ..PreparedPrompt::new(content, metadata) })
     }
 }
 

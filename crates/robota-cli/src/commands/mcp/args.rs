@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use robota_config::McpScope;
 
-use crate::args::SettingsArgs;
+use crate::args::{McpServeArgs, SettingsArgs};
 
 /// `robota mcp`
 #[derive(Debug, Args)]
@@ -31,6 +31,8 @@ pub(crate) enum McpCommand {
     Logout(NameArgs),
     /// Remove a server.
     Remove(RemoveArgs),
+    /// Serve the built-in tools and the agent to an MCP host.
+    Serve(Box<McpServeArgs>),
     /// Connect to servers and report whether they answer.
     Test(TestArgs),
 }

@@ -11,15 +11,18 @@ use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::history::HistoryEntry;
 use crate::hook::HookPoint;
-use crate::ids::{CallId, CountingIds, InputId};
+use crate::ids::{CallId, CountingIds, InputId, ScheduleId};
 use crate::message::{
     BlobRef, Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse,
 };
 use crate::permission::{Class, Mode, Verdict};
 use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
-use crate::state::{EarlierSnapshot, SafePoints};
+use crate::state::{
+    EarlierSnapshot, HeardMessage, OwedMessage, RoomState, SafePoints, ScheduleProgress,
+};
 use crate::tool::{ToolOutcome, ToolSpec};
+use crate::task::*;
 use crate::usage::Usage;
 
 /// A line that says that.
@@ -87,7 +90,63 @@ pub(super) fn samples() -> Vec<Event> {
     all.extend(turns());
     all.extend(model());
     all.extend(tools());
+    all.extend(tasks());
     all
+}
+
+fn tasks() -> Vec<Event> {
+    let spawned = TaskSpawned {
+        kind: TaskKind::Agent,
+        mode: TaskMode::Foreground,
+        label: "look".to_owned(),
+        depth: 1,
+        call: Some("c1".into()),
+        group: Some("g1".into()),
+        agent: Some("Explore".to_owned()),
+        input: "Look.".to_owned(),
+    };
+    let worktree = TaskWorktree { path: "/w".to_owned(), branch: "b".to_owned() };
+    let place = TaskPlace {
+        pid: Some(7),
+        session: Some("s2".into()),
+        log: Some("/l".to_owned()),
+        worktree: Some(worktree.clone()),
+    };
+    let finished = TaskFinished {
+        output: "Found.".to_owned(),
+        timeout: Some(TimeoutReason::Idle),
+        exit_code: Some(1),
+        usage: vec![TaskUsage { model: "m".to_owned(), usage: Usage::default(), calls: 1 }],
+        worktree: Some(worktree),
+        ..TaskFinished::failed(TaskError::new(TaskErrorCategory::Timeout, "idle"))
+    };
+    let question = TaskQuestion {
+        call: "c9".into(),
+        tool: "Bash".to_owned(),
+        input: json!({"command": "make"}),
+        reason: "why".to_owned(),
+    };
+    let changes = [
+        TaskChange::Spawned(spawned),
+        TaskChange::Started,
+        TaskChange::Placed(place),
+        TaskChange::ToolStarted { action: "Read a".to_owned() },
+        TaskChange::ToolEnded { error: Some("no".to_owned()) },
+        TaskChange::PermissionAsked(question),
+        TaskChange::PermissionDecided { call: "c9".into() },
+        TaskChange::Finished(finished),
+        TaskChange::Closed,
+    ];
+    let changes = changes.map(|change| TaskChanged { task: "t1".into(), change }.into());
+    let tasks = vec!["t1".into()];
+    let created = GroupChange::Created {
+        label: "both".to_owned(),
+        policy: WaitPolicy::WaitAny,
+        tasks: tasks.clone(),
+    };
+    let groups = [created, GroupChange::Added { tasks }, GroupChange::Done];
+    let groups = groups.map(|change| TaskGroupChanged { group: "g1".into(), change }.into());
+    changes.into_iter().chain(groups).collect()
 }
 
 fn session() -> Vec<Event> {
@@ -144,7 +203,51 @@ fn session() -> Vec<Event> {
         Forked { child: "s2".into(), at: cursor }.into(),
         snapshot(cursor).into(),
         Recovered { sealed: vec!["c1".into()] }.into(),
-        Failed { error: error() }.into(),
+    ]
+    .into_iter()
+    .chain(schedules_and_rooms())
+    .chain([Failed { error: error() }.into()])
+    .collect()
+}
+
+fn schedules_and_rooms() -> Vec<Event> {
+    let schedule = ScheduleId::from("report");
+    let at = "2026-01-02T03:04:05Z".parse().unwrap();
+    let trigger = Trigger::Weekly { day: "mon".to_owned(), time: "09:00".to_owned() };
+    vec![
+        ScheduleAdded {
+            schedule: schedule.clone(),
+            trigger,
+            zone: Some("Europe/Stockholm".to_owned()),
+            content: vec![Block::text("Report.")],
+            missed: MissedRuns::All,
+            jitter_ms: 12,
+            at,
+        }
+        .into(),
+        ScheduleFired {
+            schedule: schedule.clone(),
+            due: Some(at),
+            missed: 2,
+            input: Some("i1".into()),
+        }
+        .into(),
+        SchedulePaused { schedule: schedule.clone() }.into(),
+        ScheduleResumed { schedule: schedule.clone(), at }.into(),
+        ScheduleRemoved { schedule }.into(),
+        RoomJoined { member: "ada".to_owned(), session: "s2".into() }.into(),
+        RoomLeft { member: "ada".to_owned() }.into(),
+        RoomSaid {
+            number: 2,
+            from: "ada".to_owned(),
+            to: vec!["bob".to_owned()],
+            text: "@bob hi".to_owned(),
+            hops: 1,
+            reply_to: Some(1),
+        }
+        .into(),
+        RoomDelivered { number: 2, member: "bob".to_owned() }.into(),
+        RoomHeard { room: "r1".into(), number: 2, hops: 1 }.into(),
     ]
 }
 
@@ -182,7 +285,25 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         },
         previous: Some(2),
         background: [(CallId::from("c1"), vec![process])].into_iter().collect(),
+        tasks: crate::task::Tasks::default(),
         labels: [("here".to_owned(), at)].into_iter().collect(),
+        schedules: vec![ScheduleRef {
+            added: 10,
+            progress: ScheduleProgress {
+                paused: true,
+                settled: "2026-01-02T03:04:05Z".parse().unwrap(),
+                runs: 3,
+                missed: 1,
+                input: Some("i1".into()),
+                steps: 4,
+            },
+        }],
+        heard: [("r1".into(), HeardMessage { number: 2, hops: 1 })].into_iter().collect(),
+        room: Some(Box::new(RoomState {
+            members: [("ada".to_owned(), "s2".into())].into_iter().collect(),
+            said: 2,
+            owed: vec![OwedMessage { number: 2, seq: 11, to: vec!["ada".to_owned()] }],
+        })),
     }
 }
 

@@ -1,0 +1,316 @@
+//! Background tasks: work that runs beside the conversation. A task is a fold over its changes, like
+//! the session itself: [`TaskState::apply`] is the only code that computes its state, in the manager
+//! that runs tasks and at resume.
+
+mod group;
+mod list;
+mod state;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use group::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
+pub use list::{MAX_ENDED, Tasks};
+pub use state::{InvalidChange, TaskState, transition};
+
+use crate::ids::{CallId, GroupId, SessionId};
+use crate::usage::Usage;
+
+/// The key of an input's metadata that lists the tasks whose end it tells the model. The fold marks
+/// them as told when the input is accepted, so that the model is told once, also after a crash.
+pub const TOLD_TASKS: &str = "told_tasks";
+
+/// What runs a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// An agent with a session of its own.
+    Agent,
+    /// A process.
+    Process,
+}
+
+impl TaskKind {
+    /// Returns its name, as it is written in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// Whether somebody waits for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskMode {
+    /// The call that started it waits for its result.
+    Foreground,
+    /// Nobody waits; the model is told when it ends.
+    #[default]
+    Background,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// It waits for a free slot.
+    Queued,
+    /// It runs.
+    Running,
+    /// It runs, and a call of it waits for approval.
+    WaitingPermission,
+    /// It ended with a result.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Returns true if the task has ended.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled => true,
+            Self::Queued | Self::Running | Self::WaitingPermission => false,
+        }
+    }
+
+    /// Returns its name, as it is written in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::WaitingPermission => "waiting_permission",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The watchdog that ended a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeoutReason {
+    /// It did nothing for too long.
+    Idle,
+    /// It ran for too long.
+    MaxRuntime,
+    /// It wrote too much text.
+    OutputLimit,
+    /// It wrote text in too many pieces.
+    TextDeltas,
+    /// It repeated the same text.
+    Repetition,
+}
+
+/// What kind of failure ended a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskErrorCategory {
+    /// It could not be started.
+    Start,
+    /// What runs it failed: the model service, or the exit code of a process.
+    Runner,
+    /// What runs it crashed.
+    Crash,
+    /// A watchdog ended it.
+    Timeout,
+    /// The process that ran it ended.
+    Interrupted,
+    /// The budget is used up, or a hook stopped it.
+    Limit,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct TaskError {
+    /// What kind of failure it is.
+    pub category: TaskErrorCategory,
+    /// What failed, for people.
+    pub message: String,
+    /// Whether the same task may succeed later.
+    pub recoverable: bool,
+}
+
+impl TaskError {
+    /// Creates an error. Crashes, interruptions and timeouts are recoverable.
+    pub fn new(category: TaskErrorCategory, message: impl Into<String>) -> Self {
+        let recoverable = match category {
+            TaskErrorCategory::Crash
+            | TaskErrorCategory::Interrupted
+            | TaskErrorCategory::Timeout => true,
+            TaskErrorCategory::Start | TaskErrorCategory::Runner | TaskErrorCategory::Limit => {
+                false
+            }
+        };
+        Self { category, message: message.into(), recoverable }
+    }
+}
+
+/// What the calls of one model used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskUsage {
+    /// The model.
+    pub model: String,
+    /// The tokens.
+    pub usage: Usage,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+/// The worktree in which a task works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskWorktree {
+    /// Its folder.
+    pub path: String,
+    /// Its branch.
+    pub branch: String,
+}
+
+/// The description of a new task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskSpawned {
+    /// What runs it.
+    pub kind: TaskKind,
+    /// Whether somebody waits for it.
+    pub mode: TaskMode,
+    /// What it does, in a few words.
+    pub label: String,
+    /// How many agents are above it; 1 for a task of the session itself.
+    pub depth: u32,
+    /// The tool call that started it; absent if a client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The group it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
+    /// The type of the agent; absent for a process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The command line of a process, or the prompt of an agent, cut to a few hundred characters.
+    pub input: String,
+}
+
+/// Where a task runs; what is absent is not known or did not change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskPlace {
+    /// The process id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The session of an agent: its journal is the transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The file with the text that it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// Its worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<TaskWorktree>,
+}
+
+/// The end of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskFinished {
+    /// How it ended: completed, failed or cancelled.
+    pub status: TaskStatus,
+    /// The last answer of an agent, or the end of the output of a process; a part of it if it is
+    /// long.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// The watchdog that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<TimeoutReason>,
+    /// The exit code of a process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What its model calls used, by model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<TaskUsage>,
+    /// The worktree that was kept, because it has changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<TaskWorktree>,
+}
+
+impl TaskFinished {
+    /// Returns an end without output.
+    #[must_use]
+    pub fn new(status: TaskStatus) -> Self {
+        Self {
+            status,
+            output: String::new(),
+            error: None,
+            timeout: None,
+            exit_code: None,
+            usage: Vec::new(),
+            worktree: None,
+        }
+    }
+
+    /// Returns the end of a task that failed.
+    #[must_use]
+    pub fn failed(error: TaskError) -> Self {
+        Self { error: Some(error), ..Self::new(TaskStatus::Failed) }
+    }
+}
+
+/// A question of a task about one of its calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskQuestion {
+    /// The call. Its id is also the id of the approval.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub input: Value,
+    /// Why the call needs approval.
+    pub reason: String,
+}
+
+/// A change of a task: the one union of everything that happens to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TaskChange {
+    /// It was created, and waits for a free slot.
+    Spawned(TaskSpawned),
+    /// It runs.
+    Started,
+    /// It is known where it runs.
+    Placed(TaskPlace),
+    /// It starts a tool call.
+    ToolStarted {
+        /// The tool and its most important argument.
+        action: String,
+    },
+    /// Its tool call ended.
+    ToolEnded {
+        /// What failed; absent if the call succeeded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A call of it waits for approval.
+    PermissionAsked(TaskQuestion),
+    /// The approval was given or denied.
+    PermissionDecided {
+        /// The call.
+        call: CallId,
+    },
+    /// It ended.
+    Finished(TaskFinished),
+    /// It was removed from the list.
+    Closed,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Groups of tasks that belong together.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{TaskState, TaskStatus};
+use crate::ids::{GroupId, TaskId};
+
+/// When a group is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitPolicy {
+    /// Nobody waits.
+    Detached,
+    /// When all tasks have ended.
+    #[default]
+    WaitAll,
+    /// When one task has completed, or all have ended.
+    WaitAny,
+    /// When the creator says so.
+    Manual,
+}
+
+/// The state of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupStatus {
+    /// It waits for tasks.
+    Running,
+    /// Its policy is fulfilled.
+    Done,
+}
+
+/// A change of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum GroupChange {
+    /// It was created.
+    Created {
+        /// What its tasks do, in a few words.
+        label: String,
+        /// When it is done.
+        policy: WaitPolicy,
+        /// Its tasks.
+        tasks: Vec<TaskId>,
+    },
+    /// Tasks were added.
+    Added {
+        /// The tasks.
+        tasks: Vec<TaskId>,
+    },
+    /// It is done.
+    Done,
+}
+
+/// The state of a group: a copy, which does not change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupState {
+    /// Its id.
+    pub group: GroupId,
+    /// Whether it is done.
+    pub status: GroupStatus,
+    /// What its tasks do, in a few words.
+    pub label: String,
+    /// When it is done.
+    pub policy: WaitPolicy,
+    /// Its tasks.
+    pub tasks: Vec<TaskId>,
+    /// When it was created.
+    #[schemars(with = "String")]
+    pub created: Timestamp,
+}
+
+/// What became of the tasks of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupSummary {
+    /// The group.
+    pub group: GroupState,
+    /// How many tasks have not ended.
+    pub open: usize,
+    /// How many tasks ended with a result.
+    pub completed: usize,
+    /// How many tasks failed.
+    pub failed: usize,
+    /// How many tasks were cancelled.
+    pub cancelled: usize,
+    /// The tasks, without those that were closed.
+    pub tasks: Vec<TaskState>,
+}
+
+impl GroupState {
+    /// Applies a change.
+    pub fn apply(&mut self, change: &GroupChange) {
+        match change {
+            GroupChange::Created { .. } => {}
+            GroupChange::Added { tasks } => self.tasks.extend(tasks.iter().cloned()),
+            GroupChange::Done => self.status = GroupStatus::Done,
+        }
+    }
+
+    /// Returns whether the policy is fulfilled by tasks in these states. A task that was closed has
+    /// ended.
+    #[must_use]
+    pub fn is_fulfilled(&self, tasks: &[Option<TaskStatus>]) -> bool {
+        let all = tasks.iter().all(|status| status.is_none_or(TaskStatus::is_terminal));
+        match self.policy {
+            WaitPolicy::WaitAll | WaitPolicy::Detached => all,
+            WaitPolicy::WaitAny => all || tasks.contains(&Some(TaskStatus::Completed)),
+            WaitPolicy::Manual => false,
+        }
+    }
+
+    /// Counts what became of its tasks.
+    #[must_use]
+    pub fn summary(&self, tasks: Vec<TaskState>) -> GroupSummary {
+        let count = |status| tasks.iter().filter(|task| task.status == status).count();
+        GroupSummary {
+            group: self.clone(),
+            open: tasks.iter().filter(|task| !task.status.is_terminal()).count(),
+            completed: count(TaskStatus::Completed),
+            failed: count(TaskStatus::Failed),
+            cancelled: count(TaskStatus::Cancelled),
+            tasks,
+        }
+    }
+}

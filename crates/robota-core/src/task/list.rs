@@ -1,0 +1,103 @@
+//! The tasks and groups of a session.
+
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{GroupChange, GroupState, GroupStatus, InvalidChange, TaskChange, TaskState};
+use crate::ids::{GroupId, TaskId};
+
+/// The state keeps at most this many ended tasks, and as many groups; the oldest are dropped.
+pub const MAX_ENDED: usize = 256;
+
+/// The tasks and groups of a session, in order of creation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Tasks {
+    /// The tasks that were not closed.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tasks: IndexMap<TaskId, TaskState>,
+    /// The groups.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub groups: IndexMap<GroupId, GroupState>,
+}
+
+impl Tasks {
+    /// Returns true if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.groups.is_empty()
+    }
+
+    /// Applies a change of a task.
+    ///
+    /// # Errors
+    /// If the task cannot have it; then nothing changes.
+    pub fn apply(
+        &mut self,
+        task: &TaskId,
+        change: &TaskChange,
+        at: Timestamp,
+    ) -> Result<(), InvalidChange> {
+        match (self.tasks.get_mut(task), change) {
+            (None, TaskChange::Spawned(spawned)) => {
+                self.tasks.insert(task.clone(), TaskState::new(task.clone(), spawned, at));
+                self.drop_old();
+                Ok(())
+            }
+            (None, change) => {
+                let status = super::TaskStatus::Cancelled;
+                Err(InvalidChange { status, change: change.name() })
+            }
+            (Some(state), change) => {
+                state.apply(change, at)?;
+                if *change == TaskChange::Closed {
+                    self.tasks.shift_remove(task);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Applies a change of a group.
+    pub fn apply_group(&mut self, group: &GroupId, change: &GroupChange, at: Timestamp) {
+        match (self.groups.get_mut(group), change) {
+            (None, GroupChange::Created { label, policy, tasks }) => {
+                let state = GroupState {
+                    group: group.clone(),
+                    status: GroupStatus::Running,
+                    label: label.clone(),
+                    policy: *policy,
+                    tasks: tasks.clone(),
+                    created: at,
+                };
+                self.groups.insert(group.clone(), state);
+                if self.groups.len() > MAX_ENDED {
+                    self.groups.shift_remove_index(0);
+                }
+            }
+            (None, _) => {}
+            (Some(state), change) => state.apply(change),
+        }
+    }
+
+    /// Marks the tasks that the metadata of an input names: the model is told of their end.
+    pub fn mark_told(&mut self, metadata: &Map<String, Value>) {
+        let named = metadata.get(super::TOLD_TASKS).and_then(Value::as_array);
+        for task in named.into_iter().flatten().filter_map(Value::as_str) {
+            if let Some(state) = self.tasks.get_mut(&TaskId::from(task)) {
+                state.told = true;
+            }
+        }
+    }
+
+    fn drop_old(&mut self) {
+        let ended = |state: &TaskState| state.status.is_terminal();
+        if self.tasks.values().filter(|state| ended(state)).count() > MAX_ENDED
+            && let Some(oldest) = self.tasks.values().position(ended)
+        {
+            self.tasks.shift_remove_index(oldest);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Groups of tasks that belong together (RUN-06).
+
+use robota_core::ids::{GroupId, TaskId};
+use robota_core::task::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
+
+use crate::task::{TaskManager, TaskManagerError, TaskRequest};
+
+/// The groups of a manager.
+#[derive(Clone)]
+pub struct Groups(TaskManager);
+
+/// The tasks of a new group: one id, or why it was not started, for each request, in their order.
+pub type StartedTasks = Vec<Result<TaskId, TaskManagerError>>;
+
+impl TaskManager {
+    /// Returns the groups of tasks.
+    #[must_use]
+    pub fn groups(&self) -> Groups {
+        Groups(self.clone())
+    }
+}
+
+impl Groups {
+    /// Creates a group and starts its tasks. Nobody waits before all of them were started.
+    ///
+    /// # Errors
+    /// If the group cannot be recorded. A task that cannot be started does not hold up the others.
+    pub async fn create(
+        &self,
+        label: impl Into<String>,
+        policy: WaitPolicy,
+        requests: Vec<TaskRequest>,
+    ) -> Result<(GroupId, StartedTasks), TaskManagerError> {
+        let inner = &self.0.inner;
+        let group = inner.new_group_id();
+        let created = GroupChange::Created { label: label.into(), policy, tasks: Vec::new() };
+        inner.change_group(&group, created).await?;
+        let mut started = Vec::new();
+        for mut request in requests {
+            request.group = Some(group.clone());
+            started.push(self.0.spawn(request).await);
+        }
+        let tasks: Vec<_> = started.iter().flatten().cloned().collect();
+        let change = if tasks.is_empty() { GroupChange::Done } else { GroupChange::Added { tasks } };
+        inner.change_group(&group, change).await?;
+        // Some may have ended before they were in the group.
+        inner.finish_groups().await;
+        Ok((group, started))
+    }
+
+    /// Returns copies of all groups, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<GroupState> {
+        self.0.inner.lock().tasks.groups.values().cloned().collect()
+    }
+
+    /// Returns a copy of a group.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn get(&self, group: &GroupId) -> Result<GroupState, TaskManagerError> {
+        let state = self.0.inner.lock().tasks.groups.get(group).cloned();
+        state.ok_or_else(|| TaskManagerError::UnknownGroup(group.clone()))
+    }
+
+    /// Waits until the policy of the group is fulfilled: for all tasks, for one that completed, or
+    /// until [`finish`](Self::finish) is called. A detached group is not waited for.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub async fn wait(&self, group: &GroupId) -> Result<GroupSummary, TaskManagerError> {
+        if self.get(group)?.policy != WaitPolicy::Detached {
+            let status = self.0.inner.lock().groups.get(group).map(|it| it.subscribe());
+            let unknown = || TaskManagerError::UnknownGroup(group.clone());
+            let mut status = status.ok_or_else(unknown)?;
+            status.wait_for(|status| *status == GroupStatus::Done).await.map_err(|_| unknown())?;
+        }
+        self.summarize(group)
+    }
+
+    /// Ends the wait for a group with the policy `manual`.
+    ///
+    /// # Errors
+    /// If there is no such group, or it cannot be recorded.
+    pub async fn finish(&self, group: &GroupId) -> Result<GroupSummary, TaskManagerError> {
+        if self.get(group)?.status == GroupStatus::Running {
+            self.0.inner.change_group(group, GroupChange::Done).await?;
+        }
+        self.summarize(group)
+    }
+
+    /// Returns what became of the tasks of a group.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn summarize(&self, group: &GroupId) -> Result<GroupSummary, TaskManagerError> {
+        let state = self.get(group)?;
+        let registry = self.0.inner.lock();
+        let tasks = state.tasks.iter().filter_map(|task| registry.tasks.tasks.get(task).cloned());
+        let tasks = tasks.collect();
+        Ok(state.summary(tasks))
+    }
+
+    /// Cancels all tasks of a group.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub async fn cancel(&self, group: &GroupId) -> Result<GroupSummary, TaskManagerError> {
+        let state = self.get(group)?;
+        let ends = state.tasks.iter().map(|task| self.0.cancel(task));
+        // Those that have ended cannot be cancelled.
+        futures::future::join_all(ends).await;
+        self.summarize(group)
+    }
+}

@@ -1,0 +1,102 @@
+//! Subagents: agents that work on one task for another session, as tasks of the manager (RUN-04).
+
+mod events;
+mod in_process;
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use robota_core::ids::{CallId, SessionId, TaskId};
+use robota_core::task::{TaskError, TaskWorktree};
+use robota_session::Session;
+
+pub use in_process::InProcessAgents;
+
+/// Where an agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// In the folder of its parent.
+    #[default]
+    None,
+    /// In a git worktree of its own.
+    Worktree,
+}
+
+/// The task of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentWork {
+    /// The type of the agent: the name of its definition.
+    pub agent: String,
+    /// What it is to do.
+    pub prompt: String,
+    /// The model; none for that of the definition.
+    pub model: Option<String>,
+    /// Where it works.
+    pub isolation: Isolation,
+    /// The folder it works in; none for that of its parent.
+    pub cwd: Option<PathBuf>,
+    /// The only tools it has besides the limits of its definition; none for no further limit.
+    pub tools: Option<Vec<String>>,
+    /// Rules that allow its calls without a question.
+    pub allow: Vec<String>,
+    /// Whether it is a worker for a skill or a part of a larger job, which answers briefly.
+    pub worker: bool,
+    /// The session of an agent that has ended and continues with this prompt.
+    pub resume: Option<SessionId>,
+}
+
+/// An agent that is about to run.
+#[derive(Debug, Clone)]
+pub struct AgentJob {
+    /// The task.
+    pub task: TaskId,
+    /// The tool call that started it.
+    pub call: Option<CallId>,
+    /// What it is to do.
+    pub work: AgentWork,
+    /// Its worktree.
+    pub worktree: Option<TaskWorktree>,
+}
+
+/// A session for an agent.
+pub struct AgentSession {
+    /// The session. It is shut down when the agent has ended.
+    pub session: Session,
+}
+
+/// Opens sessions for agents: with the tools, permissions and prompt of their definitions, and apart
+/// from the conversation of their parent.
+#[async_trait]
+pub trait AgentSessions: Send + Sync {
+    /// Opens the session of an agent.
+    ///
+    /// # Errors
+    /// If there is no such agent, or its session cannot be created.
+    async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError>;
+}
+
+/// Is told when agents start and before they end (RUN-09).
+#[async_trait]
+pub trait AgentHooks: Send + Sync {
+    /// An agent starts. Returns text that is added to its prompt.
+    async fn started(&self, job: &AgentJob) -> Option<String>;
+
+    /// An agent is about to end with this answer. Returns why it must go on; `again` says whether it
+    /// was told so before.
+    async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String>;
+}
+
+/// Does nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAgentHooks;
+
+#[async_trait]
+impl AgentHooks for NoAgentHooks {
+    async fn started(&self, _: &AgentJob) -> Option<String> {
+        None
+    }
+
+    async fn stopping(&self, _: &AgentJob, _: &str, _: bool) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,114 @@
+//! Turns the events of an agent's session into progress of its task.
+
+use std::collections::HashMap;
+
+use robota_core::event::Event;
+use robota_core::ids::CallId;
+use robota_core::message::ToolUse;
+use robota_core::task::{TaskQuestion, TaskUsage};
+use robota_core::usage::Usage;
+use serde_json::Value;
+
+use crate::task::TaskReporter;
+
+/// The most characters of the argument that an action shows.
+const MAX_ARGUMENT: usize = 120;
+
+/// Follows the session of an agent.
+#[derive(Default)]
+pub(super) struct AgentProgress {
+    model: String,
+    calls: HashMap<CallId, ToolUse>,
+    asked: Vec<CallId>,
+    /// Whether the log ends within a line.
+    in_line: bool,
+    pub(super) usage: Vec<TaskUsage>,
+}
+
+impl AgentProgress {
+    /// Takes an event.
+    pub(super) fn take(&mut self, event: &Event, reporter: &TaskReporter) {
+        match event {
+            Event::TurnStarted(data) => self.model.clone_from(&data.model),
+            Event::TextChunk(data) => {
+                self.in_line = !data.text.ends_with('\n');
+                reporter.text(&data.text);
+            }
+            Event::ThinkingChunk(_)
+            | Event::ToolInputChunk(_)
+            | Event::ModelRequested(_)
+            | Event::ModelRetry(_)
+            | Event::ToolOutput(_) => reporter.alive(),
+            Event::ModelResponded(data) => self.count(None, data.usage),
+            Event::ModelAsked(data) => self.count(Some(&data.model), data.usage),
+            Event::CompactionFinished(data) => self.count(None, data.summary.usage),
+            Event::ToolCalled(data) => {
+                self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());
+            }
+            Event::ToolStarted(data) => {
+                if let Some(call) = self.calls.get(&data.call) {
+                    let action = action(call);
+                    let line = if self.in_line { "\n" } else { "" };
+                    reporter.text(&format!("{line}[{action}]\n"));
+                    self.in_line = false;
+                    reporter.tool_started(action);
+                }
+            }
+            Event::ToolFinished(data) => {
+                // A call that was denied never started.
+                if data.class.is_some() {
+                    let outcome = &data.outcome;
+                    let error = (!outcome.ok).then(|| first_line(&outcome.text()));
+                    reporter.tool_ended(error);
+                }
+            }
+            Event::PermissionAsked(data) => {
+                let call = self.calls.get(&data.call);
+                self.asked.push(data.call.clone());
+                reporter.asked(TaskQuestion {
+                    call: data.call.clone(),
+                    tool: call.map(|call| call.name.clone()).unwrap_or_default(),
+                    input: call.and_then(|call| call.input.json().cloned()).unwrap_or_default(),
+                    reason: data.reason.clone(),
+                });
+            }
+            Event::PermissionDecided(data) if self.asked.contains(&data.call) => {
+                self.asked.retain(|call| *call != data.call);
+                reporter.decided(data.call.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, model: Option<&str>, usage: Option<Usage>) {
+        let model = model.unwrap_or(&self.model);
+        let usage = usage.unwrap_or_default();
+        match self.usage.iter_mut().find(|counted| counted.model == model) {
+            Some(counted) => {
+                counted.usage += usage;
+                counted.calls += 1;
+            }
+            None => self.usage.push(TaskUsage { model: model.to_owned(), usage, calls: 1 }),
+        }
+    }
+}
+
+/// Returns a call as people read it: the tool and its first argument.
+pub(crate) fn action(call: &ToolUse) -> String {
+    let first = call.input.json().and_then(Value::as_object).and_then(|input| {
+        let known = ["command", "file_path", "pattern", "url", "path", "query", "prompt"];
+        let named = known.iter().find_map(|key| input.get(*key)?.as_str());
+        named.or_else(|| input.values().find_map(Value::as_str))
+    });
+    match first {
+        Some(argument) => {
+            let argument: String = first_line(argument).chars().take(MAX_ARGUMENT).collect();
+            format!("{} {argument}", call.name)
+        }
+        None => call.name.clone(),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,22 @@
+//! Background tasks: bounded, watched, recorded (RUN-01 to RUN-03).
+
+mod error;
+mod journal;
+mod limits;
+mod log;
+mod manager;
+mod process;
+mod queue;
+mod runner;
+mod supervise;
+
+pub use error::TaskManagerError;
+pub use journal::{NoJournal, TaskJournal};
+pub use limits::{TaskLimits, Watchdog};
+pub use log::{FileLogs, LogPage, MemoryLogs, TaskLogs};
+pub use manager::{TaskEvent, TaskManager, TaskManagerOptions};
+pub use process::{ProcessTasks, ProcessWork};
+pub use runner::{TaskJob, TaskReporter, TaskRequest, TaskRunner, TaskWork};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,532 @@
+//! The manager of the tasks of one session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use robota_core::clock::{Clock, SystemClock};
+use robota_core::event::{Event, TaskChanged, TaskGroupChanged};
+use robota_core::ids::{GroupId, Ids, RandomIds, TaskId};
+use robota_core::task::{
+    GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory,
+    TaskFinished, TaskKind, TaskState, TaskStatus, Tasks,
+};
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::error::TaskManagerError;
+use super::journal::TaskJournal;
+use super::limits::TaskLimits;
+use super::log::{LogPage, MemoryLogs, TaskLogs};
+use super::queue::Slots;
+use super::runner::{TaskRequest, TaskRunner};
+use super::supervise::{Start, supervise};
+
+/// How many events a slow subscriber may miss before it is told so.
+const EVENTS: usize = 1_024;
+
+/// Something that happened to a task or a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskEvent {
+    /// A task changed. It is in the journal.
+    Changed {
+        /// Its state after the change.
+        state: Box<TaskState>,
+        /// The change.
+        change: Box<TaskChange>,
+    },
+    /// A task wrote text. It is in its log.
+    Text {
+        /// The task.
+        task: TaskId,
+        /// The text.
+        text: String,
+    },
+    /// A group changed. It is in the journal.
+    Group {
+        /// Its state after the change.
+        state: Box<GroupState>,
+        /// The change.
+        change: GroupChange,
+    },
+}
+
+/// The options of a manager.
+pub struct TaskManagerOptions {
+    /// How many agents may run at a time.
+    pub agents: usize,
+    /// How many processes may run at a time.
+    pub processes: usize,
+    /// The deepest level of agents; 1 means that agents start no agents.
+    pub max_depth: u32,
+    /// Keeps the text of tasks.
+    pub logs: Arc<dyn TaskLogs>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Makes ids.
+    pub ids: Arc<dyn Ids>,
+}
+
+impl Default for TaskManagerOptions {
+    fn default() -> Self {
+        Self {
+            agents: 8,
+            processes: 64,
+            max_depth: 1,
+            logs: Arc::new(MemoryLogs::default()),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+        }
+    }
+}
+
+/// Runs the tasks of a session. Clones are handles to the same tasks; when the last one is dropped,
+/// all tasks are cancelled.
+#[derive(Clone)]
+pub struct TaskManager {
+    pub(crate) inner: Arc<Inner>,
+    _cancel_on_last_drop: Arc<DropGuard>,
+}
+
+pub(crate) struct Inner {
+    pub(super) options: TaskManagerOptions,
+    runners: HashMap<TaskKind, Arc<dyn TaskRunner>>,
+    journal: OnceLock<Arc<dyn TaskJournal>>,
+    attached: CancellationToken,
+    registry: Mutex<Registry>,
+    pub(crate) events: broadcast::Sender<TaskEvent>,
+    root: CancellationToken,
+}
+
+pub(crate) struct Registry {
+    pub(crate) tasks: Tasks,
+    slots: Slots,
+    waiting: HashMap<TaskId, Start>,
+    live: HashMap<TaskId, Live>,
+    states: HashMap<TaskId, watch::Sender<TaskState>>,
+    pub(crate) groups: HashMap<GroupId, watch::Sender<GroupStatus>>,
+    closed: bool,
+}
+
+/// A running task.
+pub(super) struct Live {
+    pub(super) cancel: CancellationToken,
+    pub(super) inputs: mpsc::UnboundedSender<String>,
+}
+
+impl TaskManager {
+    /// Creates a manager with the runners of its kinds of tasks. Tasks start when it is
+    /// [attached](Self::attach) to a journal.
+    #[must_use]
+    pub fn new(
+        options: TaskManagerOptions,
+        runners: impl IntoIterator<Item = Arc<dyn TaskRunner>>,
+    ) -> Self {
+        let limits = [
+            (TaskKind::Agent, options.agents),
+            (TaskKind::Process, options.processes),
+        ];
+        let registry = Registry {
+            tasks: Tasks::default(),
+            slots: Slots::new(limits.into()),
+            waiting: HashMap::new(),
+            live: HashMap::new(),
+            states: HashMap::new(),
+            groups: HashMap::new(),
+            closed: false,
+        };
+        let root = CancellationToken::new();
+        let inner = Inner {
+            options,
+            runners: runners.into_iter().map(|runner| (runner.kind(), runner)).collect(),
+            journal: OnceLock::new(),
+            attached: CancellationToken::new(),
+            registry: Mutex::new(registry),
+            events: broadcast::channel(EVENTS).0,
+            root: root.clone(),
+        };
+        Self { inner: Arc::new(inner), _cancel_on_last_drop: Arc::new(root.drop_guard()) }
+    }
+
+    /// Sets the journal, and takes over the tasks that it has. Those that ran when an earlier process
+    /// ended are recorded as interrupted; returns them.
+    pub async fn attach(&self, journal: Arc<dyn TaskJournal>, tasks: Tasks) -> Vec<TaskState> {
+        let inner = &self.inner;
+        let open: Vec<TaskId> = {
+            let mut registry = inner.lock();
+            for state in tasks.tasks.values() {
+                registry.states.insert(state.task.clone(), watch::Sender::new(state.clone()));
+            }
+            for group in tasks.groups.values() {
+                registry.groups.insert(group.group.clone(), watch::Sender::new(group.status));
+            }
+            registry.tasks = tasks;
+            let open = registry.tasks.tasks.values().filter(|task| !task.status.is_terminal());
+            open.map(|task| task.task.clone()).collect()
+        };
+        let _ = inner.journal.set(journal);
+        let mut interrupted = Vec::new();
+        for task in open {
+            let text = "the process that ran it ended";
+            let error = TaskError::new(TaskErrorCategory::Interrupted, text);
+            let end = TaskChange::Finished(TaskFinished::failed(error));
+            if let Err(error) = inner.change(&task, end).await {
+                tracing::warn!(%task, %error, "an interrupted task could not be recorded");
+            }
+            interrupted.extend(self.get(&task).ok());
+        }
+        inner.finish_groups().await;
+        inner.attached.cancel();
+        interrupted
+    }
+
+    /// Creates a task. It starts as soon as a slot is free.
+    ///
+    /// # Errors
+    /// If it cannot be started here, or not be recorded.
+    pub async fn spawn(&self, request: TaskRequest) -> Result<TaskId, TaskManagerError> {
+        let inner = &self.inner;
+        inner.attached.cancelled().await;
+        let kind = request.work.kind();
+        let runner = inner.runners.get(&kind).cloned();
+        let runner = runner.ok_or(TaskManagerError::NoRunner(kind))?;
+        if request.depth > inner.options.max_depth {
+            return Err(TaskManagerError::TooDeep);
+        }
+        let spawned = TaskChange::Spawned(request.spawned());
+        let task = {
+            let mut registry = inner.lock();
+            if registry.closed {
+                return Err(TaskManagerError::Closed);
+            }
+            if request.now && !registry.slots.is_free(kind) {
+                return Err(TaskManagerError::Full { kind, limit: registry.slots.limit(kind) });
+            }
+            let task = registry.new_id(kind, &*inner.options.ids);
+            // Nothing else takes the id while the change is recorded.
+            let at = inner.options.clock.now();
+            let _ = registry.tasks.apply(&task, &spawned, at);
+            task
+        };
+        let event = TaskChanged { task: task.clone(), change: spawned.clone() };
+        if let Err(message) = inner.record(vec![event.into()]).await {
+            inner.lock().tasks.tasks.shift_remove(&task);
+            return Err(TaskManagerError::Journal(message));
+        }
+        let (limits, group) = (request.limits.clone(), request.group.clone());
+        let limits = limits.unwrap_or_else(|| TaskLimits::of(kind));
+        let start = Start { runner, limits, call: request.call, work: request.work };
+        let state = {
+            let mut registry = inner.lock();
+            let Some(state) = registry.tasks.tasks.get(&task).cloned() else {
+                return Err(TaskManagerError::Closed);
+            };
+            registry.states.insert(task.clone(), watch::Sender::new(state.clone()));
+            registry.waiting.insert(task.clone(), start);
+            registry.slots.add(task.clone(), kind, group);
+            state
+        };
+        let _ = inner
+            .events
+            .send(TaskEvent::Changed { state: Box::new(state), change: Box::new(spawned) });
+        if inner.lock().closed {
+            // The shutdown did not see it.
+            let _ = self.cancel(&task).await;
+            return Err(TaskManagerError::Closed);
+        }
+        inner.start_ready();
+        Ok(task)
+    }
+
+    /// Waits until a task has ended, and returns its state.
+    ///
+    /// # Errors
+    /// If there is no such task.
+    pub async fn wait(&self, task: &TaskId) -> Result<TaskState, TaskManagerError> {
+        let states = self.inner.lock().states.get(task).map(watch::Sender::subscribe);
+        let unknown = || TaskManagerError::UnknownTask(task.clone());
+        let mut states = states.ok_or_else(unknown)?;
+        let ended = states.wait_for(|state| state.status.is_terminal()).await;
+        ended.map(|state| state.clone()).map_err(|_| unknown())
+    }
+
+    /// Returns copies of all tasks, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<TaskState> {
+        self.inner.lock().tasks.tasks.values().cloned().collect()
+    }
+
+    /// Returns a copy of a task.
+    ///
+    /// # Errors
+    /// If there is no such task.
+    pub fn get(&self, task: &TaskId) -> Result<TaskState, TaskManagerError> {
+        let state = self.inner.lock().tasks.tasks.get(task).cloned();
+        state.ok_or_else(|| TaskManagerError::UnknownTask(task.clone()))
+    }
+
+    /// Ends a task and everything below it. Returns when it has ended.
+    ///
+    /// # Errors
+    /// If there is no such task, or it has ended.
+    pub async fn cancel(&self, task: &TaskId) -> Result<TaskState, TaskManagerError> {
+        let inner = &self.inner;
+        let state = self.get(task)?;
+        if state.status.is_terminal() {
+            return Err(TaskManagerError::Ended { task: task.clone(), status: state.status });
+        }
+        let withdrawn = {
+            let mut registry = inner.lock();
+            let withdrawn = registry.slots.withdraw(task);
+            if withdrawn {
+                registry.waiting.remove(task);
+            } else if let Some(live) = registry.live.get(task) {
+                live.cancel.cancel();
+            }
+            withdrawn
+        };
+        if withdrawn {
+            inner.finish(task, TaskFinished::new(TaskStatus::Cancelled)).await;
+        }
+        self.wait(task).await
+    }
+
+    /// Removes a task that has ended from the list.
+    ///
+    /// # Errors
+    /// If there is no such task, it has not ended, or this cannot be recorded.
+    pub async fn close(&self, task: &TaskId) -> Result<(), TaskManagerError> {
+        let status = self.get(task)?.status;
+        if !status.is_terminal() {
+            return Err(TaskManagerError::NotEnded { task: task.clone(), status });
+        }
+        self.inner.change(task, TaskChange::Closed).await
+    }
+
+    /// Sends text to a running task: a follow-up to an agent, or input to a process.
+    ///
+    /// # Errors
+    /// If there is no such task, or it does not run.
+    pub fn send(&self, task: &TaskId, text: impl Into<String>) -> Result<(), TaskManagerError> {
+        let status = self.get(task)?.status;
+        let ended = || TaskManagerError::Ended { task: task.clone(), status };
+        if status.is_terminal() {
+            return Err(ended());
+        }
+        let registry = self.inner.lock();
+        let live = registry.live.get(task).ok_or_else(|| TaskManagerError::NoInput(task.clone()))?;
+        live.inputs.send(text.into()).map_err(|_| TaskManagerError::NoInput(task.clone()))
+    }
+
+    /// Reads the text that a task wrote, from an offset on.
+    ///
+    /// # Errors
+    /// If there is no such task, or its log cannot be read.
+    pub async fn read_log(
+        &self,
+        task: &TaskId,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<LogPage, TaskManagerError> {
+        let state = self.get(task)?;
+        let logs = &self.inner.options.logs;
+        logs.read(task, state.log.as_deref(), offset, bytes).await.map_err(|error| {
+            TaskManagerError::Log { task: task.clone(), message: error.to_string() }
+        })
+    }
+
+    /// Follows all tasks from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<TaskEvent> {
+        self.inner.events.subscribe()
+    }
+
+    /// Records that the model knows that these tasks have ended. The input that told it has their ids
+    /// in the journal.
+    pub fn mark_told(&self, tasks: &[TaskId]) {
+        let mut registry = self.inner.lock();
+        for task in tasks {
+            if let Some(state) = registry.tasks.tasks.get_mut(task) {
+                state.told = true;
+            }
+        }
+    }
+
+    /// Returns the tasks that have ended without the model being told.
+    #[must_use]
+    pub fn untold(&self) -> Vec<TaskState> {
+        let registry = self.inner.lock();
+        let tasks = registry.tasks.tasks.values();
+        tasks.filter(|task| task.status.is_terminal() && !task.told).cloned().collect()
+    }
+
+    /// Cancels all tasks, and returns when they have ended. No task can be started afterwards.
+    pub async fn shutdown(&self) {
+        let open: Vec<TaskId> = {
+            let mut registry = self.inner.lock();
+            registry.closed = true;
+            let open = registry.tasks.tasks.values().filter(|task| !task.status.is_terminal());
+            open.map(|task| task.task.clone()).collect()
+        };
+        let ends = open.iter().map(|task| self.cancel(task));
+        futures::future::join_all(ends).await;
+    }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn new_group_id(&self) -> GroupId {
+        let id = self.options.ids.next().simple().to_string();
+        GroupId::from(format!("group-{}", &id[id.len() - 8..]))
+    }
+
+    pub(crate) async fn record(&self, events: Vec<Event>) -> Result<(), String> {
+        match self.journal.get() {
+            Some(journal) => journal.record(events).await,
+            None => Err("the session is not open".to_owned()),
+        }
+    }
+
+    /// Records a change of a task, then applies and publishes it. A change that does not fit is
+    /// dropped.
+    pub(super) async fn change(
+        &self,
+        task: &TaskId,
+        change: TaskChange,
+    ) -> Result<(), TaskManagerError> {
+        let unknown = || TaskManagerError::UnknownTask(task.clone());
+        let status = self.lock().tasks.tasks.get(task).map(|state| state.status);
+        let status = status.ok_or_else(unknown)?;
+        if robota_core::task::transition(status, &change).is_none() {
+            return Err(TaskManagerError::Ended { task: task.clone(), status });
+        }
+        let event = TaskChanged { task: task.clone(), change: change.clone() };
+        let recorded = self.record(vec![event.into()]).await;
+        self.apply(task, change);
+        recorded.map_err(TaskManagerError::Journal)
+    }
+
+    /// Applies and publishes a change. What happened did happen, also if it could not be recorded.
+    fn apply(&self, task: &TaskId, change: TaskChange) {
+        let at = self.options.clock.now();
+        let mut registry = self.lock();
+        let Some(before) = registry.tasks.tasks.get(task).cloned() else { return };
+        if registry.tasks.apply(task, &change, at).is_err() {
+            return;
+        }
+        let state = registry.tasks.tasks.get(task).cloned().unwrap_or(before);
+        if change == TaskChange::Closed {
+            registry.states.remove(task);
+        } else if let Some(sender) = registry.states.get(task) {
+            sender.send_replace(state.clone());
+        }
+        drop(registry);
+        let event = TaskEvent::Changed { state: Box::new(state), change: Box::new(change) };
+        let _ = self.events.send(event);
+    }
+
+    /// Records the end of a task, frees its slot, and starts the tasks that waited for it.
+    pub(super) async fn finish(self: &Arc<Self>, task: &TaskId, end: TaskFinished) {
+        let event =
+            TaskChanged { task: task.clone(), change: TaskChange::Finished(end.clone()) };
+        if let Err(error) = self.record(vec![event.into()]).await {
+            tracing::warn!(%task, %error, "the end of a task could not be recorded");
+        }
+        {
+            let mut registry = self.lock();
+            registry.live.remove(task);
+            registry.slots.free(task);
+        }
+        self.apply(task, TaskChange::Finished(end));
+        self.start_ready();
+        self.finish_groups().await;
+    }
+
+    /// Starts the tasks that have a slot.
+    pub(super) fn start_ready(self: &Arc<Self>) {
+        loop {
+            let (task, start, live) = {
+                let mut registry = self.lock();
+                let Some(task) = registry.slots.take_next() else { return };
+                let Some(start) = registry.waiting.remove(&task) else {
+                    registry.slots.free(&task);
+                    continue;
+                };
+                let (inputs, receiver) = mpsc::unbounded_channel();
+                let live = Live { cancel: self.root.child_token(), inputs };
+                let cancel = live.cancel.clone();
+                registry.live.insert(task.clone(), live);
+                (task, start, (cancel, receiver))
+            };
+            drop(tokio::spawn(supervise(self.clone(), task, start, live)));
+        }
+    }
+
+    /// Records a change of a group, then applies and publishes it.
+    pub(crate) async fn change_group(
+        &self,
+        group: &GroupId,
+        change: GroupChange,
+    ) -> Result<(), TaskManagerError> {
+        let event = TaskGroupChanged { group: group.clone(), change: change.clone() };
+        let recorded = self.record(vec![event.into()]).await;
+        let at = self.options.clock.now();
+        let mut registry = self.lock();
+        registry.tasks.apply_group(group, &change, at);
+        let Some(state) = registry.tasks.groups.get(group).cloned() else { return Ok(()) };
+        let sender = registry.groups.entry(group.clone());
+        sender.or_insert_with(|| watch::Sender::new(state.status)).send_replace(state.status);
+        drop(registry);
+        let _ = self.events.send(TaskEvent::Group { state: Box::new(state), change });
+        recorded.map_err(TaskManagerError::Journal)
+    }
+
+    /// Records that groups are done whose policy is fulfilled.
+    pub(crate) async fn finish_groups(&self) {
+        let done: Vec<GroupId> = {
+            let mut registry = self.lock();
+            let registry = &mut *registry;
+            let mut done = Vec::new();
+            for group in registry.tasks.groups.values_mut() {
+                let tasks = &registry.tasks.tasks;
+                let states: Vec<_> =
+                    group.tasks.iter().map(|task| tasks.get(task).map(|task| task.status)).collect();
+                let open = group.status == GroupStatus::Running && !group.tasks.is_empty();
+                if open && group.is_fulfilled(&states) {
+                    // Two tasks that end at the same time finish the group once.
+                    group.status = GroupStatus::Done;
+                    done.push(group.group.clone());
+                }
+            }
+            done
+        };
+        for group in done {
+            if let Err(error) = self.change_group(&group, GroupChange::Done).await {
+                tracing::warn!(%group, %error, "the end of a group could not be recorded");
+            }
+        }
+    }
+}
+
+impl Registry {
+    /// Returns an id that no task of the session has: `bash_2`, `agent-7f3a9c01`.
+    fn new_id(&self, kind: TaskKind, ids: &dyn Ids) -> TaskId {
+        match kind {
+            TaskKind::Process => {
+                let numbers = self.tasks.tasks.keys().filter_map(|task| {
+                    task.as_str().strip_prefix("bash_")?.parse::<u64>().ok()
+                });
+                TaskId::from(format!("bash_{}", numbers.max().unwrap_or(0) + 1))
+            }
+            TaskKind::Agent => loop {
+                let id = ids.next().simple().to_string();
+                let id = TaskId::from(format!("agent-{}", &id[id.len() - 8..]));
+                if !self.tasks.tasks.contains_key(&id) {
+                    return id;
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The port that runs tasks, and what a task is given.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use robota_core::ids::{CallId, GroupId, TaskId};
+use robota_core::task::{
+    TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
+};
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::limits::TaskLimits;
+use super::process::ProcessWork;
+use crate::subagent::AgentWork;
+
+/// The most characters of the input that are recorded.
+const MAX_INPUT_CHARS: usize = 400;
+
+/// The most text that waits to be logged. A process that writes faster than the disk loses the rest.
+const MAX_PENDING: usize = 8 * 1024 * 1024;
+
+/// What a task does.
+#[derive(Debug)]
+pub enum TaskWork {
+    /// An agent works on a prompt.
+    Agent(Box<AgentWork>),
+    /// A process runs.
+    Process(Box<ProcessWork>),
+}
+
+impl TaskWork {
+    /// Returns what runs it.
+    #[must_use]
+    pub fn kind(&self) -> TaskKind {
+        match self {
+            Self::Agent(_) => TaskKind::Agent,
+            Self::Process(_) => TaskKind::Process,
+        }
+    }
+}
+
+/// A task to start.
+#[derive(Debug)]
+pub struct TaskRequest {
+    /// What it does.
+    pub work: TaskWork,
+    /// What it does, in a few words.
+    pub label: String,
+    /// Whether somebody waits for it.
+    pub mode: TaskMode,
+    /// The tool call that starts it.
+    pub call: Option<CallId>,
+    /// The group it belongs to.
+    pub group: Option<GroupId>,
+    /// How many agents are above it; 1 for a task of the session itself.
+    pub depth: u32,
+    /// When it is ended; none for the limits of its kind.
+    pub limits: Option<TaskLimits>,
+    /// Whether it fails instead of waiting for a free slot.
+    pub now: bool,
+}
+
+impl TaskRequest {
+    /// Creates a background task of the session itself.
+    pub fn new(work: TaskWork, label: impl Into<String>) -> Self {
+        Self {
+            work,
+            label: label.into(),
+            mode: TaskMode::Background,
+            call: None,
+            group: None,
+            depth: 1,
+            limits: None,
+            now: false,
+        }
+    }
+
+    /// Lets the caller wait for it.
+    #[must_use]
+    pub fn foreground(mut self) -> Self {
+        self.mode = TaskMode::Foreground;
+        self
+    }
+
+    /// Sets the tool call that starts it.
+    #[must_use]
+    pub fn call(mut self, call: CallId) -> Self {
+        self.call = Some(call);
+        self
+    }
+
+    pub(super) fn spawned(&self) -> TaskSpawned {
+        let (agent, input) = match &self.work {
+            TaskWork::Agent(work) => (Some(work.agent.clone()), work.prompt.as_str()),
+            TaskWork::Process(work) => (None, work.command.as_str()),
+        };
+        TaskSpawned {
+            kind: self.work.kind(),
+            mode: self.mode,
+            label: self.label.clone(),
+            depth: self.depth,
+            call: self.call.clone(),
+            group: self.group.clone(),
+            agent,
+            input: input.chars().take(MAX_INPUT_CHARS).collect(),
+        }
+    }
+}
+
+/// A task that a runner runs.
+#[derive(Debug)]
+pub struct TaskJob {
+    /// Its id.
+    pub task: TaskId,
+    /// What it does.
+    pub work: TaskWork,
+    /// The tool call that started it.
+    pub call: Option<CallId>,
+    /// Cancelled when the task is to end. The runner then ends everything that it started and
+    /// returns.
+    pub cancel: CancellationToken,
+    /// What users and agents send to the task.
+    pub inputs: mpsc::UnboundedReceiver<String>,
+}
+
+/// Runs tasks of one kind.
+#[async_trait]
+pub trait TaskRunner: Send + Sync {
+    /// Returns the kind of tasks that it runs.
+    fn kind(&self) -> TaskKind;
+
+    /// Runs a task to its end. Progress does not end a task; only the return of this function does.
+    async fn run(&self, job: TaskJob, reporter: TaskReporter) -> TaskFinished;
+}
+
+/// Receives what a running task reports. Clones report for the same task.
+#[derive(Clone)]
+pub struct TaskReporter {
+    text: Arc<PendingText>,
+    changes: mpsc::UnboundedSender<TaskChange>,
+}
+
+/// Text that was reported and is not logged yet.
+#[derive(Default)]
+pub(super) struct PendingText {
+    buffer: Mutex<TextBuffer>,
+    pub(super) more: Notify,
+}
+
+#[derive(Default)]
+pub(super) struct TextBuffer {
+    pub(super) text: String,
+    pub(super) pieces: u64,
+    /// Bytes that were not kept.
+    pub(super) lost: u64,
+    /// Whether the task did something, with or without text.
+    pub(super) alive: bool,
+}
+
+impl PendingText {
+    pub(super) fn take(&self) -> TextBuffer {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TextBuffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TaskReporter {
+    pub(super) fn new() -> (Self, Arc<PendingText>, mpsc::UnboundedReceiver<TaskChange>) {
+        let (changes, receiver) = mpsc::unbounded_channel();
+        let text = Arc::new(PendingText::default());
+        (Self { text: text.clone(), changes }, text, receiver)
+    }
+
+    /// Reports text that the task wrote.
+    pub fn text(&self, text: &str) {
+        {
+            let mut buffer = self.text.lock();
+            buffer.pieces += 1;
+            if buffer.text.len() + text.len() <= MAX_PENDING {
+                buffer.text.push_str(text);
+            } else {
+                buffer.lost += text.len() as u64;
+            }
+        }
+        self.text.more.notify_one();
+    }
+
+    /// Reports that the task does something, such as thinking.
+    pub fn alive(&self) {
+        self.text.lock().alive = true;
+        self.text.more.notify_one();
+    }
+
+    /// Reports where the task runs.
+    pub fn placed(&self, place: TaskPlace) {
+        self.send(TaskChange::Placed(place));
+    }
+
+    /// Reports that the task starts a tool call.
+    pub fn tool_started(&self, action: impl Into<String>) {
+        self.send(TaskChange::ToolStarted { action: action.into() });
+    }
+
+    /// Reports that a tool call ended, with what failed.
+    pub fn tool_ended(&self, error: Option<String>) {
+        self.send(TaskChange::ToolEnded { error });
+    }
+
+    /// Reports that a call waits for approval.
+    pub fn asked(&self, question: TaskQuestion) {
+        self.send(TaskChange::PermissionAsked(question));
+    }
+
+    /// Reports that an approval was given or denied.
+    pub fn decided(&self, call: CallId) {
+        self.send(TaskChange::PermissionDecided { call });
+    }
+
+    fn send(&self, change: TaskChange) {
+        // Fails only if the task has ended.
+        let _ = self.changes.send(change);
+    }
+}

@@ -1,0 +1,182 @@
+//! Runs one task: it is the only code that changes the task while it has a slot.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::ids::{CallId, TaskId};
+use robota_core::task::{
+    TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus, TimeoutReason,
+};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::limits::{TaskLimits, Watchdog, describe};
+use super::manager::{Inner, TaskEvent};
+use super::runner::{PendingText, TaskJob, TaskReporter, TaskRunner, TaskWork};
+
+/// How long a task may take to end after it was cancelled.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// A task that waits for its slot.
+pub(super) struct Start {
+    pub(super) runner: Arc<dyn TaskRunner>,
+    pub(super) limits: TaskLimits,
+    pub(super) call: Option<CallId>,
+    pub(super) work: TaskWork,
+}
+
+/// Why a task is ended.
+enum Ending {
+    Cancelled,
+    Limit(TimeoutReason),
+}
+
+pub(super) async fn supervise(
+    manager: Arc<Inner>,
+    task: TaskId,
+    start: Start,
+    (cancel, inputs): (CancellationToken, mpsc::UnboundedReceiver<String>),
+) {
+    let Start { runner, limits, call, work } = start;
+    begin(&manager, &task).await;
+    let (reporter, text, mut changes) = TaskReporter::new();
+    let mut watchdog = Watchdog::new(limits, Instant::now());
+    let job_cancel = CancellationToken::new();
+    let job = TaskJob { task: task.clone(), work, call, cancel: job_cancel.clone(), inputs };
+    // A task of its own, so that a panic is a failure of this task only. It is aborted when this
+    // function is dropped.
+    let mut run = tokio::task::JoinSet::new();
+    run.spawn(async move { runner.run(job, reporter).await });
+    let mut ending: Option<Ending> = None;
+    let mut give_up: Option<Instant> = None;
+    let ended = loop {
+        let limit = watchdog.deadline().filter(|_| ending.is_none());
+        let deadline = give_up.or(limit.map(|(at, _)| at));
+        tokio::select! {
+            biased;
+            Some(change) = changes.recv() => observe(&manager, &task, &mut watchdog, change).await,
+            () = text.more.notified() => {
+                let exceeded = take_text(&manager, &task, &mut watchdog, &text).await;
+                if let (Some(reason), None) = (exceeded, &ending) {
+                    ending = Some(Ending::Limit(reason));
+                }
+            }
+            ended = run.join_next() => break ended,
+            () = cancel.cancelled(), if ending.is_none() => ending = Some(Ending::Cancelled),
+            () = sleep_until(deadline), if deadline.is_some() => match (&ending, limit) {
+                (None, Some((_, reason))) => ending = Some(Ending::Limit(reason)),
+                // It does not end by itself.
+                _ => break None,
+            },
+        }
+        if ending.is_some() && give_up.is_none() {
+            job_cancel.cancel();
+            give_up = Some(Instant::now() + GRACE);
+        }
+    };
+    run.shutdown().await;
+    // What it reported last.
+    while let Ok(change) = changes.try_recv() {
+        observe(&manager, &task, &mut watchdog, change).await;
+    }
+    take_text(&manager, &task, &mut watchdog, &text).await;
+    let end = match ended {
+        Some(Ok(end)) => end,
+        Some(Err(error)) => {
+            let text = format!("it crashed: {error}");
+            TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, text))
+        }
+        None => TaskFinished::failed(TaskError::new(
+            TaskErrorCategory::Crash,
+            "it did not end after it was cancelled, and was dropped",
+        )),
+    };
+    manager.finish(&task, with_cause(end, ending)).await;
+}
+
+/// Records that the task runs, and creates its log.
+async fn begin(manager: &Inner, task: &TaskId) {
+    if let Err(error) = manager.change(task, TaskChange::Started).await {
+        tracing::warn!(%task, %error, "the start of a task could not be recorded");
+    }
+    match manager.options.logs.create(task).await {
+        Ok(None) => {}
+        Ok(Some(path)) => {
+            let log = Some(path.display().to_string());
+            let placed = TaskChange::Placed(TaskPlace { log, ..TaskPlace::default() });
+            let _ = manager.change(task, placed).await;
+        }
+        Err(error) => tracing::warn!(%task, %error, "a task has no log"),
+    }
+}
+
+/// Takes a change that the runner reported.
+async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, change: TaskChange) {
+    let now = Instant::now();
+    match &change {
+        TaskChange::ToolStarted { .. } | TaskChange::PermissionAsked(_) => watchdog.busy(true, now),
+        TaskChange::ToolEnded { .. } | TaskChange::PermissionDecided { .. } => {
+            watchdog.busy(false, now);
+        }
+        TaskChange::Placed(_) => watchdog.active(now),
+        // A runner reports progress; the manager decides about the rest.
+        TaskChange::Spawned(_)
+        | TaskChange::Started
+        | TaskChange::Finished(_)
+        | TaskChange::Closed => return,
+    }
+    if let Err(error) = manager.change(task, change).await {
+        tracing::warn!(%task, %error, "a change of a task could not be recorded");
+    }
+}
+
+/// Logs the text that the task wrote. Returns the limit that it exceeds.
+async fn take_text(
+    manager: &Inner,
+    task: &TaskId,
+    watchdog: &mut Watchdog,
+    pending: &PendingText,
+) -> Option<TimeoutReason> {
+    let taken = pending.take();
+    if taken.alive {
+        watchdog.active(Instant::now());
+    }
+    if taken.pieces == 0 {
+        return None;
+    }
+    let exceeded = watchdog.text(&taken.text, taken.pieces, taken.lost, Instant::now());
+    let mut text = taken.text;
+    if taken.lost > 0 {
+        text.push_str(&format!("\n[{} bytes were not logged]\n", taken.lost));
+    }
+    if let Err(error) = manager.options.logs.append(task, text.clone()).await {
+        tracing::warn!(%task, %error, "text of a task could not be logged");
+    }
+    let _ = manager.events.send(TaskEvent::Text { task: task.clone(), text });
+    exceeded
+}
+
+/// Says why the manager ended the task, and keeps what the runner knows: output, usage, worktree.
+fn with_cause(end: TaskFinished, ending: Option<Ending>) -> TaskFinished {
+    match ending {
+        None => end,
+        // It was done before it noticed.
+        Some(Ending::Cancelled) if end.status == TaskStatus::Completed => end,
+        Some(Ending::Cancelled) => {
+            TaskFinished { status: TaskStatus::Cancelled, error: None, ..end }
+        }
+        Some(Ending::Limit(reason)) => {
+            let text = format!("it was ended: {}", describe(reason));
+            let error = Some(TaskError::new(TaskErrorCategory::Timeout, text));
+            TaskFinished { status: TaskStatus::Failed, error, timeout: Some(reason), ..end }
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
