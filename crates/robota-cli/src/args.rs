@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Serve an editor by the Agent Client Protocol, over standard input and output.
     Acp(Box<AcpArgs>),
-    /// Serve tools and the agent to MCP hosts.
+    /// Add, list, test, approve and remove MCP servers, log in to them, and serve as one.
     Mcp(Box<crate::commands::mcp::args::McpArgs>),
     /// Print the completion script of a shell.
     Completions {

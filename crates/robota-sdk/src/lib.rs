@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod host;
 pub mod import;
 pub mod interactive;
+pub mod mcp;
 pub mod memory;
 pub mod mentions;
 pub mod model_setup;
@@ -45,6 +46,7 @@ pub use interactive::{
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
     PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
+pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};

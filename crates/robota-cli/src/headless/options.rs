@@ -59,6 +59,12 @@ pub(crate) struct RunOptions {
     pub(crate) append_system: Option<String>,
     /// The tools to offer; `None` offers all.
     pub(crate) tools: Option<Vec<String>>,
+    /// Configurations of MCP servers.
+    pub(crate) mcp_config: Vec<String>,
+    /// Whether other MCP servers are ignored.
+    pub(crate) strict_mcp: bool,
+    /// The MCP tool that decides about approvals.
+    pub(crate) prompt_tool: Option<String>,
     /// The settings files to read.
     pub(crate) sources: Option<Vec<SettingSource>>,
 }
@@ -74,15 +80,20 @@ impl RunOptions {
             (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
             (mode, _) => mode,
         };
+        let mut prompt_tool = None;
         let asks_host = match args.permission_prompt_tool.as_deref() {
             None => false,
             Some("stdio") if stream_input => true,
+            Some(tool) if tool.starts_with("mcp__") => {
+                prompt_tool = Some(tool.to_owned());
+                false
+            }
             Some("stdio") => {
                 return usage("--permission-prompt-tool stdio needs --input-format stream-json");
             }
             Some(tool) => {
                 return usage(&format!(
-                    "--permission-prompt-tool {tool}: MCP tools are not supported yet; use stdio"
+                    "--permission-prompt-tool {tool}: use stdio or a tool mcp__server__tool"
                 ));
             }
         };
@@ -135,6 +146,9 @@ impl RunOptions {
                 ("--append-system-prompt-file", args.append_system_prompt_file.as_deref()),
             )?,
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
+            mcp_config: args.mcp_config.clone(),
+            strict_mcp: args.strict_mcp_config,
+            prompt_tool,
             sources,
         })
     }
@@ -210,18 +224,14 @@ fn shell_quoted(text: &str) -> String {
 
 /// Refuses options of parts that do not exist yet, instead of ignoring them.
 fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
-    let is_empty = |text: &str, key: Option<&str>| {
+    let is_empty = |text: &str| {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
-        let inner = key.map_or(Some(&value), |key| value.get(key));
-        inner.and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+        value.as_object().is_some_and(serde_json::Map::is_empty)
     };
     if let Some(agents) = &args.agents
-        && !is_empty(agents, None)
+        && !is_empty(agents)
     {
         return usage("--agents: subagents are not supported yet");
-    }
-    if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
-        return usage("--mcp-config: MCP servers are not supported yet");
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ mod host;
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+mod mcp;
+mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;

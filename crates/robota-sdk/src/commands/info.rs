@@ -18,6 +18,8 @@ pub enum CommandOrigin {
     Skill,
     /// A plugin.
     Plugin,
+    /// A prompt of an MCP server.
+    Mcp,
 }
 
 /// What a command can do.

@@ -16,6 +16,7 @@ use super::{InteractiveSession, OpenSessions};
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
+use crate::mcp::McpSetup;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
@@ -65,6 +66,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) budget: Budget,
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
+    pub(super) mcp: McpSetup,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -103,6 +105,7 @@ impl InteractiveSessionBuilder {
             budget: Budget::default(),
             commands,
             open: OpenSessions::default(),
+            mcp: McpSetup::default(),
         }
     }
 
@@ -214,6 +217,12 @@ impl InteractiveSessionBuilder {
     /// Offers a tool besides the built-in ones.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Sets what is added to the configured MCP servers.
+    pub fn mcp(mut self, setup: McpSetup) -> Self {
+        self.mcp = setup;
         self
     }
 

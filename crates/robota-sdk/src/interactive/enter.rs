@@ -110,12 +110,31 @@ impl InteractiveSession {
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
         }
+        if let Some(prompt) = self.mcp_prompt(name, arguments).await? {
+            return Ok(Prepared::Prompt(prompt));
+        }
         let full = match self.has_skill(name) {
             true => Some(name.to_owned()),
             false => self.0.commands.qualified_name(name),
         };
         let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
         Ok(Prepared::Prompt(self.prepare_skill(&full, arguments).await?))
+    }
+
+    /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
+    async fn mcp_prompt(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Option<PreparedPrompt>, SdkError> {
+        let Some(mcp) = self.mcp().filter(|_| name.starts_with("mcp__")) else { return Ok(None) };
+        let found = mcp.servers.prompts().into_iter().find(|prompt| prompt.name == name);
+        let Some(found) = found else { return Ok(None) };
+        let text = mcp.servers.prompt(&found, arguments).await?;
+        let typed = format!("/{name} {arguments}");
+        let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
+        let Prompt { content, metadata, .. } = prompt;
+        Ok(Some(PreparedPrompt::new(content, metadata)))
     }
 
     /// Submits the text of a skill. Its commands run first, if the permissions allow them without a

@@ -145,7 +145,8 @@ impl InteractiveSession {
         });
         let typed = typed.collect::<Vec<_>>().join("\n");
         let own = content.len();
-        let attachments = reader.attach(self.session(), &mut content).await;
+        let mut attachments = reader.attach(self.session(), &mut content).await;
+        attachments.extend(self.attach_resources(&typed, &mut content).await);
         if !attachments.is_empty() {
             metadata.entry(DISPLAY).or_insert_with(|| typed.as_str().into());
             // Hooks judge what the user typed.
