@@ -144,6 +144,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         host_setup: HostSetup::default(),
         hook_runners: Vec::new(),
         refused: None,
+        tasks: None,
         session: None,
     };
     if let Some(mut chosen) = requests.chosen.take() {

@@ -14,6 +14,7 @@ mod open_sessions;
 mod queue;
 mod result;
 mod submit;
+mod tasks;
 mod tool_state;
 
 use std::sync::{Arc, OnceLock};
@@ -26,6 +27,7 @@ use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
 use robota_core::provider::View;
 use robota_exec::Supervisor;
+use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
@@ -45,6 +47,7 @@ use crate::error::SdkError;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
+use crate::tasks::SessionRuntime;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
 /// session; dropping the last one shuts the session down.
@@ -86,6 +89,8 @@ struct Shared {
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
     budget: Option<BudgetGuard>,
+    tasks: Option<TaskManager>,
+    runtime: Option<SessionRuntime>,
 }
 
 impl InteractiveSession {
@@ -118,6 +123,8 @@ impl InteractiveSession {
             settings_hooks: None,
             skills: None,
             budget: None,
+            tasks: None,
+            runtime: None,
         })
     }
 
@@ -214,6 +221,9 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
     pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
+        if let Some(tasks) = &self.0.tasks {
+            tasks.shutdown().await;
+        }
         let ended = self.session().shutdown(reason).await;
         if let Some(supervisor) = &self.0.supervisor {
             supervisor.shutdown().await;
@@ -230,7 +240,9 @@ impl InteractiveSession {
     pub async fn fork(&self, at: &Selector) -> Result<Self, SdkError> {
         let session = self.session().fork(at, None).await?;
         let shared = &self.0;
-        Ok(Self::new(Shared {
+        let fork = Self::new(Shared {
+            tasks: shared.runtime.as_ref().and_then(|it| it.new.take(session.id())),
+            runtime: shared.runtime.clone(),
             session,
             project: shared.project.clone(),
             since: StartAt::Now,
@@ -245,7 +257,9 @@ impl InteractiveSession {
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
             budget: shared.budget.clone(),
-        }))
+        });
+        fork.attach_tasks().await?;
+        Ok(fork)
     }
 
     /// Returns the name of the session.

@@ -4,6 +4,7 @@
 //! session with the settings, instructions, commands and skills of a folder. This crate wires the
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
+pub mod agents;
 pub mod budget;
 pub mod commands;
 mod context;
@@ -26,7 +27,9 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
+mod tasks;
 
+pub use agents::{AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
@@ -43,6 +46,7 @@ pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
+pub use robota_runtime::{Groups, LogPage, TaskEvent, TaskManager, TaskManagerError};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.

@@ -66,6 +66,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
         .first_hooks(BudgetHooks(requests.meter.clone()))
+        .agent_tool(true)
+        .agents([given.agents, options.agents.clone()].concat())
+        .on_agent_event(requests.meter.observe_agents())
+        .task_logs(!args.session.no_session_persistence)
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
@@ -78,7 +82,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         context.transcript_path = Some(String::new());
         let runner = Arc::new(given.hooks.runner(context, requests.host.clone()));
         requests.hook_runners.push(runner.clone());
-        builder = builder.hooks(runner);
+        builder = builder.agent_hooks(runner.clone()).hooks(runner);
     }
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
@@ -117,6 +121,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         rewind(&session, uuid).await?;
     }
     requests.session = Some(session.clone());
+    requests.tasks = interactive.tasks();
     let shown = Shown {
         partial: options.partial,
         hooks: options.hook_events,
@@ -133,6 +138,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .map(|folder| folder.display().to_string())
             .collect(),
         tools: interactive.tools(),
+        agents: interactive
+            .agent_runs()
+            .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())
+            .unwrap_or_default(),
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
         output_style: interactive
@@ -160,6 +169,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         facts,
         cancel: cancel.clone(),
         from_host: opening.from_host,
+        tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
         commands: opening.commands,
         earlier,
         interrupting: None,

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use robota_config::SettingSource;
+use robota_config::agents::{AgentDefinition, agents_from_json};
+use robota_config::{SettingSource, Severity};
 use robota_core::permission::Mode;
 use serde_json::Value;
 
@@ -58,6 +59,8 @@ pub(crate) struct RunOptions {
     pub(crate) tools: Option<Vec<String>>,
     /// The settings files to read.
     pub(crate) sources: Option<Vec<SettingSource>>,
+    /// Agents that the arguments define.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 impl RunOptions {
@@ -130,9 +133,26 @@ impl RunOptions {
                 args.append_system_prompt.as_ref(),
                 ("--append-system-prompt-file", args.append_system_prompt_file.as_deref()),
             )?,
+            agents: match &args.agents {
+                None => Vec::new(),
+                Some(text) => read_agents(text).map_err(Usage)?,
+            },
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
             sources,
         })
+    }
+}
+
+/// Reads definitions of agents from JSON.
+///
+/// # Errors
+/// If a definition is not valid; the text says which.
+pub(crate) fn read_agents(text: &str) -> Result<Vec<AgentDefinition>, String> {
+    let (agents, report) = agents_from_json(text);
+    let error = report.problems.iter().find(|problem| problem.severity == Severity::Error);
+    match error {
+        Some(problem) => Err(problem.message.clone()),
+        None => Ok(agents),
     }
 }
 
@@ -202,11 +222,6 @@ fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
         let inner = key.map_or(Some(&value), |key| value.get(key));
         inner.and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
     };
-    if let Some(agents) = &args.agents
-        && !is_empty(agents, None)
-    {
-        return usage("--agents: subagents are not supported yet");
-    }
     if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
         return usage("--mcp-config: MCP servers are not supported yet");
     }

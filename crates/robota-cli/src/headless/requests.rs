@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use robota_config::agents::AgentDefinition;
 use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
 use robota_core::hook::HookRunner;
+use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::Provider;
+use robota_sdk::TaskManager;
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +21,7 @@ use super::input::ControlInput;
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
-use super::options::{LineMode, RunOptions};
+use super::options::{LineMode, RunOptions, read_agents};
 use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
 use super::rewind::rewind_files;
@@ -48,6 +51,8 @@ pub(crate) struct HostSetup {
     pub(crate) schema: Option<Value>,
     /// The name of the session.
     pub(crate) title: Option<String>,
+    /// Definitions of agents.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 /// Answers the requests of the host.
@@ -77,6 +82,8 @@ pub(crate) struct Requests {
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
     pub(crate) refused: Option<String>,
+    /// The background tasks of the session, once it exists.
+    pub(crate) tasks: Option<TaskManager>,
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
 }
@@ -170,7 +177,12 @@ impl Requests {
                 None => Err(missing(subtype, "no turn has run yet")),
             },
             Request::StopTask { task_id } => {
-                Err(missing(subtype, &format!("there is no background task `{task_id}`")))
+                let task = TaskId::from(task_id);
+                let Some(tasks) = &self.tasks else {
+                    let why = format!("there is no background task `{task}`");
+                    return Err((ControlErrorCode::Failed, why));
+                };
+                tasks.cancel(&task).await.map(|_| json!({})).map_err(failed)
             }
             Request::Other => Err(missing(subtype, "this program does not know the request")),
         }
@@ -183,10 +195,11 @@ impl Requests {
         if request.sdk_mcp_servers.is_some_and(|servers| !servers.is_empty()) {
             return Err(missing("initialize", "MCP servers in the host are not supported yet"));
         }
-        let is_empty = |agents: &Value| agents.as_object().is_none_or(serde_json::Map::is_empty);
-        if request.agents.is_some_and(|agents| !is_empty(&agents)) {
-            return Err(missing("initialize", "subagents are not supported yet"));
-        }
+        let agents = match request.agents {
+            None | Some(Value::Null) => Vec::new(),
+            Some(agents) => read_agents(&agents.to_string())
+                .map_err(|why| (ControlErrorCode::InvalidRequest, why))?,
+        };
         let hooks = HostHooks::read(request.hooks.unwrap_or_default())
             .map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
         let schema =
@@ -206,7 +219,7 @@ impl Requests {
         };
         let title = request.title.or_else(|| self.host_setup.title.take());
         let append_system = request.append_system_prompt;
-        self.host_setup = HostSetup { hooks, system, append_system, schema, title };
+        self.host_setup = HostSetup { hooks, system, append_system, schema, title, agents };
         Ok(self.described(true))
     }
 

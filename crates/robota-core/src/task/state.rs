@@ -120,7 +120,7 @@ pub fn transition(status: TaskStatus, change: &TaskChange) -> Option<TaskStatus>
             };
             fits.then_some(end.status)
         }
-        TaskChange::Closed => status.is_terminal().then_some(status),
+        TaskChange::Told | TaskChange::Closed => status.is_terminal().then_some(status),
     }
 }
 
@@ -137,6 +137,7 @@ impl TaskChange {
             Self::PermissionAsked(_) => "permission_asked",
             Self::PermissionDecided { .. } => "permission_decided",
             Self::Finished(_) => "finished",
+            Self::Told => "told",
             Self::Closed => "closed",
         }
     }
@@ -184,7 +185,9 @@ impl TaskState {
     pub fn apply(&mut self, change: &TaskChange, at: Timestamp) -> Result<(), InvalidChange> {
         let invalid = InvalidChange { status: self.status, change: change.name() };
         let mut next = transition(self.status, change).ok_or(invalid)?;
-        self.last_activity = at;
+        if !matches!(change, TaskChange::Told) {
+            self.last_activity = at;
+        }
         match change {
             TaskChange::Spawned(_) | TaskChange::Closed => {}
             TaskChange::Started => self.started = Some(at),
@@ -199,6 +202,7 @@ impl TaskState {
                 }
             }
             TaskChange::Finished(end) => self.finish(end, at),
+            TaskChange::Told => self.told = true,
         }
         self.status = next;
         Ok(())

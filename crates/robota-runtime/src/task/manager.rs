@@ -340,15 +340,19 @@ impl TaskManager {
         self.inner.events.subscribe()
     }
 
-    /// Records that the model knows that these tasks have ended. The input that told it has their ids
-    /// in the journal.
-    pub fn mark_told(&self, tasks: &[TaskId]) {
-        let mut registry = self.inner.lock();
-        for task in tasks {
-            if let Some(state) = registry.tasks.tasks.get_mut(task) {
-                state.told = true;
+    /// Records that the model knows that a task has ended. Returns false if it knew already.
+    pub async fn mark_told(&self, task: &TaskId) -> bool {
+        {
+            let mut registry = self.inner.lock();
+            let Some(state) = registry.tasks.tasks.get_mut(task) else { return false };
+            // Two calls that end at the same time tell it once.
+            if state.told || !state.status.is_terminal() {
+                return false;
             }
+            state.told = true;
         }
+        let _ = self.inner.change(task, TaskChange::Told).await;
+        true
     }
 
     /// Returns the tasks that have ended without the model being told.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
+use robota_core::driver::Observer;
 use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
@@ -13,6 +15,7 @@ use robota_session::{Approvals, Callbacks, RecoveryHint};
 use robota_tools::QuestionHandler;
 
 use super::{InteractiveSession, OpenSessions};
+use crate::agents::AgentPermissions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
@@ -54,6 +57,20 @@ pub struct InteractiveSessionBuilder {
     pub(super) budget: Budget,
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
+    pub(super) agents: AgentOptions,
+    pub(super) task_logs: bool,
+    pub(super) background_process: bool,
+}
+
+/// How a session runs agents.
+#[derive(Default)]
+pub(super) struct AgentOptions {
+    /// Whether the model can start agents.
+    pub(super) tool: bool,
+    pub(super) definitions: Vec<AgentDefinition>,
+    pub(super) permissions: AgentPermissions,
+    pub(super) hooks: Vec<Arc<dyn Hooks>>,
+    pub(super) observer: Option<Observer>,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -91,7 +108,55 @@ impl InteractiveSessionBuilder {
             budget: Budget::default(),
             commands,
             open: OpenSessions::default(),
+            agents: AgentOptions::default(),
+            task_logs: false,
+            background_process: false,
         }
+    }
+
+    /// Offers the tool Agent, with which the model gives tasks to the agents that are defined in the
+    /// files of the user and the folder. Commands and skills can run agents without it.
+    pub fn agent_tool(mut self, offered: bool) -> Self {
+        self.agents.tool = offered;
+        self
+    }
+
+    /// Adds agent definitions above those of files.
+    pub fn agents(mut self, definitions: Vec<AgentDefinition>) -> Self {
+        self.agents.definitions.extend(definitions);
+        self
+    }
+
+    /// Sets what agents may do without a question, and who answers their questions.
+    pub fn agent_permissions(mut self, permissions: AgentPermissions) -> Self {
+        self.agents.permissions = permissions;
+        self
+    }
+
+    /// Adds hooks that run before and after the tool calls of agents. [First hooks](Self::first_hooks)
+    /// do so too.
+    pub fn agent_hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
+        self.agents.hooks.push(hooks.into_arc());
+        self
+    }
+
+    /// Sets a function that is called for the events of agents, in their own tasks.
+    pub fn on_agent_event(mut self, observer: Observer) -> Self {
+        self.agents.observer = Some(observer);
+        self
+    }
+
+    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
+    /// it in memory, unless the session is stored in the folder too.
+    pub fn task_logs(mut self, in_files: bool) -> Self {
+        self.task_logs = in_files;
+        self
+    }
+
+    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
+    pub fn background_process(mut self, offered: bool) -> Self {
+        self.background_process = offered;
+        self
     }
 
     /// Sets where the session is stored. The default is `.robota/sessions` in the working folder.

@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use robota_config::SettingsFile;
+use robota_config::agents::Agents;
+use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_config::model::CompactThreshold;
 use robota_core::driver::SessionConfig;
 use robota_core::journal::JournalStore;
@@ -14,10 +15,11 @@ use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
-use robota_tools::{Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
+use robota_tools::{BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, Shared};
+use crate::agents::AgentParts;
 use crate::budget::BudgetGuard;
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -29,6 +31,7 @@ use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
 use crate::skills::{SkillRunner, SkillSource, SkillTool};
+use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::{processes, store};
 
 /// The tool that asks the user.
@@ -44,7 +47,10 @@ impl InteractiveSessionBuilder {
         let cwd = project.cwd().to_owned();
         let store = match self.store.take() {
             Some(store) => store,
-            None => self.default_store().await?,
+            None => {
+                self.task_logs = true;
+                self.default_store().await?
+            }
         };
         let selection = std::mem::take(&mut self.selection);
         let selected = match selection {
@@ -88,10 +94,16 @@ impl InteractiveSessionBuilder {
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let budget = BudgetGuard::new(self.budget, self.on_notice.clone());
         let mut hooks = std::mem::take(&mut self.first_hooks);
+        let mut agent_hooks = hooks.clone();
+        agent_hooks.append(&mut self.agents.hooks);
         hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
         hooks.append(&mut self.hooks);
+        let definitions = std::mem::take(&mut self.agents.definitions);
+        let reader = ContextReader::new(&project.places);
+        let trust = TrustStore::load(&project.places);
+        let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
         let skills = SkillRunner::new(
             project.clone(),
             context.skills.clone(),
@@ -106,6 +118,33 @@ impl InteractiveSessionBuilder {
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }
+        let agent_parts = AgentParts {
+            project: project.clone(),
+            definitions,
+            model: self.model.clone(),
+            store: store.clone(),
+            place: place.clone(),
+            only_tools: self.only_tools.clone(),
+            read_only: choice.read_only,
+            more_tools: self.tools.clone(),
+            instructions: context.instructions.clone(),
+            budget: budget.clone(),
+            hooks: agent_hooks,
+            observer: self.agents.observer.take(),
+            permissions: std::mem::take(&mut self.agents.permissions),
+            supervisor: supervisor.clone(),
+            environment: environment.clone(),
+            open: self.open.clone(),
+        };
+        let runtime = SessionRuntime {
+            parts: Arc::new(agent_parts),
+            hooks: settings_hooks.clone(),
+            log_files: self.task_logs,
+            new: NewManagers::default(),
+        };
+        let manager = runtime.manager(selected.id());
+        hooks.push(Arc::new(TaskNotices(manager.clone())));
+        runtime.new.put(selected.id().clone(), manager);
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
             .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
@@ -122,7 +161,7 @@ impl InteractiveSessionBuilder {
             language: project.settings.values.language.clone(),
         };
         let mut builder = self
-            .session(place, choice, gate, &context, tools.clone())?
+            .session(place, choice, gate, &context, (tools.clone(), runtime.clone()))?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
@@ -144,7 +183,9 @@ impl InteractiveSessionBuilder {
                 (session, StartAt::After(last))
             }
         };
-        Ok(InteractiveSession::new(Shared {
+        let interactive = InteractiveSession::new(Shared {
+            tasks: runtime.new.take(session.id()),
+            runtime: Some(runtime),
             session,
             project: Some(project),
             since,
@@ -159,7 +200,9 @@ impl InteractiveSessionBuilder {
             budget: Some(budget),
             open,
             settings_hooks: Some(settings_hooks),
-        }))
+        });
+        interactive.attach_tasks().await?;
+        Ok(interactive)
     }
 
     async fn default_store(&self) -> Result<Arc<dyn JournalStore>, SdkError> {
@@ -217,13 +260,24 @@ impl InteractiveSessionBuilder {
         choice: ToolChoice,
         gate: Arc<PolicyGate>,
         context: &ProjectContext,
-        offered: Arc<OnceLock<Vec<String>>>,
+        (offered, runtime): (Arc<OnceLock<Vec<String>>>, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
+        let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
         let tools = move |session: &ToolScope| {
-            let built_in = robota_tools::tools(&place.for_session(session.blobs.clone()));
+            let manager = runtime.of_new(&session.session);
+            let place = place
+                .for_session(session.blobs.clone())
+                .command_tasks(Arc::new(TaskCommands(manager.clone())));
+            let mut built_in = robota_tools::tools(&place);
+            if process_tool {
+                built_in.push(Arc::new(BackgroundProcess::new(&place)));
+            }
+            if agent_tool {
+                built_in.push(runtime.agent_tool(manager));
+            }
             let mut tools = choice.built_in(built_in);
             tools.extend(choice.more.iter().cloned());
             tools.extend(command_tools(&commands, &open, &session.session));

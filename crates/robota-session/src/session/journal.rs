@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event};
+use robota_core::task::Tasks;
 
 use super::Session;
 use crate::error::SessionError;
@@ -39,6 +40,14 @@ impl JournalHandle {
                 envelope: Arc::new(envelope),
             })
             .collect())
+    }
+
+    /// Returns the background tasks and groups that the journal has.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn tasks(&self) -> Result<Tasks, SessionError> {
+        self.0.inspect(|state| state.tasks.clone()).await
     }
 
     /// Records an entry, a failure, a change of a background task, or an event of a type that this version does not know. Other

@@ -133,6 +133,7 @@ fn tasks() -> Vec<Event> {
         TaskChange::PermissionAsked(question),
         TaskChange::PermissionDecided { call: "c9".into() },
         TaskChange::Finished(finished),
+        TaskChange::Told,
         TaskChange::Closed,
     ];
     let changes = changes.map(|change| TaskChanged { task: "t1".into(), change }.into());
