@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
+    /// List and remove the git worktrees of agents.
+    Worktrees(WorktreesArgs),
     /// List the models of a provider.
     Models(ModelsArgs),
     /// Choose a provider, store its key, choose a model and try it.
@@ -284,6 +286,41 @@ pub(crate) struct TrustArgs {
     pub(crate) revoke: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// `robota worktrees`
+#[derive(Debug, Args)]
+pub(crate) struct WorktreesArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorktreesCommand,
+}
+
+/// The commands of `robota worktrees`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorktreesCommand {
+    /// List the worktrees that agents left in this repository, and what would be lost with each.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove a worktree. Its branch is kept if it has commits.
+    Remove {
+        /// Name, path or branch of the worktree.
+        name: String,
+        /// Remove it with its uncommitted and untracked files.
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove all worktrees that no agent uses and with which nothing is lost.
+    Prune {
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
 }
 
 /// `robota models`

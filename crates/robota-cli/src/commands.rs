@@ -8,3 +8,4 @@ pub(crate) mod permissions;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod trust;
+pub(crate) mod worktrees;

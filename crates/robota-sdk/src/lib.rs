@@ -46,7 +46,10 @@ pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
-pub use robota_runtime::{Groups, LogPage, TaskEvent, TaskManager, TaskManagerError};
+pub use robota_runtime::{
+    AgentWork, Groups, Isolation, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager,
+    TaskManagerError, Worktree, WorktreeError, Worktrees,
+};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.

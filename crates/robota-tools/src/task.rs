@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -125,7 +126,9 @@ impl Task {
             name: "Agent".to_owned(),
             description,
             input_schema: schema_of::<Input>(),
-            class: Class::Execute,
+            // Starting an agent changes nothing: each of its calls is judged by itself. So agents of one
+            // answer run at the same time.
+            class: Class::Inspect,
         };
         Self { spec, runner }
     }
@@ -178,6 +181,17 @@ impl Tool for Task {
     /// Models that know other programs call it Task.
     fn aliases(&self) -> &'static [&'static str] {
         &["Task"]
+    }
+
+    /// Adds the name of the agent that a task without one gets, so that rules apply to it.
+    fn gate_input(&self, _: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        let named = judged.get("subagent_type").and_then(Value::as_str);
+        if named.is_some_and(|name| !name.is_empty()) {
+            return None;
+        }
+        judged.insert("subagent_type".to_owned(), Value::from(DEFAULT_AGENT));
+        Some(Value::Object(judged))
     }
 
     fn timeout(&self) -> Option<Duration> {

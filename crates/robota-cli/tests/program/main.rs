@@ -5,6 +5,7 @@
 
 mod agent_sdks;
 mod doctor;
+mod agents;
 mod environment;
 mod errors;
 mod foreign;

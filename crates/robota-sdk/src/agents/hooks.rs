@@ -1,13 +1,14 @@
 //! The hooks of agents: those of tool calls run as in the session; those of the end of a turn are
 //! SubagentStop instead.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::hook::{
     EventDecision, HookData, HookEvent, HookInput, HookPoint, HookReply, HookRunner, Hooks,
 };
-use robota_runtime::{AgentHooks, AgentJob};
+use robota_runtime::{AgentHooks, AgentJob, WorktreeHooks};
 
 /// The hooks of tool calls, and no others.
 pub(crate) struct ToolHooks(pub(crate) Arc<dyn Hooks>);
@@ -32,7 +33,7 @@ impl Hooks for ToolHooks {
     }
 }
 
-/// Runs the SubagentStart and SubagentStop hooks of the settings.
+/// Runs the hooks of the settings for agents and their worktrees.
 pub(crate) struct SettingsAgentHooks(pub(crate) Arc<HookRunner>);
 
 #[async_trait]
@@ -64,6 +65,28 @@ impl AgentHooks for SettingsAgentHooks {
         match report.decision {
             EventDecision::Block { reason } if report.stop.is_none() => Some(reason),
             _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl WorktreeHooks for SettingsAgentHooks {
+    async fn create(&self, name: &str) -> Result<Option<PathBuf>, String> {
+        if !self.0.has_event(HookEvent::WorktreeCreate) {
+            return Ok(None);
+        }
+        let report = self.0.run_event(HookData::WorktreeCreate { name: name.to_owned() }).await;
+        match report.decision {
+            EventDecision::Block { reason } => Err(reason),
+            EventDecision::Continue { .. } => {
+                Ok(report.worktree_path.map(PathBuf::from).filter(|path| path.is_dir()))
+            }
+        }
+    }
+
+    async fn removed(&self, path: &str) {
+        if self.0.has_event(HookEvent::WorktreeRemove) {
+            self.0.run_event(HookData::WorktreeRemove { worktree_path: path.to_owned() }).await;
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The Agent tool of a session.
 
 use async_trait::async_trait;
-use robota_core::tool::{ToolContext, ToolOutcome};
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::permission::{Class, Verdict};
+use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{AgentWork, Isolation};
 use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
 use serde_json::json;
@@ -34,6 +36,11 @@ impl TaskRunner for AgentTool {
     }
 
     async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+        for request in &requests {
+            if let Err(reason) = self.judge(&request.agent, &context).await {
+                return ToolOutcome::not_run("denied", reason);
+            }
+        }
         let label = requests.first().map(|it| it.description.clone()).unwrap_or_default();
         let runs = requests.into_iter().map(agent_run).collect();
         let results = tokio::select! {
@@ -57,6 +64,31 @@ impl TaskRunner for AgentTool {
                     .with_metadata("group_id", group.as_str())
                     .with_metadata("agent_ids", json!(ids))
             }
+        }
+    }
+}
+
+impl AgentTool {
+    /// Applies the rules about agents to one of several tasks. The gate has judged only the call.
+    async fn judge(&self, agent: &str, context: &ToolContext) -> Result<(), String> {
+        let session = context.scope.session.as_ref().and_then(|id| self.0.parts.open.get(id));
+        let session = session.ok_or_else(|| "the session is not open".to_owned())?;
+        let input = ToolInput::Json(json!({ "subagent_type": agent }));
+        let call = ToolUse::new(context.call.clone(), "agent", "Agent", input);
+        let spec = ToolSpec {
+            name: "Agent".to_owned(),
+            description: String::new(),
+            input_schema: json!({}),
+            class: Class::Inspect,
+        };
+        let judgement = session.session().permissions().judge(&call, &spec).await;
+        match judgement.verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny => Err(judgement.reason),
+            Verdict::Ask => Err(format!(
+                "{}; give the task to `{agent}` in a call of its own, which can be approved",
+                judgement.reason
+            )),
         }
     }
 }

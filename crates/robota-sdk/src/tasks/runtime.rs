@@ -7,6 +7,7 @@ use robota_core::ids::SessionId;
 use robota_core::tool::Tool;
 use robota_runtime::{
     FileLogs, InProcessAgents, ProcessTasks, TaskManager, TaskManagerOptions, TaskRunner,
+    WorktreeAgents, Worktrees,
 };
 use robota_tools::Task;
 
@@ -32,8 +33,14 @@ impl SessionRuntime {
             options.logs = Arc::new(FileLogs::new(folder));
         }
         let sessions = SessionAgents { parts: self.parts.clone(), parent: session.clone() };
-        let agents = InProcessAgents::new(Arc::new(sessions))
-            .hooks(Arc::new(SettingsAgentHooks(self.hooks.clone())));
+        let hooks = Arc::new(SettingsAgentHooks(self.hooks.clone()));
+        let agents = InProcessAgents::new(Arc::new(sessions)).hooks(hooks.clone());
+        let worktrees = Worktrees::new(self.parts.supervisor.clone(), &self.parts.environment);
+        let cwd = self.parts.project.cwd();
+        let settings = &self.parts.project.settings.values.worktree;
+        let agents = WorktreeAgents::new(Arc::new(agents), worktrees, cwd)
+            .hooks(hooks)
+            .carry(settings.get("carryChanges").is_some_and(|carry| carry == true));
         let processes = ProcessTasks::new(self.parts.supervisor.clone());
         let runners: [Arc<dyn TaskRunner>; 2] = [Arc::new(agents), Arc::new(processes)];
         TaskManager::new(options, runners)

@@ -1,5 +1,6 @@
 //! The manager against a model: whatever happens to tasks, the table of states holds, the limit is
 //! kept, no waiter is lost, and every slot is freed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod properties;
 
@@ -19,12 +20,14 @@ use robota_core::task::{
 };
 use tokio::sync::mpsc;
 
-use super::*;
-use crate::subagent::AgentWork;
+use robota_runtime::{
+    AgentWork, TaskEvent, TaskJob, TaskJournal, TaskLimits, TaskManager, TaskManagerError,
+    TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
+};
 
 /// What a test tells a task to do.
 #[derive(Debug, Clone)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Say(String),
     Work,
     Done,
@@ -36,10 +39,10 @@ pub(super) enum Order {
 
 /// Runs tasks that do what the test says.
 #[derive(Default)]
-pub(super) struct Puppets {
+pub(crate) struct Puppets {
     strings: Mutex<HashMap<TaskId, mpsc::UnboundedSender<Order>>>,
-    pub(super) running: Arc<AtomicUsize>,
-    pub(super) most: Arc<AtomicUsize>,
+    pub(crate) running: Arc<AtomicUsize>,
+    pub(crate) most: Arc<AtomicUsize>,
 }
 
 struct Counted(Arc<AtomicUsize>);
@@ -51,7 +54,7 @@ impl Drop for Counted {
 }
 
 impl Puppets {
-    pub(super) fn order(&self, task: &TaskId, order: Order) -> bool {
+    pub(crate) fn order(&self, task: &TaskId, order: Order) -> bool {
         let strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
         strings.get(task).is_some_and(|string| string.send(order).is_ok())
     }
@@ -105,7 +108,7 @@ impl TaskRunner for Puppets {
 
 /// Keeps what is recorded.
 #[derive(Default)]
-pub(super) struct Recorded(Mutex<Vec<Event>>);
+pub(crate) struct Recorded(Mutex<Vec<Event>>);
 
 #[async_trait]
 impl TaskJournal for Recorded {
@@ -118,12 +121,12 @@ impl TaskJournal for Recorded {
 }
 
 impl Recorded {
-    pub(super) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the tasks that the first events of the journal make.
-    pub(super) fn tasks(&self, events: usize) -> Tasks {
+    pub(crate) fn tasks(&self, events: usize) -> Tasks {
         let mut state = State::default();
         for (at, event) in self.events().into_iter().take(events).enumerate() {
             let seq = at as u64 + 1;
@@ -135,13 +138,13 @@ impl Recorded {
     }
 }
 
-pub(super) struct Stage {
-    pub(super) manager: TaskManager,
-    pub(super) puppets: Arc<Puppets>,
-    pub(super) journal: Arc<Recorded>,
+pub(crate) struct Stage {
+    pub(crate) manager: TaskManager,
+    pub(crate) puppets: Arc<Puppets>,
+    pub(crate) journal: Arc<Recorded>,
 }
 
-pub(super) async fn stage(agents: usize) -> Stage {
+pub(crate) async fn stage(agents: usize) -> Stage {
     let puppets = Arc::new(Puppets::default());
     let options = TaskManagerOptions {
         agents,
@@ -155,7 +158,7 @@ pub(super) async fn stage(agents: usize) -> Stage {
     Stage { manager, puppets, journal }
 }
 
-pub(super) fn request() -> TaskRequest {
+pub(crate) fn request() -> TaskRequest {
     let work = AgentWork { agent: "a".to_owned(), prompt: "p".to_owned(), ..AgentWork::default() };
     TaskRequest::new(TaskWork::Agent(Box::new(work)), "work")
 }
