@@ -3,10 +3,13 @@
 //! asserted; the budget is printed with the numbers.
 
 mod program;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+pub(crate) use program::Place;
 
 use crate::sh;
 
@@ -26,11 +29,31 @@ pub fn target_folder(root: &Path) -> Result<PathBuf> {
     Ok(metadata["target_directory"].as_str().context("no target_directory")?.into())
 }
 
+/// The built programs, and cargo's target folder.
+pub(crate) struct Programs {
+    pub(crate) folder: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+impl Programs {
+    /// Takes the programs of a folder, or builds them.
+    pub(crate) fn find_or_build(root: &Path, built: Option<&Path>) -> Result<Self> {
+        let target = target_folder(root)?;
+        let folder = match built {
+            Some(folder) => folder.canonicalize()?,
+            None => program::build(root, &target)?,
+        };
+        Ok(Self { folder, target })
+    }
+}
+
 /// Measures the program against a model on loopback; builds both unless `built` contains them.
 pub fn program(root: &Path, built: Option<&Path>) -> Result<()> {
-    let target = target_folder(root)?;
-    match built {
-        Some(programs) => program::measure(programs, &target),
-        None => program::measure(&program::build(root, &target)?, &target),
-    }
+    program::measure(&Programs::find_or_build(root, built)?)
+}
+
+/// Measures the terminal program on a pseudo terminal; builds it and the model unless `built`
+/// contains them.
+pub fn terminal(root: &Path, built: Option<&Path>) -> Result<()> {
+    terminal::measure(&Programs::find_or_build(root, built)?)
 }

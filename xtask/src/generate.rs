@@ -1,6 +1,7 @@
 //! Files that are made from code, so that they cannot differ from it. They are committed, because
 //! readers should need no build; tidy and `gen --check` compare.
 
+pub mod api;
 pub mod checklist;
 pub mod events;
 pub mod permissions;
@@ -19,6 +20,8 @@ pub type Generated = (&'static str, fn(&Tree) -> Result<String>);
 
 /// Every generated file.
 pub const GENERATED: &[Generated] = &[
+    (api::ROBOTA, api::robota),
+    (api::SDK, api::sdk),
     (checklist::PAGE, checklist::page),
     (checklist::README, checklist::readme),
     (events::PAGE, events::page),

@@ -9,6 +9,7 @@
 //! | `cargo xtask fuzz --secs N [TARGET]` | fuzzes on stable Rust |
 //! | `cargo xtask oracle --secs N` | runs what the permission policy calls read-only |
 //! | `cargo xtask bench [FILTER]` | runs the benchmarks and prints ratios measured in one run |
+//! | `cargo xtask screens` | draws the pictures of the terminal program in `docs/screens` |
 //!
 //! A check is a function from a [`tree::Tree`] (paths and texts) to findings, so a test can show
 //! with two lines of text that it fails when it should:
@@ -29,6 +30,8 @@ pub mod bench;
 pub mod fuzz;
 pub mod generate;
 pub mod oracle;
+mod pty;
+pub mod screens;
 pub mod setup;
 pub mod sh;
 pub mod suite;

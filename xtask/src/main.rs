@@ -11,7 +11,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, generate, oracle, setup, suite, tidy};
+use xtask::{bench, fuzz, generate, oracle, screens, setup, suite, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask STEP
@@ -25,7 +25,9 @@ usage: cargo xtask STEP
                            run what the permission policy calls read-only, and check what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
   bench program [DIR]      measure only the program against its speed budget; DIR contains
-                           `robota` and `mock-model`, otherwise both are built";
+                           `robota` and `mock-model`, otherwise both are built
+  bench terminal [DIR]     measure only the terminal: echo of keys, CPU, memory
+  screens [DIR [NAME]]     draw the pictures of the terminal program in docs/screens";
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -48,6 +50,11 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&root, None),
         ["bench", "program"] => bench::program(&root, None),
         ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),
+        ["screens"] => screens::draw(&root, None, None),
+        ["screens", built] => screens::draw(&root, Some(built.as_ref()), None),
+        ["screens", built, name] => screens::draw(&root, Some(built.as_ref()), Some(name)),
+        ["bench", "terminal"] => bench::terminal(&root, None),
+        ["bench", "terminal", built] => bench::terminal(&root, Some(built.as_ref())),
         ["bench", filter] => bench::run(&root, Some(filter)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

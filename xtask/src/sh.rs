@@ -1,6 +1,7 @@
 //! Starts other programs. No other module of the build steps does.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -91,6 +92,19 @@ pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent
         peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
         success: status == 0,
     })
+}
+
+/// Starts a command with a terminal as its standard input and output.
+pub fn start_on_terminal(
+    dir: &Path,
+    words: &[&str],
+    env: &[(&str, &str)],
+    terminal: OwnedFd,
+) -> Result<Child> {
+    let mut command = command(dir, words)?;
+    command.envs(env.iter().copied()).stdin(terminal.try_clone()?).stdout(terminal.try_clone()?);
+    let child = command.stderr(terminal).spawn();
+    child.with_context(|| format!("cannot start `{}`", words.join(" ")))
 }
 
 /// Waits for a child. The kernel reports the usage of a child only to this call.

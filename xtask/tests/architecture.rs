@@ -19,7 +19,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-session", &["robota-core", "robota-policy"], &[]),
     ("robota-providers", &["robota-core"], &["reqwest", "ring", "rustls"]),
     ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
-    ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "similar"]),
+    ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "serde-saphyr", "similar"]),
     ("robota-mcp", &["robota-core", "robota-exec"], &["reqwest", "rmcp", "rustls"]),
     ("robota-config", &["robota-core", "robota-policy"], &["globset", "serde-saphyr", "tempfile"]),
     ("robota-runtime", &["robota-core", "robota-exec", "robota-session"], &["croner"]),
@@ -27,10 +27,10 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-server", &["robota-core", "robota-session", "robota-mcp", "robota-sdk"], &["axum"]),
     ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
     ("robota-stream-json", &[], &[]),
-    ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-sdk"], &[]),
-    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-mcp", "robota-sdk", "robota-server", "robota-stream-json"], &["anyhow", "clap", "clap_complete", "clap_mangen", "crossterm", "ignore", "nucleo-matcher", "pulldown-cmark", "rustix", "similar", "syntect", "tempfile", "tracing-subscriber", "two-face", "unicode-segmentation", "unicode-width"]),
+    ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-runtime", "robota-sdk"], &[]),
+    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-mcp", "robota-runtime", "robota-sdk", "robota-server", "robota-stream-json"], &["anyhow", "clap", "clap_complete", "clap_mangen", "crossterm", "ignore", "nucleo-matcher", "pulldown-cmark", "rustix", "similar", "syntect", "tempfile", "tracing-subscriber", "two-face", "unicode-segmentation", "unicode-width"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
-    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "libc", "similar"]),
+    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "libc", "quote", "rustix", "similar", "syn", "vt100"]),
 ];
 
 /// Plain data and plumbing without I/O: any crate may use them, the core included.

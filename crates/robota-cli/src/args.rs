@@ -1,12 +1,14 @@
 //! The command line. Clap prints the doc comments of commands, options and values as help.
 
 mod headless;
+mod serve;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
+pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
@@ -39,12 +41,18 @@ pub(crate) enum Command {
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List and remove the git worktrees of agents.
     Worktrees(WorktreesArgs),
+    /// List, add, pause, resume and remove the schedules of a session, and run them.
+    Schedule(Box<crate::commands::schedule::ScheduleArgs>),
     /// List the models of a provider.
     Models(ModelsArgs),
     /// Choose a provider, store its key, choose a model and try it.
     Setup(SetupArgs),
     /// Check settings, session storage, shell, sandbox and model.
     Doctor(DoctorArgs),
+    /// Serve an editor by the Agent Client Protocol, over standard input and output.
+    Acp(Box<AcpArgs>),
+    /// Serve tools and the agent to MCP hosts.
+    Mcp(Box<crate::commands::mcp::args::McpArgs>),
     /// Print the completion script of a shell.
     Completions {
         /// Shell, e.g. bash: `robota completions bash > ~/.local/share/bash-completion/completions/robota`
@@ -60,7 +68,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]

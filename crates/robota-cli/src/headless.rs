@@ -48,7 +48,7 @@ use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::{Configuration, Exit, Usage, debug, output, signals, stdin};
-use choose::session_choice;
+pub(crate) use choose::session_choice;
 use drive::FirstInput;
 use fallback::Fallback;
 use host::Host;
@@ -56,10 +56,11 @@ use input::FromHost;
 use meter::Meter;
 pub(crate) use mode::RunMode;
 use open::{Opening, open};
-use options::{LineMode, RunOptions};
+use options::LineMode;
+pub(crate) use options::RunOptions;
 use permissions::HostApprover;
 use requests::{HostSetup, Requests, has_price, no_price};
-use saved_rules::SavedRules;
+pub(crate) use saved_rules::SavedRules;
 use writer::LineWriter;
 
 /// The variable with which a host asks for lines that say whether a turn runs.

@@ -12,6 +12,8 @@ mod commands;
 mod debug;
 mod demo;
 mod headless;
+mod hosted;
+mod lines;
 mod output;
 mod prompt;
 mod provider;
@@ -20,6 +22,7 @@ mod signals;
 mod stdin;
 mod stored_keys;
 mod telemetry;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -192,6 +195,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
+        None if terminal::is_wanted(&cli.print) => on_runtime(terminal::run(cli.print)),
         None => on_runtime(headless::run(cli.print)),
         Some(Command::Demo(args)) => on_runtime(demo::run(args)),
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
@@ -199,9 +203,12 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Trust(args)) => commands::trust::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Worktrees(args)) => on_runtime(commands::worktrees::run(args.command)),
+        Some(Command::Schedule(args)) => on_runtime(commands::schedule::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Setup(args)) => on_runtime(commands::setup::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
+        Some(Command::Acp(args)) => on_runtime(commands::acp::run(*args)),
+        Some(Command::Mcp(args)) => on_runtime(commands::mcp::run(*args)),
         Some(Command::Completions { shell }) => commands::completions::completions(shell),
         Some(Command::Man { dir }) => commands::completions::man(dir.as_deref()),
     }

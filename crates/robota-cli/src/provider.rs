@@ -6,6 +6,7 @@
 //! catalogue knows goes to its maker, or to a service that offers models of many makers.
 
 pub(crate) mod calls;
+mod choices;
 mod environment;
 mod service;
 
@@ -29,6 +30,7 @@ use robota_sdk::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 
 use crate::Usage;
 use crate::setup::Setup;
+pub(crate) use choices::model_choices;
 use environment::Variables;
 
 /// The model name of a script, unless `--model` or the settings give one.
@@ -76,6 +78,18 @@ pub(crate) struct Service {
     /// What selected it, such as `--provider openai`, for `robota doctor`.
     pub(crate) selected_by: String,
 }
+
+/// Nothing selects a provider. The text lists what would.
+#[derive(Debug)]
+pub(crate) struct NoProvider(String);
+
+impl std::fmt::Display for NoProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoProvider {}
 
 /// The arguments that select a provider and a model.
 #[derive(Debug, Clone, Copy)]
@@ -292,7 +306,7 @@ async fn local_server(
             ),
             None => String::new(),
         };
-        anyhow::bail!("{}{found}", no_provider_text(vendors));
+        return Err(NoProvider(format!("{}{found}", no_provider_text(vendors))).into());
     };
     let first = server.models.entries.first().map(|entry| entry.id.as_str());
     let model = model.or(first).unwrap_or_default().to_owned();

@@ -56,6 +56,7 @@ pub(crate) fn cancel_on_interrupt() -> anyhow::Result<Cancel> {
             }
         }
         interrupts.next().await;
+        crate::terminal::restore();
         output::error("second interrupt: exiting now");
         let exit = watched.exit().unwrap_or(Exit::Interrupted);
         #[expect(

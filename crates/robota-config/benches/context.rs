@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use robota_config::agents::Agents;
 use robota_config::instructions::{InstructionOptions, Instructions};
 use robota_config::project::ProjectFacts;
 use robota_config::skills::{ListingCaps, Skills};
 use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
-use robota_config::{ContextReader, Places, ReadCounts};
+use robota_config::{ContextReader, Places, ReadCounts, TrustStore};
 
 fn put(root: &Path, path: &str, text: &str) {
     let file = root.join(path);
@@ -33,6 +34,10 @@ fn project(root: &Path, skills: usize, files: usize) -> Places {
             std::fs::write(root.join(format!("project/src/{folder}/{file}.rs")), "").unwrap();
         }
     }
+    for n in 0..AGENTS {
+        let text = format!("---\nname: a{n}\ndescription: Does {n}\n---\n{}", "body\n".repeat(500));
+        put(root, &format!("project/.claude/agents/a{n:02}.md"), &text);
+    }
     std::fs::create_dir_all(root.join("project/.git")).unwrap();
     put(root, "project/AGENTS.md", &"Use four spaces.\n".repeat(200));
     put(root, "project/CLAUDE.md", "See @AGENTS.md and @docs/style.md\n");
@@ -41,6 +46,24 @@ fn project(root: &Path, skills: usize, files: usize) -> Places {
     put(root, "project/.agents/tasks/one.md", "# One\n- **Status**: todo\n");
     put(root, "home/.claude/CLAUDE.md", "Be brief.\n");
     Places::new(root.join("home"), root.join("project"))
+}
+
+/// The agents of the project. They are read only where subagents are used.
+const AGENTS: usize = 30;
+
+/// Reads the agents too, for a session with subagents.
+fn start_with_agents(places: &Places) -> (usize, ReadCounts) {
+    let (bytes, counts) = start(places);
+    let reader = ContextReader::new(places);
+    let agents = Agents::load(&reader, &TrustStore::load(places), Vec::new());
+    let more = reader.counts();
+    let counts = ReadCounts {
+        files: counts.files + more.files,
+        folders: counts.folders + more.folders,
+        bytes: counts.bytes + more.bytes,
+        ..counts
+    };
+    (bytes + agents.listing().len(), counts)
 }
 
 /// Reads what the first request of a session needs.
@@ -65,11 +88,16 @@ fn context(criterion: &mut Criterion) {
          {} bytes read, {bytes} bytes of text",
         counts.files, counts.folders, counts.bytes
     );
+    let (_, with_agents) = start_with_agents(&places);
+    println!("with 30 agents: {} files opened, {} bytes read", with_agents.files, with_agents.bytes);
     let mut group = criterion.benchmark_group("context");
     group.sample_size(20).warm_up_time(Duration::from_millis(500));
     group.measurement_time(Duration::from_secs(2));
     group.bench_function("500 skills, 50,000 files", |bencher| {
         bencher.iter(|| start(black_box(&places)));
+    });
+    group.bench_function("with 30 agents", |bencher| {
+        bencher.iter(|| start_with_agents(black_box(&places)));
     });
     group.finish();
 }

@@ -6,7 +6,7 @@ use robota_core::permission::TrustLevel;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::model::{BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
+use crate::model::{Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
 use crate::path::KeyPath;
 
 /// The names of hook events, including those of other programs that read the same files. Hooks
@@ -259,6 +259,17 @@ keys! {
     "provider.options" Deep, Grants, Supported, (Object);
     "apiKeyHelper" Highest, Grants, NoEffect, (String);
     "retry.budget" Highest, Grants, Supported, (u64);
+    "budget.usd" Highest, Grants, Supported, (Amount);
+    "budget.tokens" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.turns" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.seconds" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.turn.usd" Highest, Grants, Supported, (Amount);
+    "budget.turn.tokens" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.turn.seconds" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.subagent.usd" Highest, Grants, Supported, (Amount);
+    "budget.subagent.tokens" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.subagent.turns" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "budget.subagent.seconds" Highest, Grants, Supported, (std::num::NonZeroU64);
     "nativeWeb.search" Highest, Grants, Supported, (bool);
     "nativeWeb.fetch" Highest, Grants, Supported, (bool);
     "maxRepeatedFailures" Highest, Grants, Supported, (u32);

@@ -59,7 +59,7 @@ pub mod instructions;
 mod json;
 pub mod keys;
 mod layer;
-mod mentions;
+pub mod mentions;
 mod merge;
 pub mod model;
 pub mod output_styles;
@@ -96,7 +96,7 @@ pub use settings::{
 };
 pub use trust::{
     FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,
-    file_requests,
+    file_requests, import_requests,
 };
 pub use write::{SettingsWriter, Written};
 

@@ -1,19 +1,52 @@
-//! Finds mentions of files in Markdown: `@path`, outside code.
+//! Finds mentions of files in Markdown: `@path`, `@"path with spaces"` and `@path#L10-20`, outside
+//! code.
+//!
+//! ```
+//! use robota_config::mentions::{LineRange, mentions};
+//!
+//! let found = mentions("Compare @src/a.rs#L10-20 with `@this` and @\"my notes.md\".");
+//! assert_eq!(found[0].path, "src/a.rs");
+//! assert_eq!(found[0].lines, Some(LineRange { first: 10, last: 20 }));
+//! assert_eq!(found[1].path, "my notes.md");
+//! ```
 
 /// The most mentions of one text that are used.
 const MAX_MENTIONS: usize = 100;
 
 /// A mention of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mention {
+pub struct Mention {
     /// The range of the mention in the text, from the `@` on.
-    pub(crate) range: std::ops::Range<usize>,
-    /// The path, without quotes and escapes.
-    pub(crate) path: String,
+    pub range: std::ops::Range<usize>,
+    /// The path, without quotes, escapes and lines.
+    pub path: String,
+    /// The lines that are meant; none means the whole file.
+    pub lines: Option<LineRange>,
+}
+
+/// Lines of a file, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineRange {
+    /// The first line.
+    pub first: u64,
+    /// The last line, which belongs to the range.
+    pub last: u64,
+}
+
+impl LineRange {
+    /// Reads `L10`, `L10-20` or `L10-L20`; none for anything else.
+    fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| text.trim_start_matches('L').parse().ok().filter(|it| *it > 0);
+        let text = text.strip_prefix('L')?;
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (number(first)?, number(last)?);
+        (first <= last).then_some(Self { first, last })
+    }
 }
 
 /// Returns the mentions in a text. Code spans and fenced code have none.
-pub(crate) fn mentions(text: &str) -> Vec<Mention> {
+#[must_use]
+pub fn mentions(text: &str) -> Vec<Mention> {
     let mut found = Vec::new();
     let mut fences = Fences::default();
     let mut at = 0;
@@ -67,10 +100,10 @@ fn in_line(line: &str, offset: usize, found: &mut Vec<Mention>) {
             step = code_span(rest);
         } else if letter == '@'
             && before.is_whitespace()
-            && let Some((length, path)) = path(&rest[1..])
+            && let Some((length, path, lines)) = path(&rest[1..])
         {
             let start = offset + at;
-            found.push(Mention { range: start..start + 1 + length, path });
+            found.push(Mention { range: start..start + 1 + length, path, lines });
             step = 1 + length;
         }
         before = letter;
@@ -93,13 +126,18 @@ fn code_span(text: &str) -> usize {
     marks
 }
 
-/// Returns the length of the path at the start of a text and the path itself.
-fn path(text: &str) -> Option<(usize, String)> {
+/// Returns the length of the path at the start of a text, the path itself, and its lines.
+fn path(text: &str) -> Option<(usize, String, Option<LineRange>)> {
     if let Some(rest) = text.strip_prefix('"') {
         let end = rest.find(['"', '\n'])?;
         let quoted =
             rest.get(..end).filter(|path| !path.is_empty() && rest[end..].starts_with('"'))?;
-        return Some((end + 2, quoted.to_owned()));
+        let after = &rest[end + 1..];
+        let part = after.strip_prefix('#').unwrap_or_default();
+        let part = &part[..part.find(|c: char| !is_part_letter(c)).unwrap_or(part.len())];
+        let lines = LineRange::parse(part);
+        let length = end + 2 + lines.map_or(0, |_| 1 + part.len());
+        return Some((length, quoted.to_owned(), lines));
     }
     let mut path = String::new();
     let mut length = 0;
@@ -121,11 +159,15 @@ fn path(text: &str) -> Option<(usize, String)> {
     let trimmed =
         path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '*']);
     length -= path.len() - trimmed.len();
-    let path = trimmed.split('#').next().unwrap_or_default();
+    let (path, part) = trimmed.split_once('#').unwrap_or((trimmed, ""));
     let starts = |letter: char| {
         letter.is_alphanumeric() || matches!(letter, '.' | '/' | '~' | '_' | '-' | '$')
     };
-    path.starts_with(starts).then(|| (length, path.to_owned()))
+    path.starts_with(starts).then(|| (length, path.to_owned(), LineRange::parse(part)))
+}
+
+fn is_part_letter(letter: char) -> bool {
+    letter.is_ascii_digit() || matches!(letter, 'L' | '-')
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ pub struct SettingsFile {
     /// How failed model calls are retried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySettings>,
+    /// Limits of what a session, a turn and a subagent may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetSettings>,
     /// The web tools that the model's service runs itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_web: Option<NativeWebSettings>,
@@ -194,6 +197,54 @@ pub struct RetrySettings {
     /// How long a series of failed calls may last, in seconds; 0 never retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
+}
+
+/// Limits of what a session, a turn and a subagent may use. At 80 % the user is warned, at 100 % the
+/// work stops.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BudgetSettings {
+    /// The limits of all turns of one run of a session.
+    #[serde(flatten)]
+    pub session: LimitSettings,
+    /// The limits of each turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<LimitSettings>,
+    /// The limits of each subagent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<LimitSettings>,
+}
+
+/// Limits. An absent one does not apply.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LimitSettings {
+    /// The most US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<Amount>,
+    /// The most tokens, sent and received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<std::num::NonZeroU64>,
+    /// The most turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<std::num::NonZeroU64>,
+    /// The longest time in which turns run, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<std::num::NonZeroU64>,
+}
+
+/// An amount that is more than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+pub struct Amount(#[schemars(range(min = 0.0))] pub f64);
+
+impl TryFrom<f64> for Amount {
+    type Error = &'static str;
+
+    fn try_from(amount: f64) -> Result<Self, Self::Error> {
+        let valid = amount.is_finite() && amount > 0.0;
+        valid.then_some(Self(amount)).ok_or("expected a number above 0")
+    }
 }
 
 /// The web tools that the model's service runs itself.

@@ -6,6 +6,7 @@
 //! are not part of the hash.
 
 mod file_requests;
+mod imports;
 mod named_files;
 mod repository;
 mod store;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 pub use file_requests::{FileRequest, file_requests};
+pub use imports::import_requests;
 pub use named_files::NamedFiles;
 pub use repository::RepositoryProgram;
 pub use store::TrustStore;

@@ -36,6 +36,7 @@ use crate::ids::TurnId;
 use crate::journal::JournalError;
 use crate::message::Cause;
 use crate::telemetry;
+use crate::tool::ToolSet;
 use crate::turn::{
     Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport, TurnRules,
 };
@@ -180,12 +181,36 @@ impl Drive {
 
     async fn feed(&mut self, recorder: &mut Recorder, mut input: Input) {
         redact::redact(&self.config.redactor, &mut input);
+        if matches!(input, Input::Appended)
+            && let Err(error) = self.refresh_tools(recorder).await
+        {
+            self.append_failed(error.to_data(), Vec::new());
+            return;
+        }
+        if matches!(input, Input::ToolFinished { .. }) {
+            self.turn.set_hook_points(hook_points(&self.ports));
+        }
         let effects = {
             let elapsed = self.started.elapsed();
             let env = Env { state: recorder.state(), ids: &*self.ports.ids, elapsed };
             self.turn.on(input, &env)
         };
         self.perform(recorder, effects).await;
+    }
+
+    /// Takes over tools that have changed, if the next model call is being prepared: no call of an
+    /// answer is open then.
+    async fn refresh_tools(&mut self, recorder: &mut Recorder) -> Result<(), JournalError> {
+        if self.broken || !self.turn.is_preparing() {
+            return Ok(());
+        }
+        let Some(tools) = self.ports.live_tools.as_ref().and_then(|live| live.changed()) else {
+            return Ok(());
+        };
+        self.ports.tools = tools;
+        let events = tool_events(&self.ports.tools, recorder);
+        self.turn.set_tools(self.ports.tools.names(), offered_sha256(&self.ports.tools));
+        if events.is_empty() { Ok(()) } else { self.append(recorder, events).await }
     }
 
     /// Starts effects, in order.
@@ -326,18 +351,22 @@ pub async fn run_turn(
     }
 }
 
+/// Returns the points that have hooks now.
+fn hook_points(ports: &Ports) -> HookPoints {
+    HookPoints::new(HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point)))
+}
+
 /// Determines what the model is offered in this turn, and records what changed since the last one.
 async fn announce(
     ports: &Ports,
     config: &SessionConfig,
     recorder: &mut Recorder,
 ) -> Result<TurnFacts, JournalError> {
-    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point));
     let mut facts = TurnFacts {
         provider: ports.provider.name().to_owned(),
         has_compactor: ports.compactor.is_some(),
         assumed_limits: config.turn.has_assumed_limits(),
-        hooks: HookPoints::new(points),
+        hooks: hook_points(ports),
         tools: ports.tools.callable_names(),
         ..TurnFacts::default()
     };
@@ -354,20 +383,26 @@ async fn announce(
     }
     facts.prompt_sha256 = config.system.is_some().then_some(prompt_sha256);
 
-    let tools_sha256 = ports.tools.sha256();
-    let known = recorder.state().tools.as_ref().map(|tools| tools.sha256.as_str());
-    if known != Some(tools_sha256) && (known.is_some() || !ports.tools.is_empty()) {
-        if known.is_some() {
-            events.push(PrefixChanged { cause: PrefixChange::Tools }.into());
-        }
-        events.push(
-            ToolsSet { sha256: tools_sha256.to_owned(), tools: ports.tools.specs().to_vec() }
-                .into(),
-        );
-    }
-    facts.tools_sha256 = (!ports.tools.is_empty()).then(|| tools_sha256.to_owned());
+    events.extend(tool_events(&ports.tools, recorder));
+    facts.tools_sha256 = offered_sha256(&ports.tools);
     if !events.is_empty() {
         recorder.append(None, events).await?;
     }
     Ok(facts)
+}
+
+/// Returns the events that record the offered tools, if they differ from the recorded ones.
+fn tool_events(tools: &ToolSet, recorder: &Recorder) -> Vec<Event> {
+    let known = recorder.state().tools.as_ref().map(|tools| tools.sha256.as_str());
+    if known == Some(tools.sha256()) || (known.is_none() && tools.is_empty()) {
+        return Vec::new();
+    }
+    let change = known.map(|_| PrefixChanged { cause: PrefixChange::Tools }.into());
+    let set = ToolsSet { sha256: tools.sha256().to_owned(), tools: tools.specs().to_vec() };
+    change.into_iter().chain([set.into()]).collect()
+}
+
+/// Returns the hash of the offered tools; none if there are none.
+fn offered_sha256(tools: &ToolSet) -> Option<String> {
+    (!tools.is_empty()).then(|| tools.sha256().to_owned())
 }

@@ -24,7 +24,7 @@ pub use definition::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
 };
 pub use event::{HookEvent, MatchedOn};
-pub use execute::{HookCondition, HookExecutor, HookKind};
+pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};
 pub use exit::{HookEnd, HookExit};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};

@@ -112,3 +112,7 @@ id_type! {
     /// The id of a group of background tasks.
     GroupId
 }
+id_type! {
+    /// The id of a schedule, unique in its session.
+    ScheduleId
+}

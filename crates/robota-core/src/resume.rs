@@ -143,6 +143,7 @@ async fn from_snapshot(
     let single = [snapshot.prompt, snapshot.tools, snapshot.left_out, snapshot.watched];
     seqs.extend(single.into_iter().flatten());
     seqs.extend(&snapshot.inputs);
+    seqs.extend(snapshot.schedules.iter().map(|it| it.added));
     seqs.sort_unstable();
     seqs.dedup();
     let mut events: HashMap<u64, Event> = match store.read_events(session, &seqs).await {

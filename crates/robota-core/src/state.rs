@@ -1,6 +1,8 @@
 //! The state of a session: a fold over its events. This reducer is the only code that computes it,
 //! in a live session, at resume, in replay and in tests.
 
+mod rooms;
+mod schedules;
 mod snapshot;
 mod turn;
 mod view;
@@ -12,6 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use rooms::{HeardMessage, OwedMessage, RoomState};
+pub use schedules::{Schedule, ScheduleProgress};
 pub use snapshot::{REDUCER, RestoreError, Sources};
 pub(crate) use snapshot::{SnapshotEvents, ViewListing};
 pub(crate) use turn::join_context;
@@ -25,7 +29,7 @@ use crate::event::{
     ContentLeftOut, Cursor, Delivery, Envelope, Event, FilesWatched, InputAccepted, Parent,
     ProcessStarted, RestoreStarted, SessionCreated, SpawnedBy, TurnEnd,
 };
-use crate::ids::{CallId, InputId, SessionId, TurnId};
+use crate::ids::{CallId, InputId, ScheduleId, SessionId, TurnId};
 use crate::message::Block;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
@@ -96,6 +100,15 @@ pub struct State {
     /// Background tasks and their groups.
     #[serde(default, skip_serializing_if = "Tasks::is_empty")]
     pub tasks: Tasks,
+    /// The schedules, by id.
+    #[serde(default)]
+    pub schedules: IndexMap<ScheduleId, Schedule>,
+    /// The last message that the session received of each room.
+    #[serde(default)]
+    pub heard: IndexMap<SessionId, HeardMessage>,
+    /// The state of the room that the journal belongs to; `None` if it is not that of a room.
+    #[serde(default)]
+    pub room: Option<Box<RoomState>>,
     /// The events that the state was made from; the next snapshot lists them.
     pub sources: Sources,
 }
@@ -369,6 +382,17 @@ impl State {
                     self.usage += usage;
                 }
             }
+            // Folded below, by the modules of schedules and rooms.
+            Event::ScheduleAdded(_)
+            | Event::ScheduleFired(_)
+            | Event::SchedulePaused(_)
+            | Event::ScheduleResumed(_)
+            | Event::ScheduleRemoved(_)
+            | Event::RoomJoined(_)
+            | Event::RoomLeft(_)
+            | Event::RoomSaid(_)
+            | Event::RoomDelivered(_)
+            | Event::RoomHeard(_) => {}
             // For audit, display and recovery. The fold of the open turn uses some of them.
             Event::EntryAdded(_)
             | Event::TurnStarted(_)
@@ -407,6 +431,10 @@ impl State {
         if SafePoints::is_safe_point(event) {
             self.safe_points.push(cursor);
         }
+        let turn_input = self.turn.as_ref().and_then(|turn| turn.input.as_ref());
+        schedules::fold(&mut self.schedules, event, cursor.seq, turn_input);
+        rooms::fold_heard(&mut self.heard, event);
+        rooms::fold_room(&mut self.room, event, cursor.seq);
         OpenTurn::fold(&mut self.turn, event, turn);
     }
 

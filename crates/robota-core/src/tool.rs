@@ -74,8 +74,30 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns whether models are told of the tool. A tool that is not offered can be called all the
+    /// same: by a model that found it in another way, such as by a search.
+    fn offered(&self) -> bool {
+        true
+    }
+
     /// Runs the call. A failure is an outcome, not an error; a panic becomes a failed outcome.
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome;
+}
+
+/// Tools that come and go while a session runs, such as those of MCP servers. A session asks for them
+/// before each model call.
+pub trait ToolSource: Send + Sync {
+    /// Returns a number that grows with each change of the tools.
+    fn version(&self) -> u64;
+
+    /// Returns the tools as they are now.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
+
+/// Returns the tools of the next model call if they have changed since the last one.
+pub trait LiveTools: Send + Sync {
+    /// Returns the tools; none if they have not changed.
+    fn changed(&self) -> Option<ToolSet>;
 }
 
 /// Creates the tools of one session. Tools with state (a working directory, which files were read,

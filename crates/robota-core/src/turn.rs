@@ -271,6 +271,12 @@ impl Turn {
         (turn, out.into_effects())
     }
 
+    /// Sets which hook points have hooks from now on: a call can add some, such as one that uses a
+    /// skill.
+    pub fn set_hook_points(&mut self, points: HookPoints) {
+        self.facts.hooks = points;
+    }
+
     /// Takes an input and returns the effects to perform. After the turn has finished there are
     /// none.
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {
@@ -321,6 +327,18 @@ impl Turn {
     #[must_use]
     pub fn rules(&self) -> &TurnRules {
         &self.rules
+    }
+
+    /// Returns true while the next model call is being prepared.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.phase == Phase::Preparing
+    }
+
+    /// Sets the tools of the next model call: all names, sorted, and the hash of the offered ones.
+    pub fn set_tools(&mut self, names: Vec<String>, sha256: Option<String>) {
+        self.facts.tools = names;
+        self.facts.tools_sha256 = sha256;
     }
 
     /// Returns true once the turn is over.

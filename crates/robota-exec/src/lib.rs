@@ -43,6 +43,7 @@ mod crash;
 mod enter_sandbox;
 mod env;
 mod error;
+mod foreground;
 mod hook;
 #[cfg(unix)]
 mod launch;
@@ -69,6 +70,7 @@ mod unix;
 pub use capture::{Captured, Limits, Spill, Spilled};
 pub use crash::crash;
 pub use env::Environment;
+pub use foreground::run_in_foreground;
 pub use error::ExecError;
 pub use hook::{CommandHooks, SessionVariables};
 #[cfg(unix)]

@@ -119,6 +119,8 @@ pub struct CommandSpec {
     pub redactor: Option<Redactor>,
     /// Receives output while the program runs.
     pub sink: Option<OutputSink>,
+    /// Receives standard error instead of `sink`, if the streams are split.
+    pub stderr_sink: Option<OutputSink>,
     /// The sandbox in which it runs.
     pub confinement: Option<Arc<Confinement>>,
     /// Its folder for temporary files, which is deleted when it has ended.
@@ -148,6 +150,7 @@ impl CommandSpec {
             spill: None,
             redactor: None,
             sink: None,
+            stderr_sink: None,
             confinement: None,
             scratch: None,
         }
@@ -235,6 +238,13 @@ impl CommandSpec {
     #[must_use]
     pub fn terminal(mut self, size: TerminalSize) -> Self {
         self.terminal = Some(size);
+        self
+    }
+
+    /// Sets a sink of its own for standard error.
+    #[must_use]
+    pub fn stderr_sink(mut self, sink: OutputSink) -> Self {
+        self.stderr_sink = Some(sink);
         self
     }
 

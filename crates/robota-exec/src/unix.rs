@@ -19,7 +19,7 @@ use crate::error::ExecError;
 use crate::outcome::{Exit, Outcome};
 use crate::redacting_decoder::RedactingDecoder;
 use crate::running::BackgroundLink;
-use crate::spec::{CommandSpec, Stdin};
+use crate::spec::{CommandSpec, OutputSink, Stdin};
 pub(crate) use process_group::ReaperClient;
 use process_group::{BoxedFuture, ProcessGroup};
 use pump::Pump;
@@ -49,12 +49,13 @@ pub(crate) async fn supervise(
     #[cfg(target_os = "linux")]
     let denials = crate::sandbox::denials::Denials::listen(pipes.denials.as_ref());
     let spill = spec.spill.clone();
-    let pump = |pipe, spill| {
+    let pump = |pipe, spill, sink: &Option<OutputSink>| {
         let decoder = spec.redactor.as_ref().map(RedactingDecoder::new);
-        Pump::new(pipe, HeadTail::new(spec.limits, spill), decoder, spec.sink.clone())
+        Pump::new(pipe, HeadTail::new(spec.limits, spill), decoder, sink.clone())
     };
-    let mut stdout = pump(pipes.stdout, spill.clone());
-    let mut stderr = pump(pipes.stderr, spill);
+    let stderr_sink = if spec.stderr_sink.is_some() { &spec.stderr_sink } else { &spec.sink };
+    let mut stdout = pump(pipes.stdout, spill.clone(), &spec.sink);
+    let mut stderr = pump(pipes.stderr, spill, stderr_sink);
 
     // Not awaited, because a child may never read its input. Dropping the set ends the task.
     let mut feeder = JoinSet::new();

@@ -3,4 +3,19 @@
 //! Protocol crates change often, so this one keeps theirs behind a wall: the rest of the
 //! workspace sees tools of [`robota_core`] and nothing else.
 //!
-//! Nothing is here yet.
+//! [`client`] connects to servers and has their tools for a session, [`config`] reads the
+//! configuration of a server, [`oauth`] logs in, [`server`] offers tools and agents to others.
+
+pub mod catalog;
+pub mod client;
+pub mod config;
+mod error;
+pub mod names;
+pub mod oauth;
+pub mod schema;
+pub mod server;
+mod store;
+mod text;
+
+pub use error::McpError;
+pub use store::CatalogStore;

@@ -89,3 +89,4 @@ pub use provider::{HttpProvider, Probe, build};
 pub use remote::{RemoteProvider, execute};
 pub use settings::ProviderSettings;
 pub use wire::SERVER_TOOL_INDEX;
+pub use wire::citations::{Citation, citations};

@@ -5,6 +5,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod cache;
+pub(crate) mod citations;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod gemini;
@@ -62,10 +63,6 @@ pub(crate) const MODEL_KEY: &str = "model";
 pub(crate) const PREFIX_KEY: &str = "prefix";
 /// The key under which a block stores the wire it came from.
 pub(crate) const WIRE_KEY: &str = "wire";
-
-/// The wire names of opaque blocks that are shown to people and never sent to a service.
-pub(crate) const DISPLAY_ONLY: [&str; 3] =
-    [anthropic::CITATIONS, gemini::GROUNDING, openai_responses::CITATIONS];
 
 #[cfg(test)]
 mod tests;

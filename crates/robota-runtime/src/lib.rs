@@ -1,4 +1,5 @@
-//! Work beside the conversation: background tasks, subagents, worktrees and groups of tasks.
+//! Work beside the conversation, and many agents at once: background tasks, subagents, worktrees,
+//! groups of tasks, schedules, pools and rooms.
 //!
 //! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
 //! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
@@ -6,8 +7,12 @@
 //! their own, and [`WorktreeAgents`] gives them a git worktree.
 
 pub mod group;
+mod pool;
+mod room;
+mod schedule;
 pub mod subagent;
 pub mod task;
+mod template;
 pub mod worktree;
 
 pub use group::Groups;
@@ -20,6 +25,17 @@ pub use task::{
     TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions, TaskReporter,
     TaskRequest, TaskRunner, TaskWork,
 };
+pub use pool::{
+    AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
+    PooledSubscription, ShutdownReport, TaskRun,
+};
+pub use robota_core::event::{MissedRuns, Trigger};
+pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
+pub use schedule::{
+    NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
+    SessionSchedules, change_stored_schedule, stored_schedules,
+};
+pub use template::Template;
 pub use worktree::{
     ListedWorktree, Removed, Worktree, WorktreeAgents, WorktreeError, WorktreeHooks, Worktrees,
 };

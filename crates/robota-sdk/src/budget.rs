@@ -1,7 +1,12 @@
-//! Budgets: limits of dollars, tokens, turns and time for a session and for each turn.
+//! Budgets: limits of dollars, tokens, turns and time for a session, each turn and each subagent.
 //!
-//! A warning comes at 80 %. At 100 % no further tool call starts and no further prompt is accepted;
-//! the turn ends cleanly, and the session can be resumed with a larger budget.
+//! They come from the settings (`budget`), from flags or from the API; the API wins. A warning comes
+//! at 80 %. At 100 % no further tool call starts and no further prompt is accepted; a turn that runs
+//! out of time is interrupted. The turn ends cleanly, and the session can be resumed with a larger
+//! budget.
+
+mod deadline;
+mod limits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +18,10 @@ use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision, PromptDecision,
 };
 use robota_core::ids::TurnId;
-use serde::Serialize;
+use robota_core::usage::Usage;
+use tokio::sync::watch;
+
+pub use limits::{Budget, BudgetLimits, BudgetUse};
 
 use crate::costs::Costs;
 use crate::notice::Notice;
@@ -21,76 +29,16 @@ use crate::notice::Notice;
 /// The share of a limit at which the user is warned.
 const WARN_AT: f64 = 0.8;
 
-/// Limits of a session or a turn. An absent limit does not apply.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct BudgetLimits {
-    /// The most dollars. Calls of models without a price count as nothing.
-    pub usd: Option<f64>,
-    /// The most tokens, sent and received.
-    pub tokens: Option<u64>,
-    /// The most turns. Has no meaning for a single turn.
-    pub turns: Option<u64>,
-    /// The longest time in which turns run.
-    pub time: Option<Duration>,
-}
-
-/// The budget of a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Budget {
-    /// The limits of all turns of this process together, those of forks included.
-    pub session: BudgetLimits,
-    /// The limits of each turn.
-    pub turn: BudgetLimits,
-}
-
-/// What was used of a budget.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct BudgetUse {
-    /// Dollars.
-    pub usd: f64,
-    /// Tokens.
-    pub tokens: u64,
-    /// Turns.
-    pub turns: u64,
-    /// The time in which turns ran.
-    pub time: Duration,
-}
-
-impl BudgetLimits {
-    /// Returns the share in use of the limit that is used most, and how it reads.
-    fn nearest(&self, used: &BudgetUse) -> Option<(f64, String)> {
-        let shares = [
-            self.usd
-                .map(|limit| (share(used.usd, limit), format!("${:.2} of ${limit:.2}", used.usd))),
-            self.tokens.map(|limit| {
-                (
-                    share(used.tokens as f64, limit as f64),
-                    format!("{} of {limit} tokens", used.tokens),
-                )
-            }),
-            self.turns.map(|limit| {
-                (share(used.turns as f64, limit as f64), format!("{} of {limit} turns", used.turns))
-            }),
-            self.time.map(|limit| {
-                let (used, limit) = (used.time.as_secs_f64(), limit.as_secs_f64());
-                (share(used, limit), format!("{used:.0} of {limit:.0} s"))
-            }),
-        ];
-        shares.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))
-    }
-}
-
-/// Returns the share of a limit in use; a limit of zero is used up.
-fn share(used: f64, limit: f64) -> f64 {
-    if limit > 0.0 { used / limit } else { 1.0 }
-}
-
 /// Counts what a session uses, warns, and stops it at its limits.
 #[derive(Clone)]
-pub(crate) struct BudgetGuard {
+pub(crate) struct BudgetGuard(Arc<Guarded>);
+
+struct Guarded {
     budget: Budget,
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// Changes when a turn begins or ends.
+    turns: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -102,6 +50,8 @@ struct State {
     /// The time of the turns that ended.
     time: Duration,
     warned: bool,
+    /// Why the last turn was stopped.
+    stopped: Option<String>,
 }
 
 #[derive(Default)]
@@ -121,13 +71,54 @@ impl RunningTurn {
 
 impl BudgetGuard {
     pub(crate) fn new(budget: Budget, on_notice: Arc<dyn Fn(Notice) + Send + Sync>) -> Self {
-        Self { budget, state: Arc::default(), on_notice }
+        let turns = watch::Sender::new(0);
+        Self(Arc::new(Guarded { budget, state: Mutex::default(), on_notice, turns }))
+    }
+
+    /// Returns the limits.
+    pub(crate) fn budget(&self) -> Budget {
+        self.0.budget
+    }
+
+    /// Returns why the last turn was stopped or the last prompt refused.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        self.lock().stopped.clone()
+    }
+
+    /// Counts a model call that no event records.
+    pub(crate) fn count(&self, model: &str, usage: Usage) {
+        self.lock().session.count(model, usage);
+    }
+
+    /// Returns how long turns may still run; none if no turn runs or the time is not limited.
+    fn time_left(&self) -> Option<Duration> {
+        let (state, budget) = (self.lock(), self.0.budget);
+        let running = !state.running.is_empty();
+        let session = budget.session.time.filter(|_| running);
+        let session = session.map(|limit| limit.saturating_sub(state.session_use().time));
+        let turns = state.turn_uses().filter_map(|used| {
+            Some(budget.turn.time?.saturating_sub(used.time))
+        });
+        session.into_iter().chain(turns).min()
+    }
+
+    /// Records that the time is used up, and returns the text about it.
+    fn stop_for_time(&self) -> String {
+        let budget = self.0.budget;
+        let limit = [budget.session.time, budget.turn.time].into_iter().flatten().min();
+        let seconds = limit.unwrap_or_default().as_secs_f64();
+        let reason = format!("The budget is used up: {seconds:.0} s of running turns.");
+        self.lock().stopped = Some(reason.clone());
+        reason
     }
 
     /// Takes an event of the session, in the session's own task: what an answer cost is known before
     /// its calls run.
     pub(crate) fn observe(&self, envelope: &Envelope) {
         self.lock().take(envelope);
+        if matches!(envelope.event, Event::TurnStarted(_) | Event::TurnFinished(_)) {
+            self.0.turns.send_modify(|count| *count += 1);
+        }
         self.warn();
     }
 
@@ -141,7 +132,7 @@ impl BudgetGuard {
             warning
         };
         if let Some((_, text)) = warning {
-            (self.on_notice)(Notice::Note(format!("the budget is nearly used up: {text}")));
+            (self.0.on_notice)(Notice::Note(format!("the budget is nearly used up: {text}")));
         }
     }
 
@@ -157,7 +148,7 @@ impl BudgetGuard {
 
     /// Returns why nothing more may start; none while the budget lasts.
     fn exhausted(&self) -> Option<String> {
-        let state = self.lock();
+        let (mut state, budget) = (self.lock(), self.0.budget);
         let over = |limits: &BudgetLimits, used: &BudgetUse| {
             // The turn that is the last one may run to its end.
             let turns = limits.turns.filter(|limit| used.turns > *limit);
@@ -166,19 +157,23 @@ impl BudgetGuard {
             let nearest = limits.nearest(used).filter(|(share, _)| *share >= 1.0);
             turns.or(nearest.map(|(_, text)| text))
         };
-        over(&self.budget.session, &state.session_use())
-            .or_else(|| state.turn_uses().find_map(|used| over(&self.budget.turn, &used)))
-            .map(|text| format!("The budget is used up: {text}."))
+        let reason = over(&budget.session, &state.session_use())
+            .or_else(|| state.turn_uses().find_map(|used| over(&budget.turn, &used)))
+            .map(|text| format!("The budget is used up: {text}."));
+        if reason.is_some() {
+            state.stopped.clone_from(&reason);
+        }
+        reason
     }
 
     fn nearest(&self, state: &State) -> Option<(f64, String)> {
-        let session = self.budget.session.nearest(&state.session_use());
-        let turns = state.turn_uses().filter_map(|used| self.budget.turn.nearest(&used));
+        let session = self.0.budget.session.nearest(&state.session_use());
+        let turns = state.turn_uses().filter_map(|used| self.0.budget.turn.nearest(&used));
         session.into_iter().chain(turns).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -218,8 +213,15 @@ impl State {
             return;
         }
         self.session.push(&envelope.event);
+        // A hook's model call is part of no turn; it counts for the turn that runs.
+        if let (Event::ModelAsked(_), None, 1) =
+            (&envelope.event, &envelope.turn, self.running.len())
+        {
+            self.running.values_mut().for_each(|turn| turn.costs.push(&envelope.event));
+        }
         let Some(id) = &envelope.turn else { return };
         if let Event::TurnStarted(_) = envelope.event {
+            self.stopped = None;
             self.turns += 1;
             self.running.insert(id.clone(), RunningTurn::default());
         }
@@ -250,7 +252,7 @@ fn used(costs: &Costs, time: Duration) -> BudgetUse {
 #[async_trait::async_trait]
 impl Hooks for BudgetGuard {
     fn has_point(&self, point: HookPoint) -> bool {
-        let limited = self.budget != Budget::default();
+        let limited = self.0.budget != Budget::default();
         limited && matches!(point, HookPoint::PreToolUse | HookPoint::UserPromptSubmit)
     }
 

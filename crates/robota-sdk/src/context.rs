@@ -10,7 +10,7 @@ use robota_config::output_styles::OutputStyles;
 use robota_config::project::ProjectFacts;
 use robota_config::skills::{ListingCaps, Skills};
 use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
-use robota_config::{ContextReader, ReadCounts};
+use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests};
 use serde_json::Value;
 
 pub(crate) use nested::NestedContext;
@@ -114,24 +114,41 @@ fn instructions(
     reader: &ContextReader,
     notices: &mut Vec<Notice>,
 ) -> Instructions {
-    let policy = project.policy.clone();
     let options = InstructionOptions {
+        approved_imports: approved_imports(project, reader),
         excludes: project.settings.values.claude_md_excludes.clone().unwrap_or_default(),
-        import_filter: Some(ImportFilter::new(move |path| {
-            policy.may_read(path, &robota_exec::OsPaths)
-        })),
+        import_filter: Some(import_filter(project)),
         ..InstructionOptions::default()
     };
     let instructions = Instructions::load(reader, options);
     notices.extend(instructions.report.problems.iter().map(|it| Notice::Note(it.to_string())));
     for import in &instructions.pending {
         notices.push(Notice::Note(format!(
-            "{} imports {}, which is outside of the folder; it was not read",
+            "{} imports {}, which is outside of the folder and not approved; it was not read. Run `robota \
+             trust` to review it",
             import.imported_by.display(),
             import.path.display()
         )));
     }
     instructions
+}
+
+/// Returns the files outside the folder that its instructions may import. A caller that trusts the
+/// folder approves all of them.
+fn approved_imports(project: &Project, reader: &ContextReader) -> Vec<std::path::PathBuf> {
+    let store = TrustStore::load(&project.places);
+    let mut approved = store.approved_imports(reader.cwd());
+    if project.trusted_by_caller {
+        let open = import_requests(reader, &store, Some(import_filter(project)));
+        approved.extend(open.into_iter().map(|import| import.path));
+    }
+    approved
+}
+
+/// Returns the filter that refuses imports of files that the permissions deny.
+pub(crate) fn import_filter(project: &Project) -> ImportFilter {
+    let policy = project.policy.clone();
+    ImportFilter::new(move |path| policy.may_read(path, &robota_exec::OsPaths))
 }
 
 fn output_style(

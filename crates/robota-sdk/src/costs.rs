@@ -50,6 +50,11 @@ impl Costs {
         }
     }
 
+    /// Adds a model call that no event records.
+    pub(crate) fn count(&mut self, model: &str, usage: Usage) {
+        self.add(Some(model), Some(usage));
+    }
+
     /// Returns the tokens of all models.
     #[must_use]
     pub fn usage(&self) -> Usage {

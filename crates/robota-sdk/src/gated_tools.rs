@@ -1,23 +1,69 @@
 //! Runs tools for the program itself, such as the commands of a skill, through the same gate as the
 //! calls of a model.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use robota_core::ids::{CallId, RandomIds};
+use robota_core::gate::Judgement;
+use robota_core::ids::{CallId, RandomIds, SessionId};
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
-/// Tools behind the gate of a session. Nobody is asked: a call runs only if the gate allows it.
+/// Tools behind the gate of a session. Nobody is asked.
 #[derive(Clone)]
-pub(crate) struct GatedTools(Vec<Arc<dyn Tool>>);
+pub(crate) struct GatedTools {
+    tools: Vec<Arc<dyn Tool>>,
+    readers: Readers,
+}
+
+/// The Read tools that the models of a session and its forks use. They remember which files were
+/// read, so that a model may edit a file that a prompt mentioned.
+#[derive(Clone, Default)]
+pub(crate) struct Readers(Arc<Mutex<HashMap<SessionId, Arc<dyn Tool>>>>);
+
+impl Readers {
+    /// Remembers the Read tool of a session.
+    pub(crate) fn add(&self, session: &SessionId, tools: &[Arc<dyn Tool>]) {
+        if let Some(reader) = tools.iter().find(|tool| tool.spec().name == READ) {
+            let mut readers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            readers.insert(session.clone(), reader.clone());
+        }
+    }
+
+    fn get(&self, session: &SessionId) -> Option<Arc<dyn Tool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    }
+}
+
+/// The tool that reads files.
+pub(crate) const READ: &str = "Read";
+
+/// Why a tool was not run.
+pub(crate) enum NotRun {
+    /// The gate denies the call.
+    Denied(String),
+    /// The call needs an approval.
+    NeedsApproval(String),
+    /// There is no such tool.
+    Missing(String),
+}
+
+impl NotRun {
+    /// Returns the reason.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Self::Denied(reason) | Self::NeedsApproval(reason) | Self::Missing(reason) => reason,
+        }
+    }
+}
 
 impl GatedTools {
     /// Creates them.
-    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self(tools)
+    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>, readers: Readers) -> Self {
+        Self { tools, readers }
     }
 
     /// Runs a tool for a session.
@@ -29,20 +75,79 @@ impl GatedTools {
         session: &Session,
         name: &str,
         input: Value,
-    ) -> Result<ToolOutcome, String> {
-        let tool = self.0.iter().find(|tool| tool.spec().name == name);
-        let tool = tool.ok_or_else(|| format!("the tool {name} is not available"))?;
+    ) -> Result<ToolOutcome, NotRun> {
+        self.run_by(session, name, input, &[Verdict::Allow]).await
+    }
+
+    /// Runs a tool with arguments that the user typed, which answers the question of the gate. What
+    /// the gate denies does not run.
+    ///
+    /// # Errors
+    /// If there is no such tool, or the gate denies the call.
+    pub(crate) async fn run_for_user(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+    ) -> Result<ToolOutcome, NotRun> {
+        self.run_by(session, name, input, &[Verdict::Allow, Verdict::Ask]).await
+    }
+
+    async fn run_by(
+        &self,
+        session: &Session,
+        name: &str,
+        input: Value,
+        enough: &[Verdict],
+    ) -> Result<ToolOutcome, NotRun> {
+        let own = if name == READ { self.readers.get(session.id()) } else { None };
+        let tool = own.as_ref().or_else(|| self.find(name));
+        let tool = tool.ok_or_else(|| missing(name))?;
         let call = CallId::mint(&RandomIds);
-        let judged = tool.gate_input(&call, &input).unwrap_or_else(|| input.clone());
-        let tool_use = ToolUse::new(call.clone(), "skill", name, ToolInput::Json(judged));
-        let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
-        match judgement.verdict {
-            Verdict::Allow => {
-                let context =
-                    ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
-                Ok(tool.run(input, context).await)
-            }
-            Verdict::Ask | Verdict::Deny => Err(judgement.reason),
-        }
+        let judgement = judge(session, tool, &call, &input, enough).await?;
+        let context = ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
+        Ok(tool.run(input, context).await)
+    }
+
+    /// Asks the gate about a call without running it.
+    ///
+    /// # Errors
+    /// If there is no such tool, or the gate does not allow the call.
+    pub(crate) async fn check(
+        &self,
+        session: &Session,
+        name: &str,
+        input: &Value,
+    ) -> Result<(), NotRun> {
+        let tool = self.find(name).ok_or_else(|| missing(name))?;
+        let call = CallId::mint(&RandomIds);
+        judge(session, tool, &call, input, &[Verdict::Allow]).await.map(drop)
+    }
+
+    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.spec().name == name)
+    }
+}
+
+fn missing(name: &str) -> NotRun {
+    NotRun::Missing(format!("the tool {name} is not available"))
+}
+
+/// Judges a call; the verdicts in `enough` let it run.
+async fn judge(
+    session: &Session,
+    tool: &Arc<dyn Tool>,
+    call: &CallId,
+    input: &Value,
+    enough: &[Verdict],
+) -> Result<Judgement, NotRun> {
+    let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
+    let tool_use =
+        ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
+    let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
+    match judgement.verdict {
+        verdict if enough.contains(&verdict) => Ok(judgement),
+        Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
+        Verdict::Allow | Verdict::Ask => Err(NotRun::NeedsApproval(judgement.reason)),
     }
 }

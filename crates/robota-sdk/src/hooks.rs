@@ -29,15 +29,20 @@ mod listing;
 mod prompt;
 mod url_pattern;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::hook::{HookEnd, HookExit};
+use robota_core::usage::Usage;
 
 pub use agent::{AgentHooks, HookAgent, HookTask, MAX_AGENT_ROUNDS, ReadOnlyHookAgent};
 pub use http::HttpHooks;
 pub use listing::{HookEffect, HookListing, ListedHook};
 pub use prompt::PromptHooks;
 pub use url_pattern::{InvalidUrlPattern, UrlPattern};
+
+/// Receives the model and the tokens of each call that a hook makes.
+pub type OnHookUsage = Arc<dyn Fn(&str, Usage) + Send + Sync>;
 
 /// Waits for a hook. A failure, and a hook that takes too long, is an exit that blocks where hooks
 /// decide.

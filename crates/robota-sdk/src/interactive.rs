@@ -13,6 +13,7 @@ mod loaded;
 mod open_sessions;
 mod queue;
 mod result;
+mod shell;
 mod submit;
 mod tasks;
 mod tool_state;
@@ -21,18 +22,20 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
 use robota_core::context::ContextState;
+use robota_core::event::Envelope;
 use robota_core::history::HistoryEntry;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
 use robota_core::provider::View;
+use robota_core::tool::ToolSpec;
 use robota_exec::Supervisor;
 use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
 pub use enter::{Entered, Prepared, PreparedPrompt};
-pub use event::{InteractiveEvent, InteractiveEvents};
+pub use event::{InteractiveEvent, InteractiveEvents, Projection};
 pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};
@@ -40,10 +43,11 @@ pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 
-use crate::budget::{BudgetGuard, BudgetUse};
+use crate::budget::{Budget, BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
+use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
@@ -78,7 +82,7 @@ struct Shared {
     project: Option<Arc<Project>>,
     since: StartAt,
     supervisor: Option<Supervisor>,
-    tools: Arc<OnceLock<Vec<String>>>,
+    tools: Arc<OnceLock<Vec<ToolSpec>>>,
     queue_limit: usize,
     /// Held while a prompt is checked against the limit and sent.
     sending: tokio::sync::Mutex<()>,
@@ -88,6 +92,7 @@ struct Shared {
     open: OpenSessions,
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
+    mentions: Option<MentionReader>,
     budget: Option<BudgetGuard>,
     tasks: Option<TaskManager>,
     runtime: Option<SessionRuntime>,
@@ -122,6 +127,7 @@ impl InteractiveSession {
             open: OpenSessions::default(),
             settings_hooks: None,
             skills: None,
+            mentions: None,
             budget: None,
             tasks: None,
             runtime: None,
@@ -162,7 +168,13 @@ impl InteractiveSession {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.0.tools.get().cloned().unwrap_or_default()
+        self.tool_specs().iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// Returns the descriptions of the offered tools.
+    #[must_use]
+    pub fn tool_specs(&self) -> &[ToolSpec] {
+        self.0.tools.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the hooks of the settings; none for a session that was built elsewhere.
@@ -256,6 +268,7 @@ impl InteractiveSession {
             open: shared.open.clone(),
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
+            mentions: shared.mentions.clone(),
             budget: shared.budget.clone(),
         });
         fork.attach_tasks().await?;
@@ -295,6 +308,11 @@ impl InteractiveSession {
         Ok(history::read(self.session()).await?)
     }
 
+    /// Returns all events of the session's journal.
+    pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
+        Ok(history::events(self.session()).await?)
+    }
+
     /// Returns how full the context window is.
     ///
     /// # Errors
@@ -321,6 +339,18 @@ impl InteractiveSession {
     #[must_use]
     pub fn budget_use(&self) -> BudgetUse {
         self.0.budget.as_ref().map(BudgetGuard::used).unwrap_or_default()
+    }
+
+    /// Returns the budget: that of the builder, completed by that of the settings.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.0.budget.as_ref().map(BudgetGuard::budget).unwrap_or_default()
+    }
+
+    /// Returns why the budget stopped the last turn or refused the last prompt; none if it did not.
+    #[must_use]
+    pub fn budget_stop(&self) -> Option<String> {
+        self.0.budget.as_ref().and_then(BudgetGuard::stopped)
     }
 
     /// Returns the commands.

@@ -12,9 +12,11 @@ pub mod costs;
 pub mod error;
 mod gated_tools;
 pub mod hooks;
+pub mod host;
 pub mod import;
 pub mod interactive;
 pub mod memory;
+pub mod mentions;
 pub mod model_setup;
 pub mod notice;
 pub mod processes;
@@ -28,6 +30,8 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 mod tasks;
+pub mod transport;
+pub mod transcript;
 
 pub use agents::{AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
@@ -37,6 +41,7 @@ pub use commands::{
 };
 pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
+pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
     CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent, InteractiveEvents,
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
@@ -51,6 +56,8 @@ pub use robota_runtime::{
     TaskManagerError, Worktree, WorktreeError, Worktrees,
 };
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
+pub use transport::{Transport, TransportError};
+pub use transcript::SessionTranscript;
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use robota_config::instructions::PendingImport;
 use robota_config::{
-    Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
+    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
     Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
@@ -63,6 +64,8 @@ pub struct Project {
     pub policy: Policy,
     /// The sandbox level that the caller asked for.
     pub sandbox: Option<SandboxLevel>,
+    /// Whether the caller trusts the folder, whatever the user decided.
+    pub(crate) trusted_by_caller: bool,
     secrets: Vec<Secret>,
 }
 
@@ -86,8 +89,8 @@ impl Project {
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        let ProjectOptions { sandbox, secrets, .. } = options;
-        Ok(Self { places, environment, settings, policy, sandbox, secrets })
+        let ProjectOptions { sandbox, secrets, trust: trusted_by_caller, .. } = options;
+        Ok(Self { places, environment, settings, policy, sandbox, trusted_by_caller, secrets })
     }
 
     /// Returns the working folder.
@@ -108,8 +111,17 @@ impl Project {
             settings: self.settings.clone(),
             policy,
             sandbox: self.sandbox,
+            trusted_by_caller: self.trusted_by_caller,
             secrets: self.secrets.clone(),
         }
+    }
+
+    /// Returns the files outside the folder that its instructions import and that the user has not
+    /// approved.
+    #[must_use]
+    pub fn import_requests(&self, trust: &TrustStore) -> Vec<PendingImport> {
+        let reader = ContextReader::new(&self.places);
+        robota_config::import_requests(&reader, trust, Some(crate::context::import_filter(self)))
     }
 
     /// Returns the workspace: the working folder and the additional directories.

@@ -1,13 +1,13 @@
 //! Builds the hook runner of a session from the settings.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_config::NamedFiles;
 use robota_core::gate::Gate;
 use robota_core::hook::{
     HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
-    HookRunner,
+    HookRunner, HookTranscript,
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -17,7 +17,7 @@ use robota_session::RuleCondition;
 use robota_tools::web::Proxies;
 use serde_json::json;
 
-use crate::hooks::{AgentHooks, HttpHooks, PromptHooks, ReadOnlyHookAgent, UrlPattern};
+use crate::hooks::{AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::{self, Project};
@@ -38,6 +38,12 @@ pub(crate) struct HookParts<'a> {
     pub(crate) mode: Mode,
     /// The variables that hooks set for the commands of the session.
     pub(crate) variables: SessionVariables,
+    /// The transcript that hooks can read.
+    pub(crate) transcript: Arc<dyn HookTranscript>,
+    /// Receives the tokens of prompt and agent hooks.
+    pub(crate) on_usage: OnHookUsage,
+    /// The scripts that hooks run.
+    pub(crate) files: HookFiles,
 }
 
 /// Returns the hook runner of a session. Problems of the settings are added to `notices`.
@@ -53,16 +59,16 @@ pub(crate) fn runner(
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone())
             .session_variables(parts.variables);
-    let commands = UnchangedHooks { commands, files: project.settings.named_files.clone() };
+    let commands = UnchangedHooks { commands, files: parts.files };
     let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
-        .gate(parts.gate);
+        .gate(parts.gate)
+        .on_usage(parts.on_usage.clone());
+    let prompts = PromptHooks::new(model.provider.clone(), model.model.clone());
     let mut runner = HookRunner::new(context)
+        .transcript(parts.transcript)
         .executor(HookKind::Command, Arc::new(commands))
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
-        .executor(
-            HookKind::Prompt,
-            Arc::new(PromptHooks::new(model.provider.clone(), model.model.clone())),
-        )
+        .executor(HookKind::Prompt, Arc::new(prompts.on_usage(parts.on_usage)))
         .executor(HookKind::Agent, Arc::new(AgentHooks::new(Arc::new(agent))))
         .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
         .on_notice(on_notice);
@@ -101,8 +107,11 @@ fn http(project: &Project, environment: &Environment, notices: &mut Vec<Notice>)
 /// An agent that could change a script would decide what runs outside its sandbox.
 struct UnchangedHooks {
     commands: CommandHooks,
-    files: NamedFiles,
+    files: HookFiles,
 }
+
+/// The scripts that hooks run, as they were when the hooks were read. Skills add theirs.
+pub(crate) type HookFiles = Arc<Mutex<NamedFiles>>;
 
 #[async_trait::async_trait]
 impl HookExecutor for UnchangedHooks {
@@ -114,7 +123,8 @@ impl HookExecutor for UnchangedHooks {
     ) -> HookExit {
         if let HookDefinition::Command(hook) = definition {
             let command = json!([hook.command, hook.args]);
-            if let Err(changed) = self.files.check_unchanged(&command) {
+            let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Err(changed) = files.check_unchanged(&command) {
                 return HookExit::failed(format!(
                     "{} was changed since this session started; review it with `robota trust` and \
                      start again",

@@ -1,6 +1,7 @@
 //! Uses skills (SDK-13): reads a skill when it is invoked, runs its commands through the gate,
 //! attaches its files, and allows what it asks for during that turn only.
 
+mod hooks;
 mod source;
 mod tool;
 
@@ -15,6 +16,7 @@ use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
 use serde_json::json;
 
+pub(crate) use hooks::SkillHooks;
 pub(crate) use source::SkillSource;
 pub(crate) use tool::SkillTool;
 
@@ -109,6 +111,7 @@ pub(crate) struct SkillRunner {
     skills: Arc<Mutex<Skills>>,
     tools: GatedTools,
     effort: Option<String>,
+    hooks: SkillHooks,
 }
 
 impl SkillRunner {
@@ -117,8 +120,14 @@ impl SkillRunner {
         skills: Arc<Mutex<Skills>>,
         tools: GatedTools,
         effort: Option<String>,
+        hooks: SkillHooks,
     ) -> Self {
-        Self { project, skills, tools, effort }
+        Self { project, skills, tools, effort, hooks }
+    }
+
+    /// Returns the tools that the program runs itself.
+    pub(crate) fn tools(&self) -> &GatedTools {
+        &self.tools
     }
 
     /// Returns whether there is a skill of this name.
@@ -168,7 +177,11 @@ impl SkillRunner {
                 }
             }
         }
-        let allow = body.grants().allowed_tools;
+        let grants = body.grants();
+        if let Some(hooks) = &grants.hooks {
+            self.hooks.add(&self.project, name, hooks);
+        }
+        let allow = grants.allowed_tools;
         let fork = (body.skill.context == SkillContext::Fork).then(|| AgentRun {
             label: format!("/{name} {arguments}").trim().to_owned(),
             work: AgentWork {
@@ -221,7 +234,10 @@ impl SkillRunner {
     ) -> Result<String, SkillFailure> {
         let (skill, command) = (skill.to_owned(), command.to_owned());
         match self.tools.run(session, "Bash", json!({"command": command})).await {
-            Err(reason) => Err(SkillFailure::NotAllowed { skill, command, reason }),
+            Err(refused) => {
+                let reason = refused.reason();
+                Err(SkillFailure::NotAllowed { skill, command, reason })
+            }
             // Searches end with 1 if they find nothing.
             Ok(outcome) if outcome.ok || outcome.metadata.get("exit_code") == Some(&json!(1)) => {
                 Ok(outcome.text().trim_end().to_owned())

@@ -1,5 +1,7 @@
-//! The server: HTTP with server-sent events, WebSocket, ACP, MCP over HTTP and the web page.
+//! The servers: protocols by which editors and other programs use sessions.
 //!
-//! Every surface is a projection of the events of [`robota_core`], made at the edge.
-//!
-//! Nothing is here yet.
+//! Every protocol is a projection of the events of [`robota_core`], made at the edge. It keeps a
+//! cursor and open requests, nothing else: what happened is in the journal.
+
+pub mod acp;
+pub mod mcp;

@@ -30,7 +30,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
-pub(crate) use request::{AcceptedInput, InputChange, Reply, Request, Rewrite, SendRequest};
+pub(crate) use request::{
+    AcceptedInput, DecideEvents, InputChange, Reply, Request, Rewrite, SendRequest,
+};
 
 use crate::approvals::ApprovalQueue;
 use crate::error::SessionError;
@@ -168,12 +170,27 @@ struct Backoff {
     delay: Duration,
 }
 
+/// Who waits for the end of the session.
+enum CloseReply {
+    Shutdown(Reply<()>),
+    IfIdle(Reply<bool>),
+}
+
+impl CloseReply {
+    fn send(self, result: Result<(), SessionError>) {
+        let _ = match self {
+            Self::Shutdown(reply) => reply.send(result).is_ok(),
+            Self::IfIdle(reply) => reply.send(result.map(|()| true)).is_ok(),
+        };
+    }
+}
+
 /// What the task does next.
 enum Flow {
     Continue,
     Close {
         reason: String,
-        reply: Option<Reply<()>>,
+        reply: Option<CloseReply>,
     },
     /// The session has ended; the hub has the reason.
     End,
@@ -409,7 +426,7 @@ impl Actor {
 
     /// Ends the session: stops the running work, records the end in the journal, and runs the
     /// SessionEnd hooks once.
-    async fn close(mut self, reason: &str, reply: Option<Reply<()>>) {
+    async fn close(mut self, reason: &str, reply: Option<CloseReply>) {
         let ended = tokio::select! {
             biased;
             () = self.lost.clone().cancelled_owned() => false,
@@ -418,7 +435,7 @@ impl Actor {
         if !ended {
             self.on_lease_lost();
             if let Some(reply) = reply {
-                let _ = reply.send(Err(self.why_ended()));
+                reply.send(Err(self.why_ended()));
             }
             return;
         }
@@ -442,7 +459,7 @@ impl Actor {
         let (session, reason) = (shared.id.clone(), reason.to_owned());
         shared.hub.end(SessionError::Closed { session, reason });
         if let Some(reply) = reply {
-            let _ = reply.send(result);
+            reply.send(result);
         }
     }
 

@@ -88,11 +88,13 @@ impl ApprovalQueue {
         self.lock().questions.values().map(|(question, _)| question.clone()).collect()
     }
 
-    /// Answers a question. The answer counts even if the caller drops this future.
+    /// Answers a question, with other rules than those that were shown if there are some. The answer
+    /// counts even if the caller drops this future.
     pub(crate) async fn decide(
         self: &Arc<Self>,
         call: &CallId,
         decision: Decision,
+        rules: Option<Vec<String>>,
         note: Option<String>,
     ) -> Result<(), SessionError> {
         let not_asked = || SessionError::NotAsked(call.clone());
@@ -103,7 +105,9 @@ impl ApprovalQueue {
         let answering = tokio::spawn(async move {
             let answer = match decision {
                 Decision::Allow(Scope::Once) => Answer::Allow { note },
-                Decision::Allow(scope) => queue.remember(question.rules.clone(), scope, note).await,
+                Decision::Allow(scope) => {
+                    queue.remember(rules.unwrap_or(question.rules), scope, note).await
+                }
                 Decision::Deny => Answer::Deny { note },
             };
             sender.send(answer).is_ok()

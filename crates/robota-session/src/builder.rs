@@ -16,7 +16,7 @@ use robota_core::into_arc::IntoArc;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::tool::{Tool, ToolFactory};
+use robota_core::tool::{Tool, ToolFactory, ToolSource};
 use robota_core::turn::TurnRules;
 
 use crate::approvals::Approvals;
@@ -46,6 +46,7 @@ impl SessionBuilder {
             provider,
             tools: Vec::new(),
             factories: Vec::new(),
+            sources: Vec::new(),
             gate: Arc::new(ReadOnlyGate),
             approvals: Approvals::default(),
             rule_sink: None,
@@ -93,6 +94,14 @@ impl SessionBuilder {
     #[must_use]
     pub fn tool_factory(mut self, factory: impl IntoArc<dyn ToolFactory>) -> Self {
         self.setup.factories.push(factory.into_arc());
+        self
+    }
+
+    /// Adds tools that come and go while the session runs. Tools of a source whose name is taken are
+    /// left out. Forks share the source.
+    #[must_use]
+    pub fn tool_source(mut self, source: impl IntoArc<dyn ToolSource>) -> Self {
+        self.setup.sources.push(source.into_arc());
         self
     }
 

@@ -11,7 +11,7 @@ use robota_core::checkpoint::{
 use robota_core::clock::Clock;
 use robota_core::driver::Recorder;
 use robota_core::event::{
-    Event, FilesChanged, NotRestored, Opened, PrefixChange, PrefixChanged, RestoreFinished,
+    Event, FilesChanged, NotRestored, PrefixChange, PrefixChanged, RestoreFinished,
     RestoreStarted, RewindCause, Rewound, ViewChange, ViewRestored,
 };
 use robota_core::ids::{CallId, Ids, SessionId};
@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::error::SessionError;
 use crate::open::load_state;
+use crate::stored::open_stored;
 
 /// What a restore returns to its earlier state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -134,15 +135,7 @@ pub async fn restore_stored(
     (files, root): (&dyn RestoreFiles, &Path),
     (clock, ids): (Arc<dyn Clock>, &dyn Ids),
 ) -> Result<RestoreReport, SessionError> {
-    let journal = store.open(session).await?;
-    let state = load_state(store, session).await?;
-    if state.turn.is_some() || state.compacting {
-        return Err(SessionError::Unrecovered { session: session.clone() });
-    }
-    let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
-    let mut recorder = Recorder::new(journal, clock, state);
-    let opened = Opened { epoch: recorder.epoch(), after_seq, pid: Some(std::process::id()) };
-    recorder.append(None, vec![opened.into()]).await?;
+    let mut recorder = open_stored(store, session, clock).await?;
     let blobs = store.blobs(session);
     complete_restore(&mut recorder, Some(files), &*blobs).await?;
     let workspace = Workspace { files, blobs: &*blobs, root };

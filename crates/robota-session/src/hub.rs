@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::SessionError;
 
 /// Capacity of the event queue. A reader that is further behind catches up from the journal.
-const QUEUE: usize = 1024;
+const QUEUE: usize = 128;
 
 /// Says what a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +80,8 @@ pub(crate) struct SessionHub {
     status: watch::Sender<LiveStatus>,
     /// The last turn that ended because the journal could not be written.
     failed: watch::Sender<Option<StoreFailure>>,
+    /// Counts events that may make a schedule fire, or change when it fires.
+    schedules: watch::Sender<u64>,
     /// Cancelled when the session's task has ended.
     pub(crate) ended: CancellationToken,
     reason: OnceLock<SessionError>,
@@ -91,6 +93,7 @@ impl SessionHub {
             events: broadcast::Sender::new(QUEUE),
             status: watch::Sender::new(LiveStatus { last, ..LiveStatus::default() }),
             failed: watch::Sender::new(None),
+            schedules: watch::Sender::new(0),
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
         })
@@ -102,6 +105,9 @@ impl SessionHub {
         let hub = Arc::clone(self);
         Arc::new(move |envelope| {
             hub.status.send_modify(|status| status.apply(envelope));
+            if concerns_schedules(&envelope.event) {
+                hub.schedules.send_modify(|count| *count += 1);
+            }
             // Sending fails if there is no subscriber, which is not a failure.
             let _ = hub.events.send(Arc::clone(envelope));
         })
@@ -141,6 +147,11 @@ impl SessionHub {
         self.ended.cancel();
     }
 
+    /// Subscribes to events that may make a schedule fire, or change when it fires.
+    pub(crate) fn schedule_events(&self) -> watch::Receiver<u64> {
+        self.schedules.subscribe()
+    }
+
     /// Subscribes to changes of the status.
     pub(crate) fn watch(&self) -> watch::Receiver<LiveStatus> {
         self.status.subscribe()
@@ -153,4 +164,16 @@ impl SessionHub {
             reason: "its task ended".to_owned(),
         })
     }
+}
+
+/// Returns whether the event may make a schedule fire, or change when it fires.
+fn concerns_schedules(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::AssistantMessage(_)
+            | Event::ScheduleAdded(_)
+            | Event::SchedulePaused(_)
+            | Event::ScheduleResumed(_)
+            | Event::ScheduleRemoved(_)
+    )
 }

@@ -60,10 +60,12 @@ mod gate;
 mod hooks;
 mod hub;
 mod id;
+mod live_tools;
 mod open;
 pub mod replay;
 mod session;
 mod setup;
+mod stored;
 mod subscribe;
 mod tool_output;
 
@@ -88,6 +90,7 @@ pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operation
 pub use session::{
     AskReply, Chat, ChatEnd, CheckpointHandle, ConfigHandle, ContextHandle, JournalHandle,
     LiveTurn, Permissions, QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session,
-    SessionInfo, Status, ToolChange, TurnPermissions, TurnWatch,
+    SessionInfo, Status, ToolChange, TurnPermissions, TurnWatch, WeakSession,
 };
+pub use stored::rename_stored;
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

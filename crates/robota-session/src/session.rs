@@ -64,6 +64,27 @@ pub struct Session {
     shared: Arc<Shared>,
 }
 
+/// A handle to a session that does not keep it open.
+#[derive(Clone)]
+pub struct WeakSession {
+    requests: mpsc::WeakSender<Request>,
+    shared: Arc<Shared>,
+}
+
+impl WeakSession {
+    /// Returns a handle to the session; none if it has ended or nothing keeps it open.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Session> {
+        let requests = self.requests.upgrade()?;
+        Some(Session { requests, shared: Arc::clone(&self.shared) })
+    }
+
+    /// Waits until the session has ended.
+    pub async fn ended(&self) {
+        self.shared.hub.ended.cancelled().await;
+    }
+}
+
 /// The status of a session (KODE-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -360,6 +381,20 @@ impl Session {
         Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
     }
 
+    /// Records a model call that was made for the session outside its conversation, for instance by a
+    /// hook, so that its tokens are counted.
+    ///
+    /// # Errors
+    /// When the session has ended or its journal cannot be written.
+    pub async fn record_model_call(
+        &self,
+        model: impl Into<String>,
+        usage: Option<Usage>,
+    ) -> Result<(), SessionError> {
+        let asked = ModelAsked { model: model.into(), usage, error: None };
+        self.append(vec![asked.into()]).await
+    }
+
     /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when
     /// it has ended, and whether anything ran.
     ///
@@ -382,6 +417,25 @@ impl Session {
             Err(SessionError::Closed { .. }) => Ok(()),
             ended => ended,
         }
+    }
+
+    /// Shuts the session down if nothing runs, no input waits, no process of a call runs in the
+    /// background and everything is written. Returns whether it was shut down.
+    ///
+    /// # Errors
+    /// When the end could not be written.
+    pub async fn close_if_idle(&self, reason: impl Into<String>) -> Result<bool, SessionError> {
+        let reason = reason.into();
+        match self.ask(|reply| Request::CloseIfIdle { reason, reply }).await {
+            Err(SessionError::Closed { .. }) => Ok(true),
+            ended => ended,
+        }
+    }
+
+    /// Returns a handle that does not keep the session open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakSession {
+        WeakSession { requests: self.requests.downgrade(), shared: Arc::clone(&self.shared) }
     }
 
     /// Returns the status.

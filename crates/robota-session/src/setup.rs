@@ -14,13 +14,14 @@ use robota_core::ids::{Ids, SessionId};
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::tool::{Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet};
+use robota_core::tool::{LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource};
 
 use crate::approvals::{ApprovalQueue, Approvals};
 use crate::callbacks::Callbacks;
 use crate::compact::{HookedCompactor, SummaryCompactor};
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
+use crate::live_tools::LiveToolSet;
 use crate::tool_output::{ReadOutput, SessionTool};
 
 /// The parts and options of a session. A fork uses the same, with its own tools.
@@ -29,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) factories: Vec<Arc<dyn ToolFactory>>,
+    /// Tools that come and go while the session runs.
+    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) approvals: Approvals,
     pub(crate) rule_sink: Option<Arc<dyn RuleSink>>,
@@ -124,9 +127,12 @@ impl TurnSetup {
 
     /// Returns the ports that a turn runs against.
     pub(crate) fn ports(&self, approvals: &Arc<ApprovalQueue>, hooks: &Arc<HookChain>) -> Ports {
+        let live = LiveToolSet::new(&self.tools, &self.setup, &self.scope).map(Arc::new);
+        let tools = live.as_ref().and_then(|live| live.changed());
         Ports {
             provider: self.setup.provider(hooks),
-            tools: self.tools.clone(),
+            tools: tools.unwrap_or_else(|| self.tools.clone()),
+            live_tools: live.map(|live| live as Arc<dyn LiveTools>),
             gate: self.setup.gate.clone(),
             approver: approvals.clone(),
             hooks: hooks.clone(),

@@ -66,6 +66,10 @@ impl Tool for SessionTool {
         self.inner.timeout()
     }
 
+    fn offered(&self) -> bool {
+        self.inner.offered()
+    }
+
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
         context.progress = limit_progress(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };

@@ -27,6 +27,7 @@ mod index;
 mod journal_store;
 mod marks;
 mod open;
+mod open_files;
 mod read;
 mod remove;
 mod replace;
@@ -55,6 +56,7 @@ struct Files {
     level: DurabilityLevel,
     key: Option<seal::OwnerKey>,
     clock: Arc<dyn Clock>,
+    open_files: Arc<open_files::OpenFiles>,
 }
 
 impl Files {

@@ -66,6 +66,9 @@ pub enum Block<'a> {
     Text {
         /// The text.
         text: &'a str,
+        /// The sources of the text, if the provider names them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<Vec<Value>>,
     },
     /// The model's reasoning.
     Thinking {
@@ -95,6 +98,14 @@ pub enum Block<'a> {
     /// An image, or another block of a provider.
     #[serde(untagged)]
     Other(Cow<'a, Value>),
+}
+
+impl<'a> Block<'a> {
+    /// Creates a text block without sources.
+    #[must_use]
+    pub fn text(text: &'a str) -> Self {
+        Self::Text { text, citations: None }
+    }
 }
 
 /// The content of a tool result: one text, or several blocks.
@@ -187,6 +198,18 @@ pub enum BlockDelta<'a> {
     Thinking {
         /// The piece of reasoning.
         thinking: &'a str,
+    },
+    /// The provider's proof that the reasoning is unaltered, at the end of the block.
+    #[serde(rename = "signature_delta")]
+    Signature {
+        /// The whole proof.
+        signature: &'a str,
+    },
+    /// A source of the text.
+    #[serde(rename = "citations_delta")]
+    Citation {
+        /// The source, in the shape of the Messages API.
+        citation: &'a Value,
     },
     /// Arguments of a call.
     #[serde(rename = "input_json_delta")]

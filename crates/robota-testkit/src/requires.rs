@@ -19,6 +19,12 @@ pub enum Part {
     PythonAgentSdk,
     /// The official Agent SDK for TypeScript.
     TypeScriptAgentSdk,
+    /// The official ACP client for Python.
+    PythonAcpClient,
+    /// The official ACP client for TypeScript, and a JSON Schema validator.
+    TypeScriptAcpClient,
+    /// The official MCP client for TypeScript, the MCP inspector and the conformance suite.
+    McpPrograms,
 }
 
 impl Part {
@@ -43,6 +49,18 @@ impl Part {
             Self::PythonAgentSdk => (
                 "the Agent SDK for Python",
                 "it needs python3 with pip; the first run installs the package into the cache folder",
+            ),
+            Self::PythonAcpClient => (
+                "the ACP client for Python",
+                "it needs python3 with pip; the first run installs the package into the cache folder",
+            ),
+            Self::TypeScriptAcpClient => (
+                "the ACP client for TypeScript",
+                "it needs node and npm; the first run installs the package into the cache folder",
+            ),
+            Self::McpPrograms => (
+                "the MCP inspector and client",
+                "it needs node and npm; the first run installs the packages into the cache folder",
             ),
             Self::TypeScriptAgentSdk => (
                 "the Agent SDK for TypeScript",

@@ -59,6 +59,7 @@ impl Run {
         let ports = Ports {
             provider: Arc::new(provider.clone()),
             tools: ToolSet::default(),
+            live_tools: None,
             gate: Arc::new(ReadOnlyGate),
             approver: Arc::new(NoApprover),
             hooks: Arc::new(NoHooks),

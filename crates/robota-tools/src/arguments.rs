@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 pub(crate) use robota_core::tool::schema_of;
-use robota_core::tool::{InvalidInput, ToolOutcome};
+use robota_core::tool::{InvalidInput, ToolOutcome, ToolSpec, validate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -11,6 +11,43 @@ use serde_json::Value;
 /// Parses the arguments of a call.
 pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput> {
     serde_json::from_value(input).map_err(|error| InvalidInput(error.to_string()))
+}
+
+/// Arguments that a tool accepts and does not show in its schema. Models that were trained with
+/// another agent send the arguments of its tools; showing them to every model would cost tokens in
+/// every request.
+pub(crate) struct HiddenArguments {
+    /// The schema with the hidden arguments.
+    accepted: Value,
+}
+
+impl HiddenArguments {
+    /// Removes arguments from the schema of a tool, which still accepts them.
+    pub(crate) fn of(spec: &mut ToolSpec, names: &[&str]) -> Self {
+        let accepted = spec.input_schema.clone();
+        if let Some(shown) = spec.input_schema.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            shown.retain(|name, _| !names.contains(&name.as_str()));
+        }
+        Self { accepted }
+    }
+
+    /// Checks arguments, as [`Tool::check`](robota_core::tool::Tool::check) does.
+    pub(crate) fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        validate(&self.accepted, input)
+    }
+}
+
+/// Renames an argument that models call `other`, unless they use both names.
+pub(crate) fn rename_argument(input: &Value, other: &str, name: &str) -> Value {
+    let mut input = input.clone();
+    if let Value::Object(object) = &mut input
+        && !object.contains_key(name)
+        && let Some(value) = object.remove(other)
+    {
+        object.insert(name.to_owned(), value);
+    }
+    input
 }
 
 /// The outcome of a call that ends early. It is the error type of the tools' functions, so `?` can

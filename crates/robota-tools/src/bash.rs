@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
 use crate::background_commands::{NewCommand, NotStarted};
 use crate::blocking::run_blocking;
 use crate::cwd_tracker::CwdTracker;
@@ -54,11 +54,15 @@ struct Input {
     /// Run it in a terminal.
     #[serde(default)]
     terminal: Option<bool>,
+    /// It has no effect: only the user can switch the sandbox off.
+    #[serde(default, rename = "dangerouslyDisableSandbox")]
+    _disable_sandbox: Option<bool>,
 }
 
 /// The Bash tool.
 pub struct Bash {
     spec: ToolSpec,
+    hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
 
@@ -68,13 +72,14 @@ impl Bash {
     pub fn new(workspace: &ToolWorkspace) -> Self {
         let cd =
             if workspace.tracks_cwd() { "; the working directory does" } else { ", nor does `cd`" };
-        let spec = ToolSpec {
+        let mut spec = ToolSpec {
             name: "Bash".to_owned(),
             description: DESCRIPTION.replace("{cd}", cd),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Self { spec, workspace: workspace.clone() }
+        let hidden = HiddenArguments::of(&mut spec, &["dangerouslyDisableSandbox"]);
+        Self { spec, hidden, workspace: workspace.clone() }
     }
 
     async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
@@ -207,6 +212,7 @@ impl Bash {
             description,
             run_in_background: Some(true),
             terminal: None,
+            _disable_sandbox: None,
         };
         let started = self.start(&input, context).await;
         started.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
@@ -278,6 +284,10 @@ impl Bash {
 impl Tool for Bash {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.hidden.check(input)
     }
 
     /// Adds the directory in which the command will start, because the gate judges relative paths

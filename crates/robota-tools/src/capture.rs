@@ -2,9 +2,10 @@
 //!
 //! Before a command runs, the content of every file of the workspace is stored, unless it is stored
 //! already: metadata tells which files changed since the last time. After the command, the files are
-//! compared with that record. `docs/checkpoints.md` says what is covered.
+//! compared with that record. Folders are listed again only where their own metadata changed. `docs/checkpoints.md` says what is covered.
 
 mod ignored;
+mod quick;
 mod save;
 mod tree;
 mod walk;

@@ -30,6 +30,14 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is a PDF file.
+    #[error("{} is a PDF file, which is not shown; the command `pdftotext{range} -layout FILE -` prints its text", path.display())]
+    Pdf {
+        /// The file.
+        path: PathBuf,
+        /// The options of `pdftotext` for the pages that were asked for.
+        range: String,
+    },
     /// The file is an image that is too large to be shown.
     #[error("{} is an image of {len} bytes; images over {max} bytes are not shown", path.display())]
     ImageTooLarge {
@@ -164,7 +172,7 @@ impl FileError {
         match self {
             Self::Missing { .. } => "not_found",
             Self::NotAFile { .. } => "not_a_file",
-            Self::Binary { .. } => "binary_file",
+            Self::Binary { .. } | Self::Pdf { .. } => "binary_file",
             Self::ImageTooLarge { .. } => "too_large",
             Self::Unencodable { .. } => "unencodable",
             Self::Denied { .. } => "denied",

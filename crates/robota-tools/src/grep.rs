@@ -4,12 +4,12 @@ mod search;
 
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
 use crate::tool_workspace::ToolWorkspace;
 use search::{FileMatches, Request, search};
@@ -19,8 +19,11 @@ const DESCRIPTION: &str = "Searches files with a regular expression (Rust syntax
 
 const DEFAULT_LIMIT: u64 = 250;
 const MAX_LIMIT: u64 = 10_000;
+const MAX_OFFSET: u64 = 100_000;
 /// The most bytes of text that one call returns.
 const MAX_SHOWN_BYTES: usize = 50_000;
+/// Arguments that the tool accepts without showing them to models.
+const HIDDEN: [&str; 4] = ["-n", "-o", "context", "offset"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -66,11 +69,24 @@ struct Input {
     /// How many lines or files to return: 250 if absent.
     #[serde(default, deserialize_with = "whole_number")]
     head_limit: Option<u64>,
+    /// Line numbers in the mode `content`: shown if absent.
+    #[serde(default, rename = "-n")]
+    line_numbers: Option<bool>,
+    /// Only the text that matches, in the mode `content`.
+    #[serde(default, rename = "-o")]
+    only_matching: Option<bool>,
+    /// Another name of `-C`.
+    #[serde(default, deserialize_with = "whole_number")]
+    context: Option<u64>,
+    /// How many lines or files to leave out before the first one that is returned.
+    #[serde(default, deserialize_with = "whole_number")]
+    offset: Option<u64>,
 }
 
 /// The Grep tool.
 pub struct Grep {
     spec: ToolSpec,
+    hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
 
@@ -78,13 +94,14 @@ impl Grep {
     /// Creates the tool. It searches in the working directory of the workspace.
     #[must_use]
     pub fn new(workspace: &ToolWorkspace) -> Self {
-        let spec = ToolSpec {
+        let mut spec = ToolSpec {
             name: "Grep".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        let hidden = HiddenArguments::of(&mut spec, &HIDDEN);
+        Self { spec, hidden, workspace: workspace.clone() }
     }
 
     async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
@@ -95,11 +112,18 @@ impl Grep {
             let text = format!("{} does not exist", root.given.display());
             return Err(ToolOutcome::failed("not_found", text).into());
         }
-        let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
-        let limit = usize::try_from(limit.min(MAX_LIMIT)).unwrap_or(usize::MAX);
+        let limit = match input.head_limit {
+            None => DEFAULT_LIMIT,
+            // Some models ask for all lines this way.
+            Some(0) => MAX_LIMIT,
+            Some(limit) => limit.min(MAX_LIMIT),
+        };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let skip = input.offset.unwrap_or(0).min(MAX_OFFSET);
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mode = input.output_mode.unwrap_or_default();
         let lines = |given: Option<u64>| {
-            let lines = given.or(input.around).unwrap_or(0).min(100);
+            let lines = given.or(input.around).or(input.context).unwrap_or(0).min(100);
             usize::try_from(lines).unwrap_or(0)
         };
         let request = Request {
@@ -112,17 +136,31 @@ impl Grep {
             before: lines(input.before),
             after: lines(input.after),
             mode,
-            limit,
+            only_matching: input.only_matching == Some(true),
+            limit: limit.saturating_add(skip),
             workspace: self.workspace.clone(),
             cancel: context.scope.cancel.clone(),
         };
         let files = run_blocking(move || search(&request)).await??;
-        Ok(self.report(&files, mode, limit))
+        let numbers = input.line_numbers != Some(false);
+        Ok(self.report(&files, mode, numbers, Page::new(skip, limit)))
     }
 
-    fn report(&self, files: &[FileMatches], mode: Mode, limit: usize) -> ToolOutcome {
+    fn report(
+        &self,
+        files: &[FileMatches],
+        mode: Mode,
+        numbers: bool,
+        mut page: Page,
+    ) -> ToolOutcome {
         let matches: u64 = files.iter().map(|file| file.matches).sum();
-        let mut page = Page::new(limit);
+        let line_of = |path: &str, mark: char, number: u64, text: &str| {
+            if numbers {
+                format!("{path}{mark}{number}{mark}{text}")
+            } else {
+                format!("{path}{mark}{text}")
+            }
+        };
         for file in files {
             let path = self.workspace.display_path(&file.path);
             match mode {
@@ -133,10 +171,10 @@ impl Grep {
                         match line {
                             search::Line::Gap => page.gap(),
                             search::Line::Match(number, text) => {
-                                page.line(&format!("{path}:{number}:{text}"));
+                                page.line(&line_of(&path, ':', *number, text));
                             }
                             search::Line::Context(number, text) => {
-                                page.line(&format!("{path}-{number}-{text}"));
+                                page.line(&line_of(&path, '-', *number, text));
                             }
                         }
                     }
@@ -157,6 +195,8 @@ impl Grep {
 struct Page {
     text: String,
     lines: usize,
+    /// The number of lines that are still to be left out.
+    skip: usize,
     /// The maximum number of lines.
     limit: usize,
     /// The number of lines that did not fit.
@@ -166,8 +206,8 @@ struct Page {
 }
 
 impl Page {
-    fn new(limit: usize) -> Self {
-        Self { text: String::new(), lines: 0, limit, more: 0, gap: false }
+    fn new(skip: usize, limit: usize) -> Self {
+        Self { text: String::new(), lines: 0, skip, limit, more: 0, gap: false }
     }
 
     fn gap(&mut self) {
@@ -175,6 +215,10 @@ impl Page {
     }
 
     fn line(&mut self, line: &str) {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return;
+        }
         if self.more > 0
             || self.lines >= self.limit
             || self.text.len() + line.len() > MAX_SHOWN_BYTES
@@ -205,6 +249,10 @@ impl Page {
 impl Tool for Grep {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.hidden.check(input)
     }
 
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {

@@ -1,12 +1,12 @@
 //! KillShell: ends a background command.
 
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::arguments::{EarlyOutcome, parse, rename_argument, schema_of};
 use crate::bash_output::new_output;
 use crate::tool_workspace::ToolWorkspace;
 
@@ -40,7 +40,7 @@ impl KillShell {
     }
 
     async fn kill(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
-        let Input { bash_id } = parse(input)?;
+        let Input { bash_id } = parse(rename_argument(&input, "shell_id", "bash_id"))?;
         let command = self.workspace.background.get(&bash_id);
         let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
         command.running.kill();
@@ -54,6 +54,10 @@ impl KillShell {
 impl Tool for KillShell {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        validate(&self.spec.input_schema, &rename_argument(input, "shell_id", "bash_id"))
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {

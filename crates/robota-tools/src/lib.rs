@@ -49,6 +49,7 @@ mod grep;
 mod kill_shell;
 mod local_files;
 mod multi_edit;
+pub mod openapi;
 mod policy_checked_tool;
 mod read;
 mod read_log;

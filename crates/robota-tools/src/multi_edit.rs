@@ -2,7 +2,7 @@
 
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +57,7 @@ impl MultiEdit {
     }
 
     async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
-        let Input { edits } = parse(input)?;
+        let Input { edits } = parse(with_file_paths(&input))?;
         if edits.is_empty() || edits.len() > MAX_EDITS {
             return Err(InvalidInput(format!("pass 1 to {MAX_EDITS} edits")).into());
         }
@@ -132,18 +132,37 @@ fn plan(
     Ok((changes, locations))
 }
 
+/// Copies a `file_path` beside `edits` into the edits that name no file: some models send it there,
+/// because they know a tool that edits one file.
+fn with_file_paths(input: &Value) -> Value {
+    let mut input = input.clone();
+    if let Value::Object(object) = &mut input
+        && let Some(path) = object.remove("file_path")
+        && let Some(edits) = object.get_mut("edits").and_then(Value::as_array_mut)
+    {
+        for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
+            edit.entry("file_path").or_insert_with(|| path.clone());
+        }
+    }
+    input
+}
+
 #[async_trait::async_trait]
 impl Tool for MultiEdit {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        validate(&self.spec.input_schema, &with_file_paths(input))
+    }
+
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
-        let mut judged = input.as_object()?.clone();
+        let mut judged = with_file_paths(input);
         for edit in judged.get_mut("edits")?.as_array_mut()? {
             *edit = self.workspace.gate_file(call, edit)?;
         }
-        Some(Value::Object(judged))
+        Some(judged)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -1,14 +1,17 @@
 //! Read: returns numbered lines of a text file, or an image.
 
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+
 use robota_core::ids::CallId;
 use robota_core::message::{Image, ResultBlock};
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::arguments::{EarlyOutcome, parse, resolve, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, HiddenArguments, parse, resolve, schema_of, whole_number};
 use crate::blocking::blocking;
 use crate::error::FileError;
 use crate::file::{
@@ -31,11 +34,16 @@ struct Input {
     /// How many lines to read.
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u64>,
+    /// Pages of a PDF file, such as `1-5`. PDF files are not shown; the error says how to read the
+    /// pages.
+    #[serde(default)]
+    pages: Option<String>,
 }
 
 /// The Read tool.
 pub struct Read {
     spec: ToolSpec,
+    hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
 
@@ -48,13 +56,14 @@ impl Read {
     /// Creates the tool. It records in the workspace which files were read.
     #[must_use]
     pub fn new(workspace: &ToolWorkspace) -> Self {
-        let spec = ToolSpec {
+        let mut spec = ToolSpec {
             name: "Read".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        let hidden = HiddenArguments::of(&mut spec, &["pages"]);
+        Self { spec, hidden, workspace: workspace.clone() }
     }
 
     async fn read(&self, input: Value, call: &CallId) -> Result<ToolOutcome, EarlyOutcome> {
@@ -66,7 +75,9 @@ impl Read {
             limit: input.limit.unwrap_or(DEFAULT_LINES),
         };
         let workspace = self.workspace.clone();
-        let content = blocking(move || read_content(&workspace, &path, range)).await?;
+        let pages = input.pages;
+        let content =
+            blocking(move || read_content(&workspace, &path, range, pages.as_deref())).await?;
         let outcome = match content {
             Content::Text(window) => {
                 let outcome = ToolOutcome::ok(window.text).with_metadata("lines", window.lines);
@@ -103,6 +114,7 @@ fn read_content(
     workspace: &ToolWorkspace,
     path: &ResolvedPath,
     range: Range,
+    pages: Option<&str>,
 ) -> Result<Content, FileError> {
     let (mut file, metadata) = open_file(path)?;
     if !workspace.may_read(path) {
@@ -111,15 +123,44 @@ fn read_content(
     if let Some(image) = read_image(&mut file, &path.given)? {
         return Ok(Content::Image(image));
     }
+    if is_pdf(&mut file).map_err(FileError::io("read", &path.given))? {
+        let range = pages.map(page_options).unwrap_or_default();
+        return Err(FileError::Pdf { path: path.given.clone(), range });
+    }
     let window = read_open(file, &path.given, &metadata, range)?;
     workspace.log.record(&path.target, window.stamp);
     Ok(Content::Text(window))
+}
+
+/// Returns whether a file is a PDF file. Its position is 0 again.
+fn is_pdf(file: &mut File) -> io::Result<bool> {
+    const START: &[u8] = b"%PDF-";
+    let mut start = Vec::with_capacity(START.len());
+    file.by_ref().take(START.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start == START)
+}
+
+/// Returns the options of `pdftotext` for pages such as `3`, `1-5` or `10-`; none if the text is
+/// something else.
+fn page_options(pages: &str) -> String {
+    let (first, last) = pages.split_once('-').unwrap_or((pages, pages));
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) => format!(" -f {first} -l {last}"),
+        (Some(first), None) if last.trim().is_empty() => format!(" -f {first}"),
+        _ => String::new(),
+    }
 }
 
 #[async_trait::async_trait]
 impl Tool for Read {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.hidden.check(input)
     }
 
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl TodoWrite {
     }
 
     fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
-        let Input { todos } = parse(input)?;
+        let Input { todos } = parse(without_old_fields(input))?;
         if todos.len() > MAX_ITEMS {
             return Err(InvalidInput(format!("at most {MAX_ITEMS} items")).into());
         }
@@ -128,10 +128,23 @@ impl TodoWrite {
     }
 }
 
+/// Removes fields of items that older models send and that the list does not have.
+fn without_old_fields(mut input: Value) -> Value {
+    let items = input.get_mut("todos").and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
+        item.retain(|name, _| name != "id" && name != "priority");
+    }
+    input
+}
+
 #[async_trait::async_trait]
 impl Tool for TodoWrite {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        validate(&self.spec.input_schema, &without_old_fields(input.clone()))
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {

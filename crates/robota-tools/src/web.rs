@@ -9,7 +9,7 @@ mod page;
 mod proxy;
 
 pub use address::is_private;
-pub use client::{AllowPrivate, Fetched, WebClient, WebError};
+pub use client::{AllowPrivate, Fetched, WebClient, WebError, WebRequest};
 pub use headers::checked_headers;
 pub(crate) use page::{Readable, readable};
 pub use proxy::Proxies;

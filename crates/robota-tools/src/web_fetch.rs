@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
 use crate::tool_workspace::ToolWorkspace;
 use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, checked_headers, readable};
@@ -33,11 +33,15 @@ struct Input {
     /// Where to continue in a long text, in characters.
     #[serde(default, deserialize_with = "whole_number")]
     offset: Option<u64>,
+    /// What to find out about the page. It has no effect: the text is returned as it is.
+    #[serde(default, rename = "prompt")]
+    _prompt: Option<String>,
 }
 
 /// The WebFetch tool.
 pub struct WebFetch {
     spec: ToolSpec,
+    hidden: HiddenArguments,
     workspace: ToolWorkspace,
     client: Arc<WebClient>,
 }
@@ -46,7 +50,7 @@ impl WebFetch {
     /// Creates the tool. The access check of the workspace decides about private addresses.
     #[must_use]
     pub fn new(workspace: &ToolWorkspace) -> Self {
-        let spec = ToolSpec {
+        let mut spec = ToolSpec {
             name: "WebFetch".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
@@ -54,7 +58,8 @@ impl WebFetch {
             class: Class::Execute,
         };
         let client = WebClient::new().proxies(Proxies::of(&workspace.env));
-        Self { spec, workspace: workspace.clone(), client: Arc::new(client) }
+        let hidden = HiddenArguments::of(&mut spec, &["prompt"]);
+        Self { spec, hidden, workspace: workspace.clone(), client: Arc::new(client) }
     }
 
     async fn fetch(
@@ -157,6 +162,10 @@ fn failure(error: &WebError) -> ToolOutcome {
 impl Tool for WebFetch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.hidden.check(input)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -1,6 +1,7 @@
 //! WebSearch: searches the web through a search service.
 
 mod brave;
+mod domains;
 mod searxng;
 
 use std::sync::Arc;
@@ -14,9 +15,10 @@ use serde_json::Value;
 pub use brave::Brave;
 pub use searxng::Searxng;
 
-use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
 use crate::tool_workspace::ToolWorkspace;
 use crate::web::WebError;
+use domains::Domains;
 
 const DESCRIPTION: &str = "Searches the web and returns titles, URLs and excerpts.";
 
@@ -65,11 +67,18 @@ struct Input {
     query: String,
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u64>,
+    /// Only results of these domains and their subdomains.
+    #[serde(default)]
+    allowed_domains: Option<Vec<String>>,
+    /// No results of these domains and their subdomains.
+    #[serde(default)]
+    blocked_domains: Option<Vec<String>>,
 }
 
 /// The WebSearch tool.
 pub struct WebSearch {
     spec: ToolSpec,
+    hidden: HiddenArguments,
     searcher: Arc<dyn Searcher>,
 }
 
@@ -77,13 +86,14 @@ impl WebSearch {
     /// Creates the tool; `None` if the workspace has no search service.
     #[must_use]
     pub fn new(workspace: &ToolWorkspace) -> Option<Self> {
-        let spec = ToolSpec {
+        let mut spec = ToolSpec {
             name: "WebSearch".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Some(Self { spec, searcher: workspace.searcher.clone()? })
+        let hidden = HiddenArguments::of(&mut spec, &["allowed_domains", "blocked_domains"]);
+        Some(Self { spec, hidden, searcher: workspace.searcher.clone()? })
     }
 
     async fn search(
@@ -95,15 +105,18 @@ impl WebSearch {
         if input.query.trim().is_empty() {
             return Err(InvalidInput("`query` is empty".to_owned()).into());
         }
+        let domains = Domains::new(input.allowed_domains, input.blocked_domains)?;
         let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (query, wanted) = (domains.query(&input.query), domains.wanted(limit));
         let hits = tokio::select! {
-            hits = self.searcher.search(&input.query, limit) => hits,
+            hits = self.searcher.search(&query, wanted) => hits,
             () = context.scope.cancel.cancelled() => {
                 return Err(ToolOutcome::failed("interrupted", "interrupted while searching").into());
             }
         };
         let mut hits = hits.map_err(|error| ToolOutcome::failed("search", error.to_string()))?;
+        hits.retain(|hit| domains.allow(&hit.url));
         hits.truncate(limit);
         let mut text: String = (1..)
             .zip(&hits)
@@ -151,6 +164,10 @@ fn parse_answer(status: u16, body: &[u8]) -> Result<Value, SearchError> {
 impl Tool for WebSearch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.hidden.check(input)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -78,6 +78,59 @@ fn the_specs_of_all_tools_are_small() {
     assert!(bytes < 8 * 1024, "{bytes} bytes");
 }
 
+/// The arguments of Claude Code's tools, as models that were trained with it send them. Each is
+/// accepted, whether or not the schema shows it.
+#[test]
+fn tool_01_the_arguments_of_claude_code_are_accepted() {
+    let tools = all();
+    for (name, input) in [
+        (
+            "Grep",
+            json!({"pattern": "x", "path": ".", "glob": "*.rs", "type": "rust", "output_mode": "content",
+                "-n": true, "-i": true, "-o": false, "-A": 1, "-B": 1, "-C": 1, "context": 1,
+                "multiline": true, "head_limit": 0, "offset": 1}),
+        ),
+        ("Glob", json!({"pattern": "**/*", "path": "."})),
+        ("WebFetch", json!({"url": "https://a.example", "prompt": "Summarise the page"})),
+        (
+            "WebSearch",
+            json!({"query": "x", "allowed_domains": ["a.example"], "blocked_domains": []}),
+        ),
+        (
+            "Bash",
+            json!({"command": "ls", "description": "Lists", "timeout": 1000,
+                "run_in_background": false, "dangerouslyDisableSandbox": false}),
+        ),
+        ("KillShell", json!({"shell_id": "bash_1"})),
+        ("Read", json!({"file_path": "/a", "offset": 1, "limit": 2, "pages": "1-5"})),
+        ("Write", json!({"file_path": "/a", "content": "x"})),
+        (
+            "Edit",
+            json!({"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": true}),
+        ),
+        (
+            "MultiEdit",
+            json!({"file_path": "/a", "edits": [{"old_string": "x", "new_string": "y", "replace_all": false}]}),
+        ),
+        (
+            "TodoWrite",
+            json!({"todos": [{"content": "x", "status": "pending", "activeForm": "Doing x", "id": "1", "priority": "low"}]}),
+        ),
+        (
+            "AskUserQuestion",
+            json!({"questions": [{"question": "x?", "header": "X", "multiSelect": false,
+                "options": [{"label": "a", "description": "b"}]}]}),
+        ),
+    ] {
+        let tool = tools.get(name).unwrap();
+        assert_eq!(tool.check(&input), Ok(()), "{name}");
+        let mut unknown = input.clone();
+        unknown["nobody_sends_this"] = json!(1);
+        let error = tool.check(&unknown).unwrap_err().to_string();
+        assert!(error.contains("`nobody_sends_this` is not known"), "{name}: {error}");
+    }
+}
+
 /// The main workflow: search, change, run.
 #[cfg(unix)]
 #[tokio::test]
@@ -105,6 +158,9 @@ async fn tool_05_the_tools_work_together_without_a_session() {
     assert_eq!(run("Bash", json!({"command": "bash run.sh"})).await, "hello\n");
     let found = run("WebSearch", json!({"query": "rust", "limit": 1})).await;
     assert_eq!(found, "1. About rust\n   https://a.example/\n   ...\n");
+    let found = run("WebSearch", json!({"query": "rust", "blocked_domains": ["a.example"]})).await;
+    let query = "About rust -site:a.example";
+    assert_eq!(found, format!("1. {query}\n   https://b.example/\n   ...\n"));
 
     // A background command that echoes its input, and is killed.
     let started =
@@ -118,7 +174,7 @@ async fn tool_05_the_tools_work_together_without_a_session() {
         seen.push_str(&output);
     }
     assert!(seen.contains("hello\n"), "{seen}");
-    let end = run("KillShell", json!({"bash_id": "bash_1"})).await;
+    let end = run("KillShell", json!({"shell_id": "bash_1"})).await;
     assert!(end.ends_with("[it was ended]\n"), "{end}");
     let ended = tools.get("BashInput").unwrap();
     let outcome =

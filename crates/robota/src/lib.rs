@@ -29,6 +29,7 @@
 //! | `tools` | the built-in tools, and the supervisor their processes run under |
 //! | `session` | durable sessions, and the permission rules of what may run in them |
 //! | `sdk` | interactive sessions: settings, context files, skills, commands and hooks of a folder |
+//! | `runtime` | schedules, pools of sessions, rooms |
 //! | `store` | sessions in files; `sqlite` and `postgres` add databases |
 //! | `providers` | models of any vendor, over four wires |
 //! | `otel` | the export of spans and metrics by OpenTelemetry |
@@ -51,6 +52,8 @@ pub use robota_exec as exec;
 pub use robota_policy as policy;
 #[cfg(feature = "providers")]
 pub use robota_providers as providers;
+#[cfg(feature = "runtime")]
+pub use robota_runtime as runtime;
 #[cfg(feature = "sdk")]
 pub use robota_sdk as sdk;
 #[cfg(feature = "session")]
@@ -132,6 +135,15 @@ pub mod __private {
     feature = "tools"
 ))]
 mod pages {
+    #[cfg(feature = "runtime")]
+    #[doc = include_str!("../../../docs/schedules.md")]
+    struct Schedules;
+    #[cfg(feature = "runtime")]
+    #[doc = include_str!("../../../docs/pools.md")]
+    struct Pools;
+    #[cfg(feature = "runtime")]
+    #[doc = include_str!("../../../docs/rooms.md")]
+    struct Rooms;
     #[doc = include_str!("../../../README.md")]
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]

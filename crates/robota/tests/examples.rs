@@ -1,6 +1,6 @@
 //! Runs the examples. Each is compiled into this test, so that all are linked once.
 
-#![cfg(all(feature = "scripted", feature = "sdk"))]
+#![cfg(all(feature = "runtime", feature = "scripted", feature = "sdk"))]
 
 #[path = "../examples/approval_flow.rs"]
 mod approval_flow;
@@ -8,6 +8,8 @@ mod approval_flow;
 mod budget_limits;
 #[path = "../examples/custom_tool.rs"]
 mod custom_tool;
+#[path = "../examples/delegation.rs"]
+mod delegation;
 #[path = "../examples/fork_and_compare.rs"]
 mod fork_and_compare;
 #[path = "../examples/one_shot.rs"]
@@ -16,6 +18,14 @@ mod one_shot;
 mod path_guard;
 #[path = "../examples/resume_after_a_crash.rs"]
 mod resume_after_a_crash;
+#[path = "../examples/room.rs"]
+mod room;
+#[path = "../examples/scheduler.rs"]
+mod scheduler;
+#[path = "../examples/software_team.rs"]
+mod software_team;
+#[path = "../examples/sse_backend.rs"]
+mod sse_backend;
 #[path = "../examples/streaming.rs"]
 mod streaming;
 #[path = "../examples/structured_output.rs"]
@@ -71,4 +81,29 @@ fn example_structured_output() {
 #[test]
 fn example_two_agents() {
     two_agents::main().unwrap();
+}
+
+#[test]
+fn example_delegation() {
+    delegation::main().unwrap();
+}
+
+#[test]
+fn example_room() {
+    room::main().unwrap();
+}
+
+#[test]
+fn example_scheduler() {
+    scheduler::main().unwrap();
+}
+
+#[test]
+fn example_software_team() {
+    software_team::main().unwrap();
+}
+
+#[test]
+fn example_sse_backend() {
+    sse_backend::main().unwrap();
 }

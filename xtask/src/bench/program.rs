@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::Programs;
 use crate::sh::{self, Running, Spent};
 use listener::Listener;
 
@@ -27,12 +28,12 @@ const SLOW: usize = 5;
 const SHORT_ANSWER: &str = "loop: true\nanswers: [Done.]\n";
 
 /// The programs, and a project and a home folder for them.
-struct Place {
-    robota: String,
+pub(crate) struct Place {
+    pub(crate) robota: String,
     /// The same program, built so that it prints how often it allocated.
     counted: Option<String>,
     mock: String,
-    project: PathBuf,
+    pub(crate) project: PathBuf,
     home: String,
 }
 
@@ -49,8 +50,8 @@ pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
 }
 
 /// Measures the programs of a folder.
-pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
-    let place = Place::new(&programs.canonicalize()?, &target.join("bench-program"))?;
+pub(super) fn measure(programs: &Programs) -> Result<()> {
+    let place = Place::new(&programs.folder, &programs.target.join("bench-program"))?;
     row("binary", &mb(std::fs::metadata(&place.robota)?.len() / 1024), "30 MB");
     let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
     let version = version.collect::<Result<Vec<_>>>()?;
@@ -63,7 +64,7 @@ pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
 }
 
 impl Place {
-    fn new(programs: &Path, scratch: &Path) -> Result<Self> {
+    pub(crate) fn new(programs: &Path, scratch: &Path) -> Result<Self> {
         if scratch.exists() {
             std::fs::remove_dir_all(scratch)?;
         }
@@ -80,7 +81,7 @@ impl Place {
         })
     }
 
-    fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
+    pub(crate) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),
             ("XDG_CONFIG_HOME", self.home.as_str()),
@@ -97,7 +98,7 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
-    fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+    pub(crate) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
         let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
@@ -114,7 +115,7 @@ impl Place {
     }
 
     /// Starts a model that plays these answers.
-    fn model(&self, scenario: &str) -> Result<Running> {
+    pub(crate) fn model(&self, scenario: &str) -> Result<Running> {
         let file = self.project.with_file_name("scenario.yaml");
         std::fs::write(&file, scenario)?;
         Running::start(&self.project, &[&self.mock, &text(file)?])
@@ -186,12 +187,12 @@ impl Place {
 }
 
 /// A scenario with this many reads of a file, and an answer.
-fn calls(count: usize) -> String {
+pub(super) fn calls(count: usize) -> String {
     let call = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n";
     format!("{}- Done.\n", call.repeat(count))
 }
 
-fn row(name: &str, measured: &str, budget: &str) {
+pub(super) fn row(name: &str, measured: &str, budget: &str) {
     println!("{name:<60} {measured:>12} {budget:>10}");
 }
 
@@ -200,7 +201,7 @@ fn text(path: PathBuf) -> Result<String> {
 }
 
 /// The median, in seconds.
-fn median(mut times: Vec<Duration>) -> f64 {
+pub(super) fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
@@ -217,11 +218,11 @@ fn peak(all: &[Spent]) -> u64 {
     all.iter().map(|one| one.peak_kib).max().unwrap_or(0)
 }
 
-fn ms(seconds: f64) -> String {
+pub(super) fn ms(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-fn mb(kib: u64) -> String {
+pub(super) fn mb(kib: u64) -> String {
     format!("{:.1} MB", kb(kib))
 }
 

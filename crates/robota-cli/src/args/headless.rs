@@ -17,7 +17,7 @@ pub(crate) enum NativeWebArg {
 }
 
 /// Options of a headless run (`robota -p`).
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct PrintArgs {
     /// Answer PROMPT and exit. Piped input is appended to the prompt; `-` takes the whole prompt
     /// from standard input.
@@ -105,6 +105,11 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_budget_usd: Option<f64>,
 
+    /// Limit of what this run may use (repeatable): usd=N, tokens=N, turns=N or seconds=N for the
+    /// run, with `turn.` in front for each prompt, with `subagent.` for each subagent.
+    #[arg(long, value_name = "LIMIT=N")]
+    pub(crate) budget: Vec<String>,
+
     /// How long failed model calls are retried, in seconds; 0 never retries [default: 300].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) retry_budget: Option<u64>,
@@ -187,7 +192,7 @@ impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
 }
 
 /// Options that select a session and its store.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
     /// Continue the most recent session in this folder.
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
@@ -226,6 +231,16 @@ pub(crate) struct SessionArgs {
     /// of them; they differ in what a power failure can lose.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Durability::Barrier)]
     pub(crate) durability: Durability,
+}
+
+impl SessionArgs {
+    /// Selects a session, or a fork of it, instead of what the options select.
+    pub(crate) fn resume_only(&mut self, session: &str, fork: bool) {
+        self.continue_latest = false;
+        self.resume = Some(Some(session.to_owned()));
+        self.fork_session = fork;
+        (self.session_id, self.resume_session_at, self.name) = (None, None, None);
+    }
 }
 
 /// When the store waits for the disk.

@@ -17,6 +17,9 @@ use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
+/// How long the terminal waits for the provider.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,33 +57,44 @@ impl Check {
 /// Runs all checks and prints their results.
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
-    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup)];
-    checks.extend(sandbox(&setup).await);
     let request = ProviderRequest {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    checks.push(model(request, &setup, Duration::from_secs(args.timeout)).await);
+    let checks = checks(request, &setup, Duration::from_secs(args.timeout)).await;
     let failed = checks.iter().any(|check| check.health == Health::Failed);
     if args.json {
         output::line(&serde_json::json!({"ok": !failed, "checks": checks}).to_string());
     } else {
-        for check in &checks {
-            let mark = match check.health {
-                Health::Ok => "ok  ",
-                Health::Warning => "warn",
-                Health::Failed => "FAIL",
-            };
-            output::line(&format!("{mark}  {:<9} {}", check.name, check.message));
-            if let Some(hint) = &check.hint {
-                output::line(&format!("                {hint}"));
-            }
-            for gap in &check.gaps {
-                output::line(&format!("                not enforced: {gap}"));
-            }
-        }
+        checks.iter().flat_map(lines).for_each(|line| output::line(&line));
     }
     Ok(if failed { Exit::Failure } else { Exit::Ok })
+}
+
+/// Runs all checks with the selected provider. Returns the lines that `robota doctor` prints.
+pub(crate) async fn report(setup: &Setup) -> Vec<String> {
+    let request = ProviderRequest { provider: None, model: WantedModel::Flag(None) };
+    let checks = checks(request, setup, REPORT_TIMEOUT).await;
+    checks.iter().flat_map(lines).collect()
+}
+
+async fn checks(request: ProviderRequest<'_>, setup: &Setup, timeout: Duration) -> Vec<Check> {
+    let mut checks = vec![settings(setup), sessions(setup), shell(setup)];
+    checks.extend(sandbox(setup).await);
+    checks.push(model(request, setup, timeout).await);
+    checks
+}
+
+fn lines(check: &Check) -> Vec<String> {
+    let mark = match check.health {
+        Health::Ok => "ok  ",
+        Health::Warning => "warn",
+        Health::Failed => "FAIL",
+    };
+    let mut lines = vec![format!("{mark}  {:<9} {}", check.name, check.message)];
+    lines.extend(check.hint.iter().map(|hint| format!("                {hint}")));
+    lines.extend(check.gaps.iter().map(|gap| format!("                not enforced: {gap}")));
+    lines
 }
 
 fn settings(setup: &Setup) -> Check {

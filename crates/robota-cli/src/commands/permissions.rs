@@ -10,6 +10,8 @@ use robota_exec::OsPaths;
 use robota_policy::{Explanation, Policy, ToolCall};
 use serde_json::Value;
 
+pub(crate) use check::tree_lines;
+
 use crate::Exit;
 use crate::args::PermissionsCommand;
 
@@ -24,7 +26,7 @@ pub(crate) fn run(command: &PermissionsCommand) -> anyhow::Result<Exit> {
 }
 
 /// Judges a call and each command in it.
-fn judge(policy: &Policy, tool: &str, input: &Value) -> Explanation {
+pub(crate) fn judge(policy: &Policy, tool: &str, input: &Value) -> Explanation {
     policy.explain(&ToolCall { tool, input, class: declared_class(tool) }, &OsPaths)
 }
 

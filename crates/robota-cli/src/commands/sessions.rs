@@ -11,8 +11,8 @@ mod list;
 mod prune;
 mod rewind;
 mod show;
-mod text;
-mod time;
+pub(crate) mod text;
+pub(crate) mod time;
 mod validate;
 
 use std::path::{Path, PathBuf};
@@ -44,17 +44,17 @@ pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
 }
 
 /// The settings and the session store of a command.
-struct Context {
+pub(crate) struct Context {
     /// The settings of the working folder.
-    setup: Setup,
+    pub(crate) setup: Setup,
     /// The value of `--store`.
     store_name: Option<String>,
     /// The open store.
-    store: Arc<dyn JournalStore>,
+    pub(crate) store: Arc<dyn JournalStore>,
 }
 
 impl Context {
-    async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
+    pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
         let setup = Setup::load(&args.settings, None)?;
         let store = setup::open_store(args.store.as_deref(), DurabilityLevel::default(), &setup);
         let store = store.await?;

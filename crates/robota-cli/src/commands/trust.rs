@@ -1,6 +1,9 @@
 //! `robota trust`: shows the settings, skills and agents of a folder that need trust, and grants or
 //! revokes it.
 
+use std::path::PathBuf;
+
+use robota_config::instructions::PendingImport;
 use robota_config::{
     ContextReader, FileRequest, Files, RepositoryProgram, Trust, TrustStore, TrustSubject,
     file_requests,
@@ -30,8 +33,11 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     }
     let subject = Files::read(&setup.places).trust_subject();
     let files = file_requests(&ContextReader::new(&setup.places), &store);
+    let imports = setup.project.import_requests(&store);
+    let approved = store.approved_imports(&setup.places.cwd);
     report_repository(&subject.repository);
-    if subject.items.is_empty() && files.is_empty() {
+    let nothing = imports.is_empty() && approved.is_empty();
+    if subject.items.is_empty() && files.is_empty() && nothing {
         output::line(&format!("{folder} has no settings that need trust."));
     }
     if !subject.items.is_empty() {
@@ -39,6 +45,9 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     }
     if !files.is_empty() {
         trust_files(&folder, &files, args.yes, &mut store)?;
+    }
+    if !nothing {
+        approve_imports(&setup, &imports, &approved, args.yes, &mut store)?;
     }
     Ok(Exit::Ok)
 }
@@ -99,6 +108,37 @@ fn trust_files(
         output::line("Trusted. A file that changes is not trusted until you trust it again.");
     } else {
         output::line("To trust them: robota trust --yes");
+    }
+    Ok(())
+}
+
+/// Shows the imports of files outside the folder, and approves exactly these files.
+fn approve_imports(
+    setup: &Setup,
+    open: &[PendingImport],
+    approved: &[PathBuf],
+    yes: bool,
+    store: &mut TrustStore,
+) -> anyhow::Result<()> {
+    let folder = &setup.places.cwd;
+    output::line(&format!(
+        "The instructions of {} import files outside the folder, which become part of every prompt:",
+        folder.display()
+    ));
+    for path in approved {
+        output::line(&format!("  {} (approved)", path.display()));
+    }
+    for PendingImport { path, imported_by } in open {
+        let by = imported_by.display();
+        output::line(&format!("  {} (not approved), imported by {by}", path.display()));
+    }
+    if open.is_empty() {
+        output::line("They are approved.");
+    } else if yes {
+        store.approve_imports(folder, open.iter().map(|import| import.path.clone()))?;
+        output::line("Approved. An import of another file is not read until you approve it.");
+    } else {
+        output::line("To approve them: robota trust --yes");
     }
     Ok(())
 }

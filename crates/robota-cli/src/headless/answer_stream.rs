@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use robota_core::event::ToolInputChunk;
 use robota_core::ids::Ids;
-use robota_core::message::ToolUse;
+use robota_core::message::{Opaque, Thinking, ToolUse};
 use serde_json::{Map, Value};
 
+use super::blocks::citation_values;
+use super::model_watch::AnswerPosition;
 use super::writer::LineWriter;
 use robota_stream_json::StreamEventLine;
 use robota_stream_json::{
@@ -20,6 +22,10 @@ pub(crate) struct AnswerStream {
     id: String,
     open: Option<OpenBlock>,
     next_index: u32,
+    /// How much of the answer was printed.
+    position: AnswerPosition,
+    /// The text since the last block with sources.
+    text: String,
     /// The blocks of calls whose arguments are streamed, by the position of the call.
     calls: HashMap<u32, StreamedCall>,
 }
@@ -29,6 +35,8 @@ pub(crate) struct AnswerStream {
 enum OpenBlock {
     Text,
     Thinking,
+    /// A block that only its provider understands.
+    Other,
     /// The call at this position.
     Call(u32),
 }
@@ -87,17 +95,63 @@ impl AnswerStream {
 
     /// Prints a piece of text.
     pub(crate) fn text(&mut self, text: &str, writer: &LineWriter) {
-        let index = self.enter(OpenBlock::Text, Block::Text { text: "" }, writer);
+        self.position.bytes += text.len() as u64;
+        self.text.push_str(text);
+        let index = self.enter(OpenBlock::Text, Block::text(""), writer);
         let delta = BlockDelta::Text { text };
         print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
     }
 
     /// Prints a piece of reasoning.
     pub(crate) fn thinking(&mut self, thinking: &str, writer: &LineWriter) {
+        self.position.bytes += thinking.len() as u64;
+        self.print_thinking(thinking, writer);
+    }
+
+    fn print_thinking(&mut self, thinking: &str, writer: &LineWriter) {
         let empty = Block::Thinking { thinking: "", signature: "" };
         let index = self.enter(OpenBlock::Thinking, empty, writer);
-        let delta = BlockDelta::Thinking { thinking };
-        print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
+        if !thinking.is_empty() {
+            let delta = BlockDelta::Thinking { thinking };
+            print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
+        }
+    }
+
+    /// Returns how much of the answer was printed.
+    pub(crate) fn position(&self) -> AnswerPosition {
+        self.position
+    }
+
+    /// Prints the end of a reasoning block, and the block itself unless its text was streamed.
+    pub(crate) fn end_thinking(&mut self, block: &Thinking, writer: &LineWriter) {
+        if self.open != Some(OpenBlock::Thinking) {
+            self.print_thinking(&block.thinking, writer);
+        }
+        if let Some(signature) = &block.signature {
+            let delta = BlockDelta::Signature { signature };
+            let index = self.next_index - 1;
+            print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
+        }
+        self.leave(writer);
+    }
+
+    /// Prints a block that only its provider understands: the sources of the text before it, or a
+    /// block in the shape of the Messages API. Others are left out, as they are of the answer.
+    pub(crate) fn opaque(&mut self, block: &Opaque, writer: &LineWriter) {
+        if let Some(citations) = citation_values(block, &std::mem::take(&mut self.text)) {
+            if self.open == Some(OpenBlock::Text) {
+                for citation in &citations {
+                    let delta = BlockDelta::Citation { citation };
+                    let index = self.next_index - 1;
+                    print(writer, StreamEvent::ContentBlockDelta { index, delta }, None);
+                }
+                self.leave(writer);
+            }
+        } else if block.value.get("type").is_some() {
+            let content_block = Block::Other(std::borrow::Cow::Borrowed(&block.value));
+            self.enter(OpenBlock::Other, content_block, writer);
+            self.leave(writer);
+        }
     }
 
     /// Returns whether a piece of arguments can be printed: the provider told the id of the call.
@@ -121,6 +175,7 @@ impl AnswerStream {
 
     /// Prints a call that is complete: its end, and its arguments unless they were streamed.
     pub(crate) fn call(&mut self, position: u32, call: &ToolUse, writer: &LineWriter) {
+        self.position.calls += 1;
         let (index, has_input) = match self.calls.get(&position) {
             Some(streamed) => (streamed.index, streamed.has_input),
             None => {

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use robota_core::blob::Blobs;
 use robota_core::message::{self, BlobRef, Image, ResultBlock, ToolInput, ToolResult};
+use robota_providers::Citation;
 use serde_json::{Map, Value, json};
 
 use super::loaded::LoadedBlobs;
@@ -16,8 +17,11 @@ const MESSAGES_WIRE: &str = "anthropic-messages";
 
 /// Returns the blocks of an answer that a line can show.
 pub(crate) fn of_answer(content: &[message::Block]) -> impl Iterator<Item = Block<'_>> {
-    content.iter().filter_map(|block| match block {
-        message::Block::Text(text) => Some(Block::Text { text: &text.text }),
+    content.iter().enumerate().filter_map(|(at, block)| match block {
+        message::Block::Text(text) => Some(Block::Text {
+            text: &text.text,
+            citations: sources(&text.text, &content[at + 1..]),
+        }),
         message::Block::Thinking(block) => Some(Block::Thinking {
             thinking: &block.thinking,
             signature: block.signature.as_deref().unwrap_or_default(),
@@ -40,6 +44,35 @@ pub(crate) fn of_answer(content: &[message::Block]) -> impl Iterator<Item = Bloc
     })
 }
 
+/// Returns the sources of a text that the blocks after it name.
+fn sources(text: &str, after: &[message::Block]) -> Option<Vec<Value>> {
+    let opaque = after.iter().map_while(|block| match block {
+        message::Block::Opaque(block) => Some(block),
+        _ => None,
+    });
+    let found: Vec<Value> =
+        opaque.filter_map(|block| citation_values(block, text)).flatten().collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns the sources in a block in the shape of the Messages API; `None` if the block has other
+/// content.
+pub(crate) fn citation_values(block: &message::Opaque, text: &str) -> Option<Vec<Value>> {
+    let found = robota_providers::citations(block, text)?;
+    let value = |citation: Citation| {
+        citation.original.unwrap_or_else(|| {
+            json!({
+                "type": "web_search_result_location",
+                "url": citation.url,
+                "title": citation.title,
+                "cited_text": citation.text,
+                "encrypted_index": "",
+            })
+        })
+    };
+    Some(found.into_iter().map(value).collect())
+}
+
 /// Returns the result of a call.
 pub(crate) fn of_result<'a>(result: &'a ToolResult, blobs: &LoadedBlobs) -> Block<'a> {
     let content = match result.content.as_slice() {
@@ -48,7 +81,7 @@ pub(crate) fn of_result<'a>(result: &'a ToolResult, blobs: &LoadedBlobs) -> Bloc
             blocks
                 .iter()
                 .map(|block| match block {
-                    ResultBlock::Text(text) => Block::Text { text: &text.text },
+                    ResultBlock::Text(text) => Block::text(&text.text),
                     ResultBlock::Image(image) => {
                         Block::Other(Cow::Owned(image_block(image, blobs)))
                     }

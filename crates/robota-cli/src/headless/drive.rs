@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use super::blocks;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
+use super::meter::budget_text;
 use super::options::RunOptions;
 use super::permissions::{HostApprover, HostCommand};
 use super::project::Projection;
@@ -416,7 +417,8 @@ impl Drive {
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
         record.api_ms = meter.take_turn_api_ms();
-        record.budget = meter.exhausted();
+        let of_run = meter.exhausted().map(budget_text);
+        record.budget = of_run.or_else(|| self.interactive.budget_stop());
         record.structured = match (&self.structured, &progress.finished) {
             (Some(answer), Some(turn)) => answer.take(turn),
             _ => None,

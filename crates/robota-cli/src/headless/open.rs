@@ -6,7 +6,9 @@ use robota_core::approve::RuleSink;
 use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
-use robota_sdk::{CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession};
+use robota_sdk::{
+    CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession, SessionTranscript,
+};
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
 };
@@ -65,6 +67,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .mode(requests.mode.session())
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
+        .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
         .agent_tool(true)
         .agents([given.agents, options.agents.clone()].concat())
@@ -78,9 +81,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             }
         })));
     if !given.hooks.is_empty() {
-        let mut context = HookContext::new(selected.id().as_str(), cwd.display().to_string());
-        context.transcript_path = Some(String::new());
-        let runner = Arc::new(given.hooks.runner(context, requests.host.clone()));
+        let cwd = cwd.display().to_string();
+        let context = HookContext::new(selected.id().as_str(), &*cwd);
+        let transcript = SessionTranscript::new(store.clone(), selected.id().clone(), cwd);
+        let runner = given.hooks.runner(context, requests.host.clone());
+        let runner = Arc::new(runner.transcript(Arc::new(transcript)));
         requests.hook_runners.push(runner.clone());
         builder = builder.agent_hooks(runner.clone()).hooks(runner);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use robota_config::agents::{AgentDefinition, agents_from_json};
 use robota_config::{SettingSource, Severity};
 use robota_core::permission::Mode;
+use robota_sdk::Budget;
 use serde_json::Value;
 
 use super::mode::RunMode;
@@ -49,6 +50,8 @@ pub(crate) struct RunOptions {
     pub(crate) host_timeout: Duration,
     /// The budget in dollars.
     pub(crate) budget: Option<f64>,
+    /// The other limits.
+    pub(crate) limits: Budget,
     /// The schema of the answer.
     pub(crate) schema: Option<Value>,
     /// The system prompt that replaces the default.
@@ -124,6 +127,7 @@ impl RunOptions {
             asks_host,
             host_timeout: Duration::from_secs(args.host_timeout.max(1)),
             budget: args.max_budget_usd,
+            limits: limits(&args.budget)?,
             schema,
             system: text_or_file(
                 args.system_prompt.as_ref(),
@@ -154,6 +158,15 @@ pub(crate) fn read_agents(text: &str) -> Result<Vec<AgentDefinition>, String> {
         Some(problem) => Err(problem.message.clone()),
         None => Ok(agents),
     }
+}
+
+/// Reads the limits of `--budget`.
+fn limits(given: &[String]) -> Result<Budget, Usage> {
+    let mut budget = Budget::default();
+    for limit in given {
+        budget.set(limit).map_err(|why| Usage(format!("--budget: {why}")))?;
+    }
+    Ok(budget)
 }
 
 /// Checks which options can be used together.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Author, CompactionTrigger, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, Ids, RandomIds};
-use robota_core::message::{BlobRef, Message, MessageState, ToolUse};
+use robota_core::message::{self, BlobRef, Message, MessageState, ToolUse};
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use super::answer_stream::{AnswerStart, AnswerStream};
 use super::blocks;
 use super::loaded::LoadedBlobs;
 use super::meter::{Meter, token_usage};
-use super::model_watch::ModelWatch;
+use super::model_watch::{AnswerPosition, ModelWatch};
 use super::result::{api_error_text, stop_name};
 use super::sent::HostMessage;
 use super::structured::Answer;
@@ -103,6 +103,9 @@ impl Projection {
         (meter, watch): (Arc<Meter>, Arc<ModelWatch>),
         cwd: PathBuf,
     ) -> Self {
+        if shown.partial {
+            watch.watch_ends();
+        }
         Self {
             writer,
             shown,
@@ -174,21 +177,20 @@ impl Projection {
             Event::TextChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
-                    self.start_answer(envelope);
-                    self.stream.text(&data.text, &self.writer);
+                    self.piece(&data.text, AnswerStream::text, envelope);
                 }
             }
             Event::ThinkingChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
-                    self.start_answer(envelope);
-                    self.stream.thinking(&data.text, &self.writer);
+                    self.piece(&data.text, AnswerStream::thinking, envelope);
                 }
             }
             Event::ToolInputChunk(data) => {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial && self.stream.takes_input(data) {
                     self.start_answer(envelope);
+                    self.print_ends(envelope, self.stream.position());
                     self.stream.input(data, &self.writer);
                 }
             }
@@ -196,6 +198,7 @@ impl Projection {
                 self.record.first_piece.get_or_insert(ts);
                 if self.shown.partial {
                     self.start_answer(envelope);
+                    self.print_ends(envelope, self.stream.position());
                     self.stream.call(data.index, &data.tool_use, &self.writer);
                 }
                 let call = Call {
@@ -293,6 +296,40 @@ impl Projection {
         self.stream.start(start, &self.ids, &self.writer);
     }
 
+    /// Prints a piece of text or reasoning. Events do not tell where a block ends, so that a piece
+    /// may contain the end of one block and the start of the next.
+    fn piece(
+        &mut self,
+        mut text: &str,
+        print: fn(&mut AnswerStream, &str, &LineWriter),
+        envelope: &Envelope,
+    ) {
+        self.start_answer(envelope);
+        while !text.is_empty() {
+            self.print_ends(envelope, self.stream.position());
+            let bytes = self.stream.position().bytes;
+            let turn = envelope.turn.as_ref();
+            let rest = turn.and_then(|turn| self.watch.bytes_to_end(turn, self.messages, bytes));
+            let rest = rest.and_then(|rest| usize::try_from(rest).ok()).filter(|rest| *rest > 0);
+            let (now, later) =
+                rest.and_then(|rest| text.split_at_checked(rest)).unwrap_or((text, ""));
+            print(&mut self.stream, now, &self.writer);
+            text = later;
+        }
+    }
+
+    /// Prints the ends of the blocks before a position.
+    fn print_ends(&mut self, envelope: &Envelope, position: AnswerPosition) {
+        let Some(turn) = &envelope.turn else { return };
+        while let Some(end) = self.watch.next_end(turn, self.messages, position) {
+            match &end.block {
+                message::Block::Thinking(block) => self.stream.end_thinking(block, &self.writer),
+                message::Block::Opaque(block) => self.stream.opaque(block, &self.writer),
+                _ => {}
+            }
+        }
+    }
+
     fn user_message(
         &mut self,
         message: &Message,
@@ -320,7 +357,7 @@ impl Projection {
 
     fn synthetic_user(&self, text: &str, is_synthetic: bool, envelope: &Envelope) {
         let id = self.writer.id();
-        let content = UserContent::Blocks(vec![Block::Text { text }]);
+        let content = UserContent::Blocks(vec![Block::text(text)]);
         self.writer
             .print(&UserLine { is_synthetic, ..self.user_line(content, id.as_str(), envelope) });
     }
@@ -358,6 +395,9 @@ impl Projection {
         let usage = self.usage.map(token_usage).unwrap_or_default();
         let aborted = message.state() != MessageState::Complete;
         if self.shown.partial {
+            if self.stream.is_started() {
+                self.print_ends(envelope, AnswerPosition { bytes: u64::MAX, calls: u32::MAX });
+            }
             self.stream.leave(&self.writer);
         }
         let id = self.stream.id(&self.ids).to_owned();
@@ -415,7 +455,7 @@ impl Projection {
         let text = api_error_text(error);
         let id = self.writer.id();
         let about = (SYNTHETIC, id.as_str(), TokenUsage::default());
-        let block = Block::Text { text: &text };
+        let block = Block::text(&text);
         let uuid = self.writer.id();
         self.assistant(block, about, Some(error_class(error)), false, (uuid.as_str(), envelope));
     }

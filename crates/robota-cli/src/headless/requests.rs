@@ -27,7 +27,8 @@ use super::permissions::HostApprover;
 use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
-use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
+use robota_sdk::host::ModelChoice;
+use crate::provider::{model_choices, self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use robota_stream_json::ControlErrorCode;
 
@@ -249,17 +250,8 @@ impl Requests {
     }
 
     fn models(&self) -> Vec<Value> {
-        let vendor = self.vendor.as_deref();
-        let of_vendor = Catalogue::builtin()
-            .models()
-            .filter(|model| vendor.is_some_and(|name| model.vendor.eq_ignore_ascii_case(name)))
-            .filter(|model| model.lifecycle.selectable());
-        let described = |id: &str, name: &str| json!({"value": id, "resolvedModel": id, "displayName": name, "description": name});
-        let current = described(&self.model, Catalogue::builtin().name(&self.model));
-        let others = of_vendor
-            .filter(|model| model.id != self.model)
-            .map(|model| described(&model.id, &model.name));
-        std::iter::once(current).chain(others).collect()
+        let described = |model: ModelChoice| json!({"value": model.id, "resolvedModel": model.id, "displayName": model.name, "description": model.name});
+        model_choices(self.vendor.as_deref(), &self.model).into_iter().map(described).collect()
     }
 
     /// Changes the permission mode.

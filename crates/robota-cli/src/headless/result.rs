@@ -9,7 +9,7 @@ use robota_core::message::ToolUse;
 use robota_core::provider::{AnswerEnd, StopReason};
 use serde_json::{Map, Value};
 
-use super::meter::{Meter, budget_text, cost, token_usage};
+use super::meter::{Meter, cost, token_usage};
 use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
 use crate::Exit;
@@ -68,9 +68,9 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             Exit::Failure,
         );
     }
-    if let Some(budget) = record.budget {
+    if let Some(text) = record.budget.clone() {
         let subtype = ResultSubtype::ErrorMaxBudgetUsd;
-        return failed(subtype, TerminalReason::BudgetExhausted, budget_text(budget), Exit::Limit);
+        return failed(subtype, TerminalReason::BudgetExhausted, text, Exit::Limit);
     }
     let during = ResultSubtype::ErrorDuringExecution;
     let message = record.error.as_ref().map_or("", |error| &error.message);

@@ -2,8 +2,9 @@
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::TurnEnd;
-use robota_core::message::Block;
-use robota_sdk::{CommandResult, Prepared, SdkError};
+use robota_core::message::{Block, Content};
+use robota_sdk::mentions::Attached;
+use robota_sdk::{CommandResult, Notice, Prepared, SdkError};
 use robota_session::TurnPermissions;
 use serde_json::{Map, Value};
 
@@ -11,6 +12,7 @@ use super::drive::{Drive, Progress};
 use super::mode::RunMode;
 use super::sent::HostMessage;
 use super::turn_record::TurnRecord;
+use crate::setup::print_notice;
 use robota_stream_json::SessionStateText;
 
 /// What a prompt stands for.
@@ -46,7 +48,7 @@ impl Drive {
     ) -> Expanded {
         let text = match content.as_slice() {
             [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
-            _ => return Expanded::Prompt(TurnPermissions::default(), content),
+            _ => return self.attach_mentions(content, metadata).await,
         };
         let prepared = tokio::select! {
             prepared = self.interactive.prepare(&text) => prepared,
@@ -57,9 +59,7 @@ impl Drive {
         };
         match prepared {
             // Hosts expect that such a text goes to the model.
-            Err(SdkError::UnknownCommand(_)) => {
-                Expanded::Prompt(TurnPermissions::default(), content)
-            }
+            Err(SdkError::UnknownCommand(_)) => self.attach_mentions(content, metadata).await,
             Err(error) => Expanded::Command(error.to_data().into()),
             Ok(Prepared::Command(result)) => {
                 let error = self.apply(&result).await.err();
@@ -73,6 +73,23 @@ impl Drive {
                 Expanded::Prompt(prompt.rules, prompt.content)
             }
         }
+    }
+
+    /// Attaches the files that a prompt mentions, and tells which of them may not be read.
+    async fn attach_mentions(
+        &mut self,
+        content: Vec<Block>,
+        metadata: &mut Map<String, Value>,
+    ) -> Expanded {
+        let prepared = self.interactive.prepare_prompt(Content(content)).await;
+        for attachment in &prepared.attachments {
+            if let Attached::Nothing { reason } = &attachment.attached {
+                let text = format!("@{} is not attached: {reason}", attachment.path);
+                print_notice(&Notice::Note(text));
+            }
+        }
+        metadata.extend(prepared.metadata);
+        Expanded::Prompt(prepared.rules, prepared.content)
     }
 
     /// Makes the change that a command leaves to its client.

@@ -51,8 +51,8 @@ pub(crate) struct TurnRecord {
     pub(crate) user_messages: Vec<String>,
     /// Whether a line has told them.
     pub(crate) told_user_messages: bool,
-    /// The budget, if it is used up.
-    pub(crate) budget: Option<f64>,
+    /// The text about the budget, if it is used up.
+    pub(crate) budget: Option<String>,
 }
 
 impl TurnRecord {

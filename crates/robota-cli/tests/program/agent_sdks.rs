@@ -1,7 +1,6 @@
 //! The official Agent SDKs for Python and TypeScript drive the program, unchanged.
 //!
-//! The first run installs both, by name and version, into a cache folder of the user; later runs
-//! use what is there.
+//! Both are installed by name and version.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,9 +10,14 @@ use robota_testkit::{Part, requires};
 use serde_json::{Value, json};
 
 use crate::home::Home;
+use crate::installed::{Packages, script};
 
-const PYTHON: &str = "0.2.182";
-const TYPESCRIPT: &str = "0.3.325";
+const PYTHON: Packages =
+    Packages::PyPiSource("python-agent-sdk-0.2.182", "claude-agent-sdk", "0.2.182");
+const TYPESCRIPT: Packages = Packages::Npm(
+    "typescript-agent-sdk-0.3.325",
+    &["@anthropic-ai/claude-agent-sdk@0.3.325", "zod"],
+);
 
 /// An SDK that drives the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,60 +29,14 @@ enum Sdk {
 impl Sdk {
     /// Returns the folder of the installed SDK; installs it if it is missing.
     fn folder(self) -> Option<PathBuf> {
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
-        let cache = cache.join("robota-test");
-        std::fs::create_dir_all(&cache).ok()?;
-        let folder = cache.join(match self {
-            Self::Python => format!("python-agent-sdk-{PYTHON}"),
-            Self::TypeScript => format!("typescript-agent-sdk-{TYPESCRIPT}"),
-        });
-        // One process installs at a time; the others wait and find the folder.
-        let lock = std::fs::File::create(folder.with_extension("lock")).ok()?;
-        lock.lock().ok()?;
-        if !folder.exists() {
-            let unfinished = folder.with_extension("unfinished");
-            let _ = std::fs::remove_dir_all(&unfinished);
-            self.install(&unfinished).then(|| std::fs::rename(&unfinished, &folder).ok())??;
-        }
-        Some(folder)
-    }
-
-    fn install(self, folder: &Path) -> bool {
-        let mut command = match self {
+        match self {
             // The source package: the others contain a program that is not needed here.
-            Self::Python => {
-                let mut command = Command::new("python3");
-                command.args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-binary",
-                    "claude-agent-sdk",
-                ]);
-                command.arg("--target").arg(folder).arg(format!("claude-agent-sdk=={PYTHON}"));
-                command
-            }
-            Self::TypeScript => {
-                let mut command = Command::new("npm");
-                command.args(["install", "--loglevel=error", "--omit=optional", "--no-audit"]);
-                command.arg("--no-fund").arg("--prefix").arg(folder);
-                // Node trusts its own list of certificates; behind a proxy that the system trusts
-                // it needs the system's list.
-                let system = Path::new("/etc/ssl/certs/ca-certificates.crt");
-                if std::env::var_os("NODE_EXTRA_CA_CERTS").is_none() && system.exists() {
-                    command.env("NODE_EXTRA_CA_CERTS", system);
-                }
-                command.arg(format!("@anthropic-ai/claude-agent-sdk@{TYPESCRIPT}")).arg("zod");
-                command
-            }
-        };
-        command.status().is_ok_and(|status| status.success())
+            Self::Python => PYTHON.folder(),
+            Self::TypeScript => TYPESCRIPT.folder(),
+        }
     }
 
     fn command(self, folder: &Path) -> Command {
-        let script = |name: &str| format!("{}/tests/sdk/{name}", env!("CARGO_MANIFEST_DIR"));
         match self {
             Self::Python => {
                 let mut command = Command::new("python3");

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(clippy::print_stdout)]
 
+#[cfg(unix)]
+mod acp;
 mod agent_sdks;
 mod doctor;
 mod agents;
@@ -12,8 +14,11 @@ mod foreign;
 mod headless;
 mod home;
 mod host;
+mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+#[cfg(unix)]
+mod mcp_server;
 mod permissions;
 mod print;
 #[cfg(unix)]

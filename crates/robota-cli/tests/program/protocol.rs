@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use robota_testkit::mock::{Failure, MockServer, Reply, Scenario};
+use robota_testkit::mock::{Failure, MockServer, Reply, Scenario, Step};
 use serde_json::{Value, json};
 
 use crate::headless::{BYPASS, TOUCH, lines, long_command};
@@ -253,6 +253,77 @@ async fn cli_03_partial_messages_have_real_usage_and_streamed_arguments() {
     assert!(printed.last().unwrap().get("ttft_ms").is_some());
 }
 
+/// Returns the deltas of each streamed block, as the types and values of the Messages API, after the
+/// block that started it.
+fn streamed_blocks(printed: &[Value]) -> Vec<(Value, Vec<Value>)> {
+    let mut blocks = Vec::new();
+    for event in printed.iter().filter_map(|line| line.get("event")) {
+        match event["type"].as_str().unwrap() {
+            "content_block_start" => {
+                assert_eq!(event["index"], blocks.len());
+                blocks.push((event["content_block"].clone(), Vec::new()));
+            }
+            "content_block_delta" => {
+                assert_eq!(event["index"], blocks.len() - 1);
+                blocks.last_mut().unwrap().1.push(event["delta"].clone());
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// Joins the pieces of a field.
+fn joined(deltas: &[Value], field: &str) -> String {
+    deltas.iter().filter_map(|delta| delta[field].as_str()).collect()
+}
+
+#[tokio::test]
+async fn cli_03_signatures_and_citations_are_streamed_and_kept() {
+    let home = Home::new();
+    let citation = json!({"type": "web_search_result_location", "url": "https://e.test",
+        "title": "T", "encrypted_index": "aWR4", "cited_text": "y"});
+    let event = |event: Value| Step::Event(event);
+    let reply = Reply::new()
+        .thinking("Let me think.", Some("c2ln"))
+        .thinking("", Some("ZW1wdHk="))
+        .text("Sure: ")
+        .step(event(json!({"type": "content_block_start", "index": 3,
+            "content_block": {"type": "text", "text": "", "citations": []}})))
+        .step(event(json!({"type": "content_block_delta", "index": 3,
+            "delta": {"type": "text_delta", "text": "cited."}})))
+        .step(event(json!({"type": "content_block_delta", "index": 3,
+            "delta": {"type": "citations_delta", "citation": citation}})))
+        .step(event(json!({"type": "content_block_stop", "index": 3})))
+        .text(" More.");
+    let mock = MockServer::start(Scenario::reply(reply)).await.unwrap();
+    let args = ["--include-partial-messages"];
+    let (printed, _) = with_mock(&home, &mock, &args, &format!("{}\n", user(&json!("hi")))).await;
+    let blocks = streamed_blocks(&printed);
+    let types: Vec<_> = blocks.iter().map(|(block, _)| block["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["thinking", "thinking", "text", "text"], "{blocks:?}");
+    assert_eq!(joined(&blocks[0].1, "thinking"), "Let me think.");
+    let signature = |signature: &str| json!({"type": "signature_delta", "signature": signature});
+    assert_eq!(blocks[0].1.last(), Some(&signature("c2ln")));
+    assert_eq!(blocks[1].1, [signature("ZW1wdHk=")], "its text is hidden");
+    assert_eq!(joined(&blocks[2].1, "text"), "Sure: cited.");
+    let cited = json!({"type": "citations_delta", "citation": citation});
+    assert_eq!(blocks[2].1.last(), Some(&cited));
+    assert_eq!(joined(&blocks[3].1, "text"), " More.");
+    let answers = printed.iter().filter(|line| line["type"] == "assistant");
+    let content: Vec<_> = answers.map(|line| line["message"]["content"][0].clone()).collect();
+    assert_eq!(
+        content[0],
+        json!({"type": "thinking", "thinking": "Let me think.", "signature": "c2ln"})
+    );
+    assert_eq!(
+        content[2],
+        json!({"type": "text", "text": "Sure: cited.", "citations": [citation]})
+    );
+    assert_eq!(content[3], json!({"type": "text", "text": " More."}));
+    assert_eq!(content.len(), blocks.len());
+}
+
 #[test]
 fn cli_03_arguments_are_streamed_as_they_arrive() {
     let script =
@@ -321,6 +392,10 @@ fn sdk_08_initialize_can_be_repeated_and_reports_hooks_that_never_run() {
     assert!(errors.contains("TeammateIdle does not exist here"), "{errors}");
 }
 
+fn parse_transcript(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 #[test]
 fn sdk_08_hooks_see_the_permission_mode() {
     let home = Home::new();
@@ -339,6 +414,10 @@ fn sdk_08_hooks_see_the_permission_mode() {
         for key in ["session_id", "cwd", "transcript_path", "hook_event_name", "tool_use_id"] {
             assert!(input.get(key).is_some(), "{key} in {input}");
         }
+        let transcript = std::fs::read_to_string(input["transcript_path"].as_str().unwrap());
+        let transcript = parse_transcript(&transcript.unwrap());
+        let last = &transcript.last().unwrap()["message"]["content"][0];
+        assert_eq!(last["id"], input["tool_use_id"], "the call that the hook is asked about");
         host.answer(&request, &json!({}));
         host.until("result");
     }

@@ -33,6 +33,26 @@ fn the_range_covers_the_mention() {
 }
 
 #[test]
+fn lines_follow_the_path() {
+    let lines = |text: &str| {
+        let found = mentions(text).pop().unwrap();
+        (found.path, found.lines.map(|lines| (lines.first, lines.last)), text[found.range].len())
+    };
+    for (text, path, expected, length) in [
+        ("@a.rs#L10-20", "a.rs", Some((10, 20)), 12),
+        ("@a.rs#L10-L20,", "a.rs", Some((10, 20)), 13),
+        ("@a.rs#L7.", "a.rs", Some((7, 7)), 8),
+        ("@a.rs#L20-10", "a.rs", None, 12),
+        ("@a.rs#L0", "a.rs", None, 8),
+        ("@a.rs#part", "a.rs", None, 10),
+        ("@\"a b.rs\"#L3-4 x", "a b.rs", Some((3, 4)), 14),
+        ("@\"a b.rs\"# x", "a b.rs", None, 9),
+    ] {
+        assert_eq!(lines(text), (path.to_owned(), expected, length), "{text}");
+    }
+}
+
+#[test]
 fn the_number_of_mentions_is_limited() {
     assert_eq!(mentions(&"@a ".repeat(10_000)).len(), MAX_MENTIONS);
 }

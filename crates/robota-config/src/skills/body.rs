@@ -1,14 +1,15 @@
 //! The body of a skill, read when it is invoked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use robota_core::error::{Diagnose, ErrorKind};
+use sha2::{Digest as _, Sha256};
 
 use super::arguments::Arguments;
 use super::parts::{self, SkillPart};
 use super::{Skill, SkillContext, SkillGrants, Skills};
 use crate::clean::shown;
-use crate::trust::TrustStore;
+use crate::trust::{NamedFiles, TrustStore, hex};
 
 /// The most bytes of the file of a skill.
 const MAX_BODY_BYTES: u64 = 256 * 1024;
@@ -23,7 +24,7 @@ pub struct SkillBody {
     pub skill: Skill,
     /// The file without links.
     pub file: PathBuf,
-    /// The hash of the file, for [`TrustStore::grant_file`].
+    /// The hash of the file and of the scripts that its hooks run, for [`TrustStore::grant_file`].
     pub hash: String,
     /// Whether the skill may run commands and allow calls: it is the user's own, or the user trusts
     /// its file with this content.
@@ -113,10 +114,24 @@ impl Skills {
         };
         let (skill, template) = Skill::parse(name, candidate, &text, &mut Vec::new())
             .ok_or_else(|| error("it is empty".to_owned()))?;
+        let hash = with_scripts(hash, &skill, self.reader.cwd());
         let trusted = !skill.needs_trust() || trust.trusts_file(&text.real, &hash);
         let project = self.reader.cwd().to_owned();
         Ok(SkillBody { skill, file: text.real, hash, trusted, template, project })
     }
+}
+
+/// Returns what identifies a skill with the scripts of the project that its hooks run.
+fn with_scripts(hash: String, skill: &Skill, project: &Path) -> String {
+    let Some(hooks) = &skill.requests.hooks else { return hash };
+    let files = NamedFiles::find(project, [hooks]);
+    let mut all = Sha256::new_with_prefix(&hash);
+    for (path, fingerprint) in files.fingerprints() {
+        all.update(path.as_os_str().as_encoded_bytes());
+        all.update([0]);
+        all.update(fingerprint);
+    }
+    hex(&all.finalize())
 }
 
 impl SkillBody {

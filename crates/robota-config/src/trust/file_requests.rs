@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::TrustStore;
 use crate::agents::Agents;
+use crate::clean::one_line;
 use crate::layer::Scope;
 use crate::reader::ContextReader;
 use crate::skills::Skills;
@@ -49,7 +51,7 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
         let asked = &body.skill.requests;
         let runs = body.commands().into_iter().map(|command| format!("runs `{command}`"));
         let allows = asked.allowed_tools.iter().map(|rule| format!("allows `{rule}`"));
-        let hooks = asked.hooks.iter().map(|_| "has hooks".to_owned());
+        let hooks = asked.hooks.iter().flat_map(hook_requests);
         let requests = runs.chain(allows).chain(hooks).collect();
         found.push(FileRequest {
             file: body.file,
@@ -68,5 +70,24 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
         }
     }
     found.retain(|file| !file.requests.is_empty());
+    found
+}
+
+/// Returns what each hook of a skill does.
+fn hook_requests(hooks: &Value) -> Vec<String> {
+    let events = hooks.as_object().into_iter().flatten();
+    let mut found = Vec::new();
+    for (event, groups) in events {
+        let groups = groups.as_array().into_iter().flatten();
+        let all = groups.filter_map(|group| group.get("hooks")?.as_array()).flatten();
+        found.extend(all.map(|hook| {
+            let text = |key| hook.get(key).and_then(Value::as_str);
+            let what = ["command", "url", "prompt"].into_iter().find_map(text).unwrap_or("?");
+            format!("runs `{}` at {}", one_line(what), one_line(event))
+        }));
+    }
+    if found.is_empty() {
+        found.push("has hooks".to_owned());
+    }
     found
 }

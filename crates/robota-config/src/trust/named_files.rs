@@ -77,6 +77,17 @@ impl NamedFiles {
         }
     }
 
+    /// Adds the files that this value names, with the content that they have now. Files that are known
+    /// keep the content that they had.
+    pub fn add(&mut self, project: &Path, value: &Value) {
+        let mut files = BTreeMap::clone(&self.files);
+        for path in named(project, [value]) {
+            files.entry(path.clone()).or_insert_with(|| Fingerprint::of(&path));
+        }
+        project.clone_into(&mut self.project);
+        self.files = Arc::new(files);
+    }
+
     /// Returns the files, also those that do not exist yet.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.keys().map(PathBuf::as_path)

@@ -1,5 +1,6 @@
 //! The record of trusted folders: `~/.robota/trust.json`, which only the user may write.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ struct Records {
     /// Single files of checkouts that may run commands or allow calls: skills and agents.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     files: IndexMap<String, Record>,
+    /// The files outside a folder that its instructions may import, by folder.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    imports: IndexMap<String, BTreeSet<PathBuf>>,
     /// Fields of a later version.
     #[serde(flatten)]
     other: serde_json::Map<String, serde_json::Value>,
@@ -124,6 +128,34 @@ impl TrustStore {
         })
     }
 
+    /// Returns the files outside a folder that its instructions may import.
+    #[must_use]
+    pub fn approved_imports(&self, folder: &Path) -> Vec<PathBuf> {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let paths = name(&folder).and_then(|folder| self.records.imports.get(folder));
+        paths.into_iter().flatten().cloned().collect()
+    }
+
+    /// Records that the instructions of a folder may import exactly these files outside it, besides
+    /// those that were approved before.
+    ///
+    /// # Errors
+    /// If there is no home folder, or the record cannot be read or written.
+    pub fn approve_imports(
+        &mut self,
+        folder: &Path,
+        files: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<(), ConfigError> {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let folder = name(&folder)
+            .ok_or(ConfigError::NoPlace("cannot trust this folder: its path is not UTF-8"))?;
+        // A path that is not UTF-8 cannot be recorded.
+        let files: Vec<_> = files.into_iter().filter(|file| name(file).is_some()).collect();
+        self.change(|records| {
+            records.imports.entry(folder.to_owned()).or_default().extend(files);
+        })
+    }
+
     /// Revokes trust in a folder and in the files in it. Returns whether anything was trusted.
     ///
     /// # Errors
@@ -132,14 +164,16 @@ impl TrustStore {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let Some(name) = name(&folder) else { return Ok(false) };
         let is_inside = |file: &String| Path::new(file).starts_with(&folder);
-        let known =
-            self.records.folders.contains_key(name) || self.records.files.keys().any(is_inside);
+        let known = self.records.folders.contains_key(name)
+            || self.records.imports.contains_key(name)
+            || self.records.files.keys().any(is_inside);
         if !known && self.problem.is_none() {
             return Ok(false);
         }
         let mut was_there = false;
         self.change(|records| {
             was_there = records.folders.shift_remove(name).is_some();
+            was_there |= records.imports.shift_remove(name).is_some();
             let before = records.files.len();
             records.files.retain(|file, _| !is_inside(file));
             was_there |= records.files.len() < before;

@@ -179,6 +179,7 @@ impl Session {
         let ports = Ports {
             provider: Arc::new(model),
             tools: ToolSet::new(tools).unwrap(),
+            live_tools: None,
             gate: Arc::new(AllowAll),
             approver: Arc::new(NoApprover),
             hooks: Arc::new(NoHooks),

@@ -39,6 +39,7 @@ impl AgentBuilder {
             ports: Ports {
                 provider,
                 tools: ToolSet::default(),
+                live_tools: None,
                 gate: Arc::new(ReadOnlyGate),
                 approver: Arc::new(NoApprover),
                 hooks: Arc::new(NoHooks),

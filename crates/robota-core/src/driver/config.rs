@@ -14,7 +14,7 @@ use crate::hook::Hooks;
 use crate::ids::Ids;
 use crate::provider::{AskLimits, NativeWeb, OutputSchema, Provider};
 use crate::redact::Redactor;
-use crate::tool::ToolSet;
+use crate::tool::{LiveTools, ToolSet};
 use crate::turn::TurnRules;
 
 /// What a turn runs against. The gate is not optional, so there is no driver without one.
@@ -24,6 +24,8 @@ pub struct Ports {
     pub provider: Arc<dyn Provider>,
     /// The tools that the model can call.
     pub tools: ToolSet,
+    /// Returns the tools when they change during a turn; `None` if they never do.
+    pub live_tools: Option<Arc<dyn LiveTools>>,
     /// Judges every call.
     pub gate: Arc<dyn Gate>,
     /// Answers questions about calls that need approval.

@@ -2,6 +2,8 @@
 
 mod files;
 mod model;
+mod room;
+mod schedule;
 mod session;
 mod snapshot;
 mod task;
@@ -9,6 +11,8 @@ mod tool;
 
 pub use files::*;
 pub use model::*;
+pub use room::*;
+pub use schedule::*;
 pub use session::*;
 pub use snapshot::*;
 pub use task::*;

@@ -52,3 +52,10 @@ pub trait HookCondition: Send + Sync {
     /// The hook then runs.
     fn holds(&self, rule: &str, tool: &str, input: &Value) -> Option<bool>;
 }
+
+/// Writes the conversation of a session to a file that hooks can read.
+#[async_trait::async_trait]
+pub trait HookTranscript: Send + Sync {
+    /// Brings the file up to date and returns its path; `None` if it cannot be written.
+    async fn write(&self) -> Option<String>;
+}

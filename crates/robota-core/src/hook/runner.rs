@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
     HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
-    HookPoint, HookReply, Hooks, InvalidMatcher, Matcher,
+    HookPoint, HookReply, HookTranscript, Hooks, InvalidMatcher, Matcher,
 };
 
 /// The timeout of hooks that do not define one.
@@ -20,6 +20,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an executor may take to end a hook after its timeout. After that the runner stops
 /// waiting for it.
 const EXECUTOR_GRACE: Duration = Duration::from_secs(10);
+
+/// The hooks of each event, in the order in which they were added.
+type HookTable = BTreeMap<HookEvent, Vec<Arc<Entry>>>;
 
 type Show = dyn Fn(HookNotice) + Send + Sync;
 
@@ -38,9 +41,10 @@ type Show = dyn Fn(HookNotice) + Send + Sync;
 /// ```
 pub struct HookRunner {
     context: Mutex<HookContext>,
-    hooks: BTreeMap<HookEvent, Vec<Arc<Entry>>>,
+    hooks: RwLock<HookTable>,
     executors: BTreeMap<HookKind, Arc<dyn HookExecutor>>,
     condition: Option<Arc<dyn HookCondition>>,
+    transcript: Option<Arc<dyn HookTranscript>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
@@ -51,6 +55,8 @@ struct Entry {
     matcher: Matcher,
     hook: Arc<HookDefinition>,
     of_skill: bool,
+    /// The skill that brought it while the session ran.
+    skill: Option<Arc<str>>,
     /// Whether a hook that runs once has run.
     spent: AtomicBool,
 }
@@ -69,6 +75,19 @@ impl Entry {
     fn is_copy_of(&self, other: &Self) -> bool {
         !self.of_skill && !other.of_skill && self.hook == other.hook
     }
+}
+
+/// Returns the hooks of a group.
+fn entries(
+    matcher: Matcher,
+    hooks: Vec<HookDefinition>,
+    of_skill: bool,
+    skill: Option<&Arc<str>>,
+) -> impl Iterator<Item = Arc<Entry>> {
+    hooks.into_iter().map(move |hook| {
+        let (matcher, hook, spent) = (matcher.clone(), Arc::new(hook), AtomicBool::new(false));
+        Arc::new(Entry { matcher, hook, of_skill, skill: skill.cloned(), spent })
+    })
 }
 
 /// The result of the hooks at a point of a turn.
@@ -99,9 +118,10 @@ impl HookRunner {
     pub fn new(context: HookContext) -> Self {
         Self {
             context: Mutex::new(context),
-            hooks: BTreeMap::new(),
+            hooks: RwLock::default(),
             executors: BTreeMap::new(),
             condition: None,
+            transcript: None,
             timeout: DEFAULT_TIMEOUT,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -134,13 +154,49 @@ impl HookRunner {
         for group in groups {
             let (matcher, bad) = Matcher::read(event, group.matcher.as_deref());
             self.problems.extend(bad);
-            let hooks = group.hooks.into_iter().map(|hook| {
-                let (matcher, hook) = (matcher.clone(), Arc::new(hook));
-                Arc::new(Entry { matcher, hook, of_skill, spent: AtomicBool::new(false) })
-            });
-            self.hooks.entry(event).or_default().extend(hooks);
+            let hooks = entries(matcher, group.hooks, of_skill, None);
+            let table = self.hooks.get_mut().unwrap_or_else(PoisonError::into_inner);
+            table.entry(event).or_default().extend(hooks);
         }
         self
+    }
+
+    /// Adds the hooks of a skill that is used while the session runs. They stay until the session
+    /// ends. Using the skill again adds nothing, unless its hooks have changed: then they replace the
+    /// old ones. Returns the invalid matchers.
+    pub fn use_skill(
+        &self,
+        skill: &str,
+        hooks: impl IntoIterator<Item = (HookEvent, Vec<HookGroup>)>,
+    ) -> Vec<InvalidMatcher> {
+        let (mut added, mut invalid, skill) = (HookTable::new(), Vec::new(), Arc::from(skill));
+        for (event, groups) in hooks {
+            for group in groups {
+                let (matcher, bad) = Matcher::read(event, group.matcher.as_deref());
+                invalid.extend(bad);
+                let hooks = entries(matcher, group.hooks, true, Some(&skill));
+                added.entry(event).or_default().extend(hooks);
+            }
+        }
+        let mut table = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
+        let definitions = |table: &HookTable| -> Vec<(HookEvent, String, Arc<HookDefinition>)> {
+            let all = table.iter().flat_map(|(event, list)| list.iter().map(|it| (*event, it)));
+            let own = all.filter(|(_, entry)| entry.skill.as_ref() == Some(&skill));
+            own.map(|(event, it)| (event, format!("{:?}", it.matcher), it.hook.clone())).collect()
+        };
+        if definitions(&table) != definitions(&added) {
+            for list in table.values_mut() {
+                list.retain(|entry| entry.skill.as_ref() != Some(&skill));
+            }
+            for (event, list) in added {
+                table.entry(event).or_default().extend(list);
+            }
+        }
+        invalid
+    }
+
+    fn table(&self) -> RwLockReadGuard<'_, HookTable> {
+        self.hooks.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the executor for hooks of a kind.
@@ -155,6 +211,13 @@ impl HookRunner {
     #[must_use]
     pub fn condition(mut self, condition: Arc<dyn HookCondition>) -> Self {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Sets what writes the transcript that hooks can read. It is written only when a hook runs.
+    #[must_use]
+    pub fn transcript(mut self, transcript: Arc<dyn HookTranscript>) -> Self {
+        self.transcript = Some(transcript);
         self
     }
 
@@ -187,7 +250,7 @@ impl HookRunner {
     /// Returns true if the event has hooks.
     #[must_use]
     pub fn has_event(&self, event: HookEvent) -> bool {
-        self.hooks.get(&event).is_some_and(|hooks| !hooks.is_empty())
+        self.table().get(&event).is_some_and(|hooks| !hooks.is_empty())
     }
 
     /// Runs the hooks of a point of a turn.
@@ -231,7 +294,7 @@ impl HookRunner {
     /// Returns the hooks to run, in configured order, without duplicates.
     fn matching(&self, data: &HookData) -> Vec<Arc<Entry>> {
         let mut matching: Vec<Arc<Entry>> = Vec::new();
-        for entry in self.hooks.get(&data.event()).into_iter().flatten() {
+        for entry in self.table().get(&data.event()).into_iter().flatten() {
             if entry.matcher.matches(data.target())
                 && self.condition_holds(&entry.hook, data)
                 && !matching.iter().any(|other| entry.is_copy_of(other))
@@ -273,6 +336,10 @@ impl HookRunner {
         let matching = self.matching(data);
         if matching.is_empty() {
             return HookOutput::default();
+        }
+        if let Some(transcript) = &self.transcript {
+            let path = transcript.write().await;
+            self.update_context(|context| context.transcript_path = path);
         }
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);

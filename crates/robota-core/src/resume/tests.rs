@@ -6,11 +6,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{
     AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
-    InputCancelled, LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed,
-    Rewound, SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted,
-    UserMessage, ViewRestored,
+    InputCancelled, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet, Purpose,
+    Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, ScheduleAdded,
+    ScheduleFired, SchedulePaused, ScheduleRemoved, ScheduleResumed, SessionCreated, TextChunk,
+    ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted, UserMessage, ViewRestored,
 };
-use crate::ids::{CallId, CountingIds, InputId, MessageId, TurnId};
+use crate::ids::{CallId, CountingIds, InputId, MessageId, ScheduleId, TurnId};
 use crate::journal::MemoryStore;
 use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use crate::provider::LeftOut;
@@ -152,6 +153,58 @@ impl Written {
                 let message = Message::system(&self.ids, "injected");
                 self.append(MessageInjected { message }).await;
             }
+            Step::Schedule(n) => self.schedule(*n).await,
+            Step::Room(n) => self.room(*n).await,
+        }
+    }
+
+    /// Adds, fires, pauses, resumes or removes one of three schedules.
+    async fn schedule(&mut self, n: u8) {
+        let schedule = ScheduleId::from(format!("schedule {}", n % 3));
+        let at = jiff::Timestamp::from_second(i64::from(n) * 60).unwrap();
+        match n / 3 % 6 {
+            0 | 1 => {
+                let steps = Trigger::EverySteps { steps: 3 };
+                let daily = Trigger::Daily { time: "09:00".to_owned() };
+                self.append(ScheduleAdded {
+                    schedule,
+                    trigger: if n % 2 == 0 { steps } else { daily },
+                    zone: None,
+                    content: vec![Block::text("go")],
+                    missed: MissedRuns::All,
+                    jitter_ms: 0,
+                    at,
+                })
+                .await;
+            }
+            2 => {
+                let input = self.state.inputs.keys().next().cloned();
+                self.append(ScheduleFired { schedule, due: Some(at), missed: 1, input }).await;
+            }
+            3 => self.append(SchedulePaused { schedule }).await,
+            4 => self.append(ScheduleResumed { schedule, at }).await,
+            _ => self.append(ScheduleRemoved { schedule }).await,
+        }
+    }
+
+    /// Lets a member join or leave, say something, or receive a message; or receives one.
+    async fn room(&mut self, n: u8) {
+        let member = format!("member {}", n % 3);
+        let number = self.state.room.as_ref().map_or(0, |room| room.said);
+        match n / 3 % 5 {
+            0 => {
+                let session = format!("session {n}").into();
+                self.append(RoomJoined { member, session }).await;
+            }
+            1 => self.append(RoomLeft { member }).await,
+            2 => {
+                let to = vec![member, "member 0".to_owned()];
+                let (text, from) = ("hi".to_owned(), "ada".to_owned());
+                let said = RoomSaid { number: number + 1, from, to, text, hops: 0, reply_to: None };
+                self.append(said).await;
+            }
+            3 => self.append(RoomDelivered { number, member }).await,
+            _ => self.append(RoomHeard { room: member.into(), number, hops: 2 }).await,
         }
     }
 
@@ -189,6 +242,8 @@ enum Step {
     Accept,
     Cancel,
     Facts(u8),
+    Schedule(u8),
+    Room(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -204,6 +259,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Accept),
         1 => Just(Step::Cancel),
         1 => any::<u8>().prop_map(Step::Facts),
+        3 => any::<u8>().prop_map(Step::Schedule),
+        2 => any::<u8>().prop_map(Step::Room),
     ]
 }
 

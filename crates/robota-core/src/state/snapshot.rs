@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::view::SnapshotLink;
 use super::{ModelView, OpenTurn, ReplacedView, State};
-use crate::event::{Envelope, Event, QuietTurn, ReplacedViewRefs, StateSnapshot, ViewRefs};
+use crate::event::{
+    Envelope, Event, QuietTurn, ReplacedViewRefs, ScheduleRef, StateSnapshot, ViewRefs,
+};
 
 /// The version of the fold. A snapshot of another version is ignored and the whole journal is
 /// folded. Increase it whenever the same events fold to another state.
@@ -113,6 +115,13 @@ impl State {
             background: self.background.clone(),
             tasks: self.tasks.clone(),
             labels: self.labels.clone(),
+            schedules: self
+                .schedules
+                .values()
+                .map(|it| ScheduleRef { added: it.seq, progress: it.progress.clone() })
+                .collect(),
+            heard: self.heard.clone(),
+            room: self.room.clone(),
         })
     }
 
@@ -148,6 +157,19 @@ impl State {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
         }
+        for it in &snapshot.schedules {
+            let cursor = crate::event::Cursor { epoch: at.epoch, seq: it.added };
+            let added = event(it.added)?;
+            state.fold_event(&added, None, cursor);
+            let Event::ScheduleAdded(data) = &added else {
+                return Err(mismatch(format!("event {} adds no schedule", it.added)));
+            };
+            if let Some(schedule) = state.schedules.get_mut(&data.schedule) {
+                schedule.progress.clone_from(&it.progress);
+            }
+        }
+        state.heard.clone_from(&snapshot.heard);
+        state.room.clone_from(&snapshot.room);
         state.view = view(&snapshot.view, needed.view, &mut event).map_err(mismatch)?;
         if let Some(refs) = &snapshot.before {
             let view = view(&refs.view, needed.before, &mut event).map_err(mismatch)?;

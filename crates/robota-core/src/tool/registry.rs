@@ -35,7 +35,8 @@ impl ToolSet {
             }
         }
         by_name.sort_keys();
-        let specs: Arc<[ToolSpec]> = by_name.values().map(|tool| tool.spec().clone()).collect();
+        let offered = by_name.values().filter(|tool| tool.offered());
+        let specs: Arc<[ToolSpec]> = offered.map(|tool| tool.spec().clone()).collect();
         // Plain data always serialises. An empty hash would only cost one more `tools_set` event.
         let bytes = serde_json::to_vec(&specs).unwrap_or_default();
         let sha256 = crate::blob::hex(&Sha256::digest(&bytes));

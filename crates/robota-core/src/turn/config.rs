@@ -131,7 +131,7 @@ pub enum AtLimit {
     Stop,
 }
 
-/// What the driver determined when the turn started. It does not change during the turn.
+/// What the driver determined when the turn started. Only the hook points can change during the turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnFacts {
     /// The provider's name, for events only.

@@ -284,8 +284,16 @@ impl Turn {
     }
 }
 
+/// At most this many tools are listed to a model that called one which does not exist.
+const MAX_LISTED: usize = 100;
+
 fn unknown_tool(name: &str, available: &[String]) -> ToolOutcome {
-    let list = if available.is_empty() { "none".to_owned() } else { available.join(", ") };
+    let more = available.len().saturating_sub(MAX_LISTED);
+    let available = &available[..available.len() - more];
+    let mut list = if available.is_empty() { "none".to_owned() } else { available.join(", ") };
+    if more > 0 {
+        list.push_str(&format!(" and {more} more"));
+    }
     ToolOutcome::not_run(
         "unknown_tool",
         format!(

@@ -91,6 +91,14 @@ pub(crate) fn opaque(wire: Wire, model: &str, value: Value) -> Delta {
     Delta::Block(Block::Opaque(Opaque { wire: wire.name().to_owned(), value, extra }))
 }
 
+/// Returns a block with the sources of the text before it, as the service sent them. `kind` is one of
+/// the names in [`super::citations`]; the block is kept, but never sent to a service.
+pub(crate) fn sources(kind: &str, model: &str, value: Value) -> Delta {
+    let mut extra = Map::new();
+    extra.insert(MODEL_KEY.to_owned(), model.into());
+    Delta::Block(Block::Opaque(Opaque { wire: kind.to_owned(), value, extra }))
+}
+
 /// Returns the fields that record which wire and model a block came from.
 pub(crate) fn origin(wire: Wire, model: &str) -> Map<String, Value> {
     let mut extra = Map::new();

@@ -148,7 +148,7 @@ impl EncodeContext<'_> {
     /// `any_model` is set.
     pub(crate) fn own_value<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
         let is_own = block.wire == self.wire.name() && (any_model || self.same_model(&block.extra));
-        if !is_own && !super::DISPLAY_ONLY.contains(&block.wire.as_str()) {
+        if !is_own && !super::citations::ALL.contains(&block.wire.as_str()) {
             LeftOutCounter::count(&self.counts.opaque);
         }
         is_own.then_some(&block.value)

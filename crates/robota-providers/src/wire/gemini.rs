@@ -4,7 +4,7 @@ mod request;
 mod stream;
 
 pub(crate) use request::Encoder;
-pub(crate) use stream::{Decoder, GROUNDING};
+pub(crate) use stream::Decoder;
 
 /// The key under which a block stores its thought signature.
 const SIGNATURE: &str = "thought_signature";

@@ -4,4 +4,4 @@ mod request;
 mod stream;
 
 pub(crate) use request::Encoder;
-pub(crate) use stream::{CITATIONS, Decoder};
+pub(crate) use stream::Decoder;

@@ -1,6 +1,6 @@
 //! Opens the sessions of agents.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use robota_config::agents::{AgentDefinition, AgentModel};
@@ -23,6 +23,7 @@ use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
 use crate::project::{self, Project};
 use crate::settings_hooks::{self, HookParts};
 use crate::processes;
+use crate::transcript::SessionTranscript;
 
 /// The tool that asks the user. Nobody watches an agent.
 const ASK_USER: &str = "AskUserQuestion";
@@ -170,6 +171,7 @@ impl SessionAgents {
         gate: Arc<PolicyGate>,
     ) -> Vec<Arc<dyn Hooks>> {
         let parts = &self.parts;
+        let budget = parts.budget.clone();
         let own = HookParts {
             project,
             session: id,
@@ -180,6 +182,13 @@ impl SessionAgents {
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
             variables: SessionVariables::default(),
+            transcript: Arc::new(SessionTranscript::new(
+                parts.store.clone(),
+                id.clone(),
+                project.cwd().display().to_string(),
+            )),
+            on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
+            files: Arc::new(Mutex::new(project.settings.named_files.clone())),
         };
         // The problems of the settings were reported for the session.
         let runner = settings_hooks::runner(own, |_| {}, &mut Vec::new());

@@ -7,6 +7,8 @@ mod clear;
 mod compact;
 mod context;
 mod cost;
+mod diff;
+mod export;
 mod help;
 mod hooks;
 mod language;
@@ -19,6 +21,7 @@ mod reset;
 mod resume;
 mod rewind;
 mod skills;
+mod todos;
 
 use std::sync::Arc;
 
@@ -37,6 +40,8 @@ pub fn commands() -> CommandModule {
         Arc::new(compact::Compact),
         Arc::new(context::Context),
         Arc::new(cost::Cost),
+        Arc::new(diff::Diff),
+        Arc::new(export::Export),
         Arc::new(help::Help),
         Arc::new(hooks::Hooks),
         Arc::new(language::Language),
@@ -49,6 +54,7 @@ pub fn commands() -> CommandModule {
         Arc::new(resume::Resume),
         Arc::new(rewind::Rewind),
         Arc::new(skills::SkillsCommand),
+        Arc::new(todos::Todos),
     ];
     CommandModule { commands, ..CommandModule::new("builtin") }
 }

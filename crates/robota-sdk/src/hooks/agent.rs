@@ -11,7 +11,7 @@ use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
 use super::answer::{self, INSTRUCTIONS};
-use super::within;
+use super::{OnHookUsage, within};
 
 /// The maximum number of rounds of an agent hook.
 pub const MAX_AGENT_ROUNDS: u32 = 50;
@@ -49,6 +49,7 @@ pub struct ReadOnlyHookAgent {
     model: String,
     tools: Vec<Arc<dyn Tool>>,
     gate: Arc<dyn Gate>,
+    on_usage: Option<OnHookUsage>,
 }
 
 impl ReadOnlyHookAgent {
@@ -63,7 +64,8 @@ impl ReadOnlyHookAgent {
             spec.class == Class::Inspect && TOOLS.contains(&spec.name.as_str())
         };
         let tools = tools.into_iter().filter(reads).collect();
-        Self { provider, model: model.into(), tools, gate: Arc::new(ReadOnlyGate) }
+        let gate = Arc::new(ReadOnlyGate);
+        Self { provider, model: model.into(), tools, gate, on_usage: None }
     }
 
     /// Sets the gate that judges the calls, for instance one with the user's permission rules.
@@ -72,19 +74,29 @@ impl ReadOnlyHookAgent {
         self.gate = gate;
         self
     }
+
+    /// Sets the function that receives the tokens of each agent.
+    #[must_use]
+    pub fn on_usage(mut self, on_usage: OnHookUsage) -> Self {
+        self.on_usage = Some(on_usage);
+        self
+    }
 }
 
 #[async_trait::async_trait]
 impl HookAgent for ReadOnlyHookAgent {
     async fn run(&self, task: HookTask) -> Result<String, String> {
         let model = task.model.unwrap_or_else(|| self.model.clone());
-        let agent = Agent::builder(self.provider.clone(), model)
+        let agent = Agent::builder(self.provider.clone(), model.clone())
             .system(task.system)
             .tools(self.tools.iter().cloned())
             .gate(self.gate.clone())
             .max_rounds(task.max_rounds)
             .build();
         let report = agent.map_err(|error| error.to_string())?.run(task.prompt).await;
+        if let Some(on_usage) = &self.on_usage {
+            on_usage(&model, report.usage);
+        }
         match report.error {
             Some(error) => Err(format!("the agent failed: {}", error.message)),
             None if report.interrupted() => Err("the agent was interrupted".to_owned()),

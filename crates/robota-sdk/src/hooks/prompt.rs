@@ -11,7 +11,7 @@ use robota_core::provider::{AskLimits, ModelRequest, Provider, ask};
 use robota_core::typed::output_of;
 
 use super::answer::{self, Answer, INSTRUCTIONS};
-use super::within;
+use super::{OnHookUsage, within};
 
 /// The maximum number of tokens of an answer.
 const MAX_OUTPUT_TOKENS: u64 = 1_024;
@@ -24,6 +24,7 @@ pub struct PromptHooks {
     context: CallContext,
     limits: AskLimits,
     ids: Arc<dyn Ids>,
+    on_usage: Option<OnHookUsage>,
 }
 
 impl PromptHooks {
@@ -35,6 +36,7 @@ impl PromptHooks {
             context: CallContext::detached(),
             limits: AskLimits::default(),
             ids: Arc::new(RandomIds),
+            on_usage: None,
         }
     }
 
@@ -53,6 +55,13 @@ impl PromptHooks {
         self
     }
 
+    /// Sets the function that receives the tokens of each model call.
+    #[must_use]
+    pub fn on_usage(mut self, on_usage: OnHookUsage) -> Self {
+        self.on_usage = Some(on_usage);
+        self
+    }
+
     async fn ask(&self, hook: &PromptHook, payload: &str) -> Result<HookExit, String> {
         let question = Message::user(&*self.ids, answer::prompt(hook, payload)?);
         let model = hook.model.as_ref().unwrap_or(&self.model);
@@ -62,6 +71,9 @@ impl PromptHooks {
         request.max_output_tokens = Some(MAX_OUTPUT_TOKENS);
         let asked = ask(&*self.provider, request, &self.context, self.limits, &*self.ids).await;
         let (message, _) = asked.map_err(|error| format!("the model call failed: {error}"))?;
+        if let (Some(on_usage), Some(usage)) = (&self.on_usage, message.usage) {
+            on_usage(model, usage);
+        }
         Ok(answer::exit_of(&message.text(), payload))
     }
 }

@@ -1,16 +1,17 @@
 //! Composes a session from settings, tools, policy, sandbox, hooks and context. This is the only
 //! place that does.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use robota_config::agents::Agents;
 use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_config::model::CompactThreshold;
 use robota_core::driver::SessionConfig;
+use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
 use robota_core::sandbox::SandboxLevel;
-use robota_core::tool::{Tool, ToolScope};
+use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
@@ -18,20 +19,23 @@ use robota_store::DurabilityLevel;
 use robota_tools::{BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
 use super::builder::{InteractiveSessionBuilder, Selection};
-use super::{InteractiveSession, LoadedContext, Shared};
+use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
 use crate::agents::AgentParts;
-use crate::budget::BudgetGuard;
+use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
-use crate::gated_tools::GatedTools;
+use crate::gated_tools::{GatedTools, Readers};
+use crate::mentions::MentionReader;
+use crate::hooks::OnHookUsage;
 use crate::notice::Notice;
 use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{SkillRunner, SkillSource, SkillTool};
+use crate::skills::{SkillHooks, SkillRunner, SkillSource, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
+use crate::transcript::SessionTranscript;
 use crate::{processes, store};
 
 /// The tool that asks the user.
@@ -72,6 +76,9 @@ impl InteractiveSessionBuilder {
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
+        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
+        let budget = BudgetGuard::new(limits, self.on_notice.clone());
+        let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let parts = HookParts {
             project: &project,
             session: selected.id(),
@@ -82,6 +89,13 @@ impl InteractiveSessionBuilder {
             gate: gate.clone(),
             mode,
             variables,
+            transcript: Arc::new(SessionTranscript::new(
+                store.clone(),
+                selected.id().clone(),
+                cwd.display().to_string(),
+            )),
+            on_usage: count_hooks(&self.open, selected.id(), &budget),
+            files: files.clone(),
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
             parts,
@@ -92,7 +106,6 @@ impl InteractiveSessionBuilder {
             &mut notices,
         ));
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
-        let budget = BudgetGuard::new(self.budget, self.on_notice.clone());
         let mut hooks = std::mem::take(&mut self.first_hooks);
         let mut agent_hooks = hooks.clone();
         agent_hooks.append(&mut self.agents.hooks);
@@ -104,11 +117,19 @@ impl InteractiveSessionBuilder {
         let reader = ContextReader::new(&project.places);
         let trust = TrustStore::load(&project.places);
         let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
+        let readers = Readers::default();
+        let own_tools = GatedTools::new(own_tools, readers.clone());
+        let mentions = MentionReader::new(project.clone(), own_tools.clone());
         let skills = SkillRunner::new(
             project.clone(),
             context.skills.clone(),
-            GatedTools::new(own_tools),
+            own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
+            SkillHooks {
+                runner: settings_hooks.clone(),
+                files,
+                on_notice: self.on_notice.clone(),
+            },
         );
         // Its description is part of every request.
         if !context.has_memory {
@@ -161,7 +182,13 @@ impl InteractiveSessionBuilder {
             language: project.settings.values.language.clone(),
         };
         let mut builder = self
-            .session(place, choice, gate, &context, (tools.clone(), runtime.clone()))?
+            .session(
+                place,
+                choice,
+                gate,
+                &context,
+                (Offered { tools: tools.clone(), readers }, runtime.clone()),
+            )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
@@ -183,6 +210,7 @@ impl InteractiveSessionBuilder {
                 (session, StartAt::After(last))
             }
         };
+        budget.stop_in_time(open.clone());
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
             runtime: Some(runtime),
@@ -197,6 +225,7 @@ impl InteractiveSessionBuilder {
             commands,
             loaded,
             skills: Some(skills),
+            mentions: Some(mentions),
             budget: Some(budget),
             open,
             settings_hooks: Some(settings_hooks),
@@ -260,7 +289,7 @@ impl InteractiveSessionBuilder {
         choice: ToolChoice,
         gate: Arc<PolicyGate>,
         context: &ProjectContext,
-        (offered, runtime): (Arc<OnceLock<Vec<String>>>, SessionRuntime),
+        (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
@@ -282,7 +311,8 @@ impl InteractiveSessionBuilder {
             tools.extend(choice.more.iter().cloned());
             tools.extend(command_tools(&commands, &open, &session.session));
             // A fork of the session has the same tools.
-            let _ = offered.set(tools.iter().map(|tool| tool.spec().name.clone()).collect());
+            offered.readers.add(&session.session, &tools);
+            let _ = offered.tools.set(tools.iter().map(|tool| tool.spec().clone()).collect());
             tools
         };
         let redactor = project.redactor(&self.model.secrets)?;
@@ -305,6 +335,28 @@ impl InteractiveSessionBuilder {
                 apply_settings(&project.settings.values, config);
             }))
     }
+}
+
+/// Returns what counts the model calls of hooks: in the journal, once the session is open.
+fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnHookUsage {
+    let (open, id, budget) = (open.clone(), id.clone(), budget.clone());
+    Arc::new(move |model, usage| match open.get(&id) {
+        Some(session) => {
+            let model = model.to_owned();
+            // The hook itself may hold up the session's task, so this does not wait for it.
+            drop(tokio::spawn(async move {
+                // A session that has ended counts nothing.
+                let _ = session.session().record_model_call(model, Some(usage)).await;
+            }));
+        }
+        None => budget.count(model, usage),
+    })
+}
+
+/// What is remembered of the tools that sessions are given.
+struct Offered {
+    tools: Arc<OnceLock<Vec<ToolSpec>>>,
+    readers: Readers,
 }
 
 /// Applies settings that change the turns of a session.

@@ -8,6 +8,7 @@ use super::history::{DISPLAY, SKILL};
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
+use crate::mentions::Attachment;
 use crate::skills::{Invoker, SkillRunner};
 
 /// What became of a text that a user typed.
@@ -37,6 +38,15 @@ pub struct PreparedPrompt {
     pub metadata: Map<String, Value>,
     /// The permission rules of its turn.
     pub rules: TurnPermissions,
+    /// The files that it mentions.
+    pub attachments: Vec<Attachment>,
+}
+
+impl PreparedPrompt {
+    pub(super) fn new(content: Vec<Block>, metadata: Map<String, Value>) -> Self {
+        let rules = TurnPermissions::default();
+        Self { content, metadata, rules, attachments: Vec::new() }
+    }
 }
 
 impl InteractiveSession {
@@ -61,7 +71,7 @@ impl InteractiveSession {
     /// If there is no such command or skill, or the skill cannot be used.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
         let Some((name, arguments)) = slash_command(text) else {
-            return Ok(Prepared::Prompt(Prompt::from(text).into()));
+            return Ok(Prepared::Prompt(self.prepare_prompt(text).await));
         };
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
@@ -105,13 +115,9 @@ impl InteractiveSession {
             .metadata(DISPLAY, typed.trim())
             .metadata(SKILL, name)
             .raw(typed.trim());
-        Ok(Prepared::Prompt(PreparedPrompt { rules: skill.rules, ..prompt.into() }))
-    }
-}
-
-impl From<Prompt> for PreparedPrompt {
-    fn from(Prompt { content, metadata }: Prompt) -> Self {
-        Self { content, metadata, rules: TurnPermissions::default() }
+        let Prompt { content, metadata, .. } = prompt;
+        let prompt = PreparedPrompt::new(content, metadata);
+        Ok(Prepared::Prompt(PreparedPrompt { rules: skill.rules, ..prompt }))
     }
 }
 

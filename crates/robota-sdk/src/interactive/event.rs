@@ -1,18 +1,25 @@
 //! The events of a session for clients (SDK-02): a projection of the journal.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use futures::{Stream, StreamExt as _};
 use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
 use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
-use robota_core::ids::{CallId, GroupId, TaskId};
-use robota_core::message::ToolUse;
-use robota_core::task::{GroupChange, TaskChange};
+use robota_core::ids::{CallId, GroupId, InputId, SessionId, TaskId};
+use robota_core::journal::JournalStore;
+use robota_core::message::{Block, ToolUse};
+use robota_core::permission::Mode;
 use robota_core::project::{StreamText, TextUpdate};
-use robota_session::{SessionError, SessionEvent, Subscription, SubscriptionItem};
+use robota_core::task::{GroupChange, TaskChange};
+use robota_session::{
+    EventFilter, SessionError, SessionEvent, StartAt, Subscription, SubscriptionItem,
+};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
+use super::history::DISPLAY;
 use super::result::{ExecutionResult, UsageSnapshot};
 use super::tool_state::ToolState;
 
@@ -21,6 +28,41 @@ use super::tool_state::ToolState;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum InteractiveEvent {
+    /// A prompt was accepted. It waits until its turn begins.
+    PromptAccepted {
+        /// The prompt.
+        input: InputId,
+        /// The text to show.
+        text: String,
+    },
+    /// A waiting prompt was changed, or moved to another place of the queue.
+    PromptChanged {
+        /// The prompt.
+        input: InputId,
+        /// The text to show.
+        text: String,
+        /// How many prompts are answered before it.
+        position: u32,
+    },
+    /// A waiting prompt was cancelled, or a hook blocked it.
+    PromptCancelled {
+        /// The prompt.
+        input: InputId,
+        /// Why a hook blocked it; none if it was cancelled.
+        reason: Option<String>,
+    },
+    /// The turn of a prompt began: the prompt is part of the conversation.
+    PromptStarted {
+        /// The prompt.
+        input: InputId,
+        /// The text to show.
+        text: String,
+    },
+    /// The permission mode changed.
+    ModeChanged {
+        /// The mode.
+        mode: Mode,
+    },
     /// The model wrote text.
     TextDelta {
         /// The text.
@@ -35,6 +77,13 @@ pub enum InteractiveEvent {
     },
     /// A tool call starts.
     ToolStart(ToolState),
+    /// A running tool call printed something.
+    ToolOutput {
+        /// The call.
+        call: CallId,
+        /// The text.
+        text: String,
+    },
     /// A tool call ended, or did not run.
     ToolEnd(ToolState),
     /// A tool call waits for an approval. Decide it with the session's permissions.
@@ -89,10 +138,13 @@ pub enum InteractiveEvent {
     Error(Box<ExecutionResult>),
 }
 
-/// Turns the events of a journal into events for clients.
+/// Turns the events of a journal into events for clients. [`InteractiveEvents`] does it for a
+/// client that needs nothing else of the journal.
 #[derive(Debug, Default)]
-pub(super) struct Projection {
+pub struct Projection {
     text: StreamText,
+    /// The texts to show of the prompts that wait.
+    prompts: HashMap<InputId, String>,
     calls: HashMap<CallId, ToolUse>,
     running: HashMap<CallId, ToolState>,
     tools: Vec<ToolState>,
@@ -104,7 +156,7 @@ pub(super) struct Projection {
 
 impl Projection {
     /// Takes an event of the journal and adds what clients see of it.
-    pub(super) fn push(&mut self, envelope: &Envelope, out: &mut Vec<InteractiveEvent>) {
+    pub fn push(&mut self, envelope: &Envelope, out: &mut Vec<InteractiveEvent>) {
         match self.text.push(&envelope.event) {
             Some(TextUpdate::Append(text)) => {
                 out.push(InteractiveEvent::TextDelta { text: text.into_owned() });
@@ -113,6 +165,39 @@ impl Projection {
             None => {}
         }
         match &envelope.event {
+            Event::InputAccepted(data) => {
+                let (input, text) = (data.input.clone(), shown_text(&data.content, &data.metadata));
+                self.prompts.insert(input.clone(), text.clone());
+                out.push(InteractiveEvent::PromptAccepted { input, text });
+            }
+            Event::InputChanged(data) => {
+                let (input, text) = (data.input.clone(), shown_text(&data.content, &data.metadata));
+                self.prompts.insert(input.clone(), text.clone());
+                let position = data.position;
+                out.push(InteractiveEvent::PromptChanged { input, text, position });
+            }
+            Event::InputCancelled(data) => {
+                self.prompts.remove(&data.input);
+                let (input, reason) = (data.input.clone(), None);
+                out.push(InteractiveEvent::PromptCancelled { input, reason });
+            }
+            Event::InputBlocked(data) => {
+                if let Some(input) = data.input.clone() {
+                    self.prompts.remove(&input);
+                    let reason = Some(data.reason.clone());
+                    out.push(InteractiveEvent::PromptCancelled { input, reason });
+                }
+            }
+            Event::UserMessage(data) => {
+                if let Some(input) = data.input.clone() {
+                    let text = self.prompts.remove(&input);
+                    let text = text.unwrap_or_else(|| data.message.text());
+                    out.push(InteractiveEvent::PromptStarted { input, text });
+                }
+            }
+            Event::ModeChanged(data) => {
+                out.push(InteractiveEvent::ModeChanged { mode: data.mode });
+            }
             Event::TurnStarted(data) => {
                 self.model.clone_from(&data.model);
                 self.response.clear();
@@ -147,6 +232,10 @@ impl Projection {
                     self.running.insert(data.call.clone(), state.clone());
                     out.push(InteractiveEvent::ToolStart(state));
                 }
+            }
+            Event::ToolOutput(data) => {
+                let (call, text) = (data.call.clone(), data.text.clone());
+                out.push(InteractiveEvent::ToolOutput { call, text });
             }
             Event::ToolFinished(data) => {
                 let state = self.running.remove(&data.call);
@@ -219,6 +308,18 @@ impl Projection {
     }
 }
 
+/// Returns the text of a prompt that clients show.
+pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> String {
+    if let Some(display) = metadata.get(DISPLAY).and_then(Value::as_str) {
+        return display.to_owned();
+    }
+    let texts = content.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// The events of a session for clients, as they happen. It ends with the session.
 pub struct InteractiveEvents {
     events: Subscription,
@@ -230,6 +331,19 @@ pub struct InteractiveEvents {
 impl InteractiveEvents {
     pub(super) fn new(events: Subscription) -> Self {
         Self { events, projection: Projection::default(), ready: Default::default(), last: None }
+    }
+
+    /// Follows a session that need not be open in this process: another process may write to it.
+    ///
+    /// # Errors
+    /// If there is no such session, or its journal cannot be read.
+    pub async fn follow(
+        store: Arc<dyn JournalStore>,
+        session: &SessionId,
+        start: StartAt,
+    ) -> Result<Self, SessionError> {
+        let filter = EventFilter::Everything;
+        Ok(Self::new(robota_session::follow(store, session, start, filter).await?))
     }
 
     /// Waits for the next event; none once the session has ended.
@@ -272,3 +386,6 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
+
+#[cfg(test)]
+mod tests;

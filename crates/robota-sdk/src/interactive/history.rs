@@ -1,17 +1,22 @@
 //! The history of a session for clients (SDK-04): messages, and entries for tool calls, usage and
 //! skills between them. It is a projection of the journal; nothing of it is stored twice.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use robota_core::event::{Envelope, Event};
 use robota_core::history::{EntryKind, HistoryEntry};
-use robota_core::ids::EntryId;
+use robota_core::ids::{EntryId, InputId};
+use robota_core::message::Block;
 use robota_core::project::History;
-use robota_session::{Session, SessionError};
-use serde_json::{Value, json};
+use robota_session::{Session, SessionError, SessionEvent};
+use serde_json::{Map, Value, json};
 
 use super::event::{InteractiveEvent, Projection};
 use super::result::ExecutionResult;
 use super::tool_state::{ToolEnd, ToolState};
+use crate::mentions::{ATTACHMENTS, AttachedBlocks};
 
 /// How many events are read from the journal at a time.
 const PAGE: usize = 4_096;
@@ -27,6 +32,8 @@ pub(super) struct InteractiveHistory {
     messages: History,
     projection: Projection,
     entries: Vec<HistoryEntry>,
+    /// The files that waiting inputs mention.
+    attached: HashMap<InputId, AttachedBlocks>,
 }
 
 impl InteractiveHistory {
@@ -39,8 +46,19 @@ impl InteractiveHistory {
             let data = json!({"skillName": skill, "displayInput": display});
             self.add(envelope, "skill-invocation", data);
         }
+        match &envelope.event {
+            Event::InputAccepted(data) => self.remember(&data.input, &data.metadata),
+            Event::InputChanged(data) => self.remember(&data.input, &data.metadata),
+            _ => {}
+        }
         self.messages.push(envelope);
+        let from = self.entries.len();
         self.entries.extend(self.messages.drain());
+        if let Event::UserMessage(data) = &envelope.event
+            && let Some(attached) = data.input.as_ref().and_then(|it| self.attached.remove(it))
+        {
+            self.entries[from..].iter_mut().for_each(|entry| show_own_text(entry, &attached));
+        }
         let mut shown = Vec::new();
         self.projection.push(envelope, &mut shown);
         for event in shown {
@@ -76,6 +94,14 @@ impl InteractiveHistory {
         }
     }
 
+    /// Remembers which blocks of an input are attached files.
+    fn remember(&mut self, input: &InputId, metadata: &Map<String, Value>) {
+        match AttachedBlocks::of(metadata) {
+            Some(attached) => self.attached.insert(input.clone(), attached),
+            None => self.attached.remove(input),
+        };
+    }
+
     fn add(&mut self, envelope: &Envelope, name: &str, data: Value) {
         // The id is that of the event, so that each reading of the journal gives the same entries.
         let id = EntryId::from(format!("{}:{name}:{}", envelope.cursor(), self.entries.len()));
@@ -87,16 +113,48 @@ impl InteractiveHistory {
 /// Reads the history of a session from its journal.
 pub(super) async fn read(session: &Session) -> Result<Vec<HistoryEntry>, SessionError> {
     let mut history = InteractiveHistory::default();
+    each_page(session, |page| page.iter().for_each(|event| history.push(&event.envelope))).await?;
+    Ok(history.finish())
+}
+
+/// Reads all events of a session.
+pub(super) async fn events(session: &Session) -> Result<Vec<Envelope>, SessionError> {
+    let mut events = Vec::new();
+    each_page(session, |page| {
+        events.extend(page.into_iter().map(|event| Arc::unwrap_or_clone(event.envelope)))
+    })
+    .await?;
+    Ok(events)
+}
+
+async fn each_page(
+    session: &Session,
+    mut take: impl FnMut(Vec<SessionEvent>),
+) -> Result<(), SessionError> {
     let journal = session.journal();
     let mut after = None;
     loop {
         let page = journal.read(after, PAGE).await?;
-        page.iter().for_each(|event| history.push(&event.envelope));
-        match page.last() {
-            Some(last) if page.len() == PAGE => after = Some(last.cursor()),
-            _ => return Ok(history.finish()),
+        let last = page.last().filter(|_| page.len() == PAGE).map(SessionEvent::cursor);
+        take(page);
+        match last {
+            Some(last) => after = Some(last),
+            None => return Ok(()),
         }
     }
+}
+
+/// Leaves the text that the user typed and the images in a message, and names the files in its
+/// metadata.
+fn show_own_text(entry: &mut HistoryEntry, attached: &AttachedBlocks) {
+    let EntryKind::Chat { data: message, .. } = &mut entry.kind else { return };
+    let mut at = 0;
+    message.content.retain(|block| {
+        let added = attached.range().contains(&at);
+        at += 1;
+        !added || matches!(block, Block::Image(_))
+    });
+    message.metadata.insert(ATTACHMENTS.to_owned(), json!(attached.files));
 }
 
 fn summary_line(tool: &ToolState) -> String {

@@ -19,6 +19,12 @@ impl OpenSessions {
         sessions.get(id)?.upgrade().map(InteractiveSession)
     }
 
+    /// Returns all sessions that are open.
+    pub(crate) fn all(&self) -> Vec<InteractiveSession> {
+        let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.values().filter_map(Weak::upgrade).map(InteractiveSession).collect()
+    }
+
     pub(super) fn add(&self, id: SessionId, session: &Arc<Shared>) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, open| open.strong_count() > 0);

@@ -1,13 +1,12 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
-use robota_core::message::Block;
+use robota_core::message::{Block, Content};
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::InteractiveSession;
-use super::history::DISPLAY;
+use super::event::shown_text;
+use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
 /// A prompt that waits.
@@ -22,27 +21,20 @@ pub struct QueuedPrompt {
 
 impl From<QueuedInput> for QueuedPrompt {
     fn from(queued: QueuedInput) -> Self {
-        let display = queued.metadata.get(DISPLAY).and_then(Value::as_str).map(str::to_owned);
-        let text = || {
-            let texts = queued.content.iter().filter_map(|block| match block {
-                Block::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        };
-        Self { input: queued.input, text: display.unwrap_or_else(text) }
+        let text = shown_text(&queued.content, &queued.metadata);
+        Self { input: queued.input, text }
     }
 }
 
 /// Reads and changes the prompts that wait.
 #[derive(Clone)]
-pub struct PromptQueue(QueueHandle);
+pub struct PromptQueue(QueueHandle, InteractiveSession);
 
 impl InteractiveSession {
     /// Returns the prompts that wait for the running turn.
     #[must_use]
     pub fn queue(&self) -> PromptQueue {
-        PromptQueue(self.session().queue())
+        PromptQueue(self.session().queue(), self.clone())
     }
 }
 
@@ -55,12 +47,13 @@ impl PromptQueue {
         Ok(self.0.list().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Replaces the text of a prompt. Returns false if it does not wait any more.
+    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.
     pub async fn edit(&self, prompt: &InputId, text: &str) -> Result<bool, SdkError> {
-        Ok(self.0.change(prompt, text).await?)
+        let PreparedPrompt { content, metadata, .. } = self.1.prepare_prompt(text).await;
+        Ok(self.0.change_with(prompt, Content(content), metadata).await?)
     }
 
     /// Moves a prompt, so that `position` others are answered before it. Returns false if it does not

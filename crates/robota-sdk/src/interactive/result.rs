@@ -35,6 +35,23 @@ pub struct ExecutionResult {
     pub last: Option<Cursor>,
 }
 
+impl ExecutionResult {
+    /// Creates the result of a turn that ended without an answer.
+    #[must_use]
+    pub fn new(end: TurnEnd) -> Self {
+        Self {
+            response: String::new(),
+            end,
+            error: None,
+            tools: Vec::new(),
+            context: None,
+            usage: None,
+            rounds: 0,
+            last: None,
+        }
+    }
+}
+
 /// Whether a number was counted or computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,13 +4,14 @@ use robota_core::ids::InputId;
 use robota_core::message::{Block, Content};
 use robota_core::turn::RAW_INPUT;
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::event::{InteractiveEvent, Projection};
 use super::history::DISPLAY;
 use super::result::ExecutionResult;
 use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
+use crate::mentions::{ATTACHMENTS, AttachedBlocks};
 
 /// What a user submits.
 ///
@@ -26,11 +27,12 @@ use crate::error::SdkError;
 pub struct Prompt {
     pub(super) content: Vec<Block>,
     pub(super) metadata: Map<String, Value>,
+    pub(super) mentions: bool,
 }
 
 impl From<Content> for Prompt {
     fn from(Content(content): Content) -> Self {
-        Self { content, metadata: Map::new() }
+        Self { content, metadata: Map::new(), mentions: true }
     }
 }
 
@@ -55,6 +57,13 @@ impl Prompt {
     /// Sets the text as the user typed it, if the content was made from it. Hooks receive this text.
     pub fn raw(self, text: impl Into<String>) -> Self {
         self.metadata(RAW_INPUT, text.into())
+    }
+
+    /// Leaves `@path` in the texts as it is. By default the mentioned files are attached, as far as
+    /// they may be read without a question ([`crate::mentions`]).
+    pub fn without_mentions(mut self) -> Self {
+        self.mentions = false;
+        self
     }
 
     /// Adds a value that is recorded with the prompt.
@@ -111,14 +120,38 @@ impl InteractiveSession {
     /// # Errors
     /// If the queue is full, the session has ended, or its journal cannot be written.
     pub async fn submit(&self, prompt: impl Into<Prompt>) -> Result<Submission, SdkError> {
-        self.send_prepared(prompt.into().into()).await
+        self.send_prepared(self.prepare_prompt(prompt).await).await
+    }
+
+    /// Attaches the files that a prompt mentions. For clients that send prompts themselves; others use
+    /// [`InteractiveSession::submit`].
+    pub async fn prepare_prompt(&self, prompt: impl Into<Prompt>) -> PreparedPrompt {
+        let Prompt { mut content, mut metadata, mentions } = prompt.into();
+        let reader = self.0.mentions.as_ref().filter(|_| mentions);
+        let Some(reader) = reader else { return PreparedPrompt::new(content, metadata) };
+        let typed = content.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        let typed = typed.collect::<Vec<_>>().join("\n");
+        let own = content.len();
+        let attachments = reader.attach(self.session(), &mut content).await;
+        if !attachments.is_empty() {
+            metadata.entry(DISPLAY).or_insert_with(|| typed.as_str().into());
+            // Hooks judge what the user typed.
+            metadata.entry(RAW_INPUT).or_insert_with(|| typed.as_str().into());
+            let added = content.len() - own;
+            let attached = AttachedBlocks { own, added, files: attachments.clone() };
+            metadata.insert(ATTACHMENTS.to_owned(), json!(attached));
+        }
+        PreparedPrompt { attachments, ..PreparedPrompt::new(content, metadata) }
     }
 
     pub(super) async fn send_prepared(
         &self,
         prompt: PreparedPrompt,
     ) -> Result<Submission, SdkError> {
-        let PreparedPrompt { content, metadata, rules } = prompt;
+        let PreparedPrompt { content, metadata, rules, .. } = prompt;
         let _sending = self.0.sending.lock().await;
         let limit = self.0.queue_limit;
         if self.is_executing() && self.queue().list().await?.len() >= limit {

@@ -57,24 +57,40 @@ pub struct ToolState {
     /// The file that the changed lines belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff_file: Option<String>,
+    /// The exit code, for a call that ran a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
     /// The text that the model received; none while the call runs.
     #[serde(rename = "toolResultData", skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
 impl ToolState {
-    /// Returns the state of a call that starts, with the arguments that it runs with.
-    pub(super) fn started(call: &ToolUse, input: Option<&Value>) -> Self {
+    /// Creates the state of a call that runs, with the argument that says what it is about.
+    pub fn new(call: CallId, tool: impl Into<String>, first_argument: impl Into<String>) -> Self {
         Self {
-            call: call.call.clone(),
-            tool: call.name.clone(),
-            first_argument: first_argument(input.or_else(|| call.input.json())),
+            call,
+            tool: tool.into(),
+            first_argument: first_argument.into(),
             running: true,
             end: None,
             diff: Vec::new(),
             diff_file: None,
+            exit_code: None,
             output: None,
         }
+    }
+
+    /// Returns the state of a call that the model asked for.
+    #[must_use]
+    pub fn of(call: &ToolUse) -> Self {
+        Self::started(call, None)
+    }
+
+    /// Returns the state of a call that starts, with the arguments that it runs with.
+    pub(super) fn started(call: &ToolUse, input: Option<&Value>) -> Self {
+        let argument = first_argument(input.or_else(|| call.input.json()));
+        Self::new(call.call.clone(), &*call.name, argument)
     }
 
     /// Returns the state of the call after it ended.
@@ -94,6 +110,7 @@ impl ToolState {
             end: Some(end),
             diff,
             diff_file,
+            exit_code: outcome.metadata.get("exit_code").and_then(Value::as_i64),
             output: Some(outcome.text()),
             ..self
         }

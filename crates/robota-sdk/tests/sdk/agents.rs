@@ -38,7 +38,7 @@ async fn sdk_15_the_model_gives_a_task_to_an_agent_with_a_session_of_its_own() {
     let session = scene.builder().agent_tool(true).open().await.unwrap();
     let done = result(&session, "Go.").await;
     assert_eq!(done.response, "All done.");
-    assert_eq!(done.tools[0].name, "Agent");
+    assert_eq!(done.tools[0].tool, "Agent");
     let requests = scene.provider.requests();
     // The agent sees its definition and its task, not the conversation.
     let system = requests[1].system.as_deref().unwrap();

@@ -62,3 +62,74 @@ async fn turns_are_counted() {
     assert!(third.to_string().contains("2 turns"), "{third}");
     assert_eq!(scene.provider.requests().len(), 2);
 }
+
+#[tokio::test]
+async fn the_settings_limit_a_session_and_the_builder_wins() {
+    let scene = Scene::new(&format!("- {READ}\n- {READ}\n- never\n"));
+    scene.write("project/a.txt", "hello\n");
+    scene.write(
+        "home/.robota/settings.json",
+        r#"{"budget": {"tokens": 60, "usd": 3, "turn": {"seconds": 90}, "subagent": {"turns": 4}}}"#,
+    );
+    let session = scene.open().await;
+    let budget = session.budget();
+    assert_eq!((budget.session.tokens, budget.session.usd), (Some(60), Some(3.0)));
+    assert_eq!(budget.turn.time, Some(std::time::Duration::from_secs(90)));
+    assert_eq!(budget.subagent.turns, Some(4));
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!((result.end, scene.provider.requests().len()), (TurnEnd::Stopped, 2));
+    assert!(session.budget_stop().unwrap().contains("100 of 60 tokens"));
+    let mut larger = Budget::default();
+    larger.set("tokens=1000").unwrap();
+    let other = scene.builder().budget(larger).open().await.unwrap();
+    assert_eq!(other.budget().session.tokens, Some(1_000));
+    assert_eq!(other.budget().subagent.turns, Some(4));
+}
+
+#[tokio::test]
+async fn a_checkout_limits_nothing_before_it_is_trusted() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/.robota/settings.json", r#"{"budget": {"tokens": 1}}"#);
+    assert_eq!(scene.open().await.budget(), Budget::default());
+}
+
+#[tokio::test]
+async fn a_turn_that_runs_out_of_time_is_interrupted_and_the_session_goes_on() {
+    let scene = Scene::new("- {tools: [{tool: Bash, input: {command: sleep 60}}]}\n- done\n");
+    let mut budget = Budget::default();
+    budget.set("turn.seconds=1").unwrap();
+    let builder = scene.builder().mode(robota_core::permission::Mode::BypassPermissions);
+    let session = builder.budget(budget).open().await.unwrap();
+    let result = session.submit("Wait.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.end, TurnEnd::Interrupted, "{result:?}");
+    assert!(session.budget_stop().unwrap().contains("1 s"));
+    let next = session.submit("Go on.").await.unwrap().result().await.unwrap();
+    assert_eq!((next.end, next.response.as_str()), (TurnEnd::Complete, "done"));
+    assert_eq!(session.budget_stop(), None);
+}
+
+#[tokio::test]
+async fn the_tokens_of_hooks_count() {
+    let scene = Scene::new(
+        "- {text: '{\"ok\": true}', usage: {input: 70, output: 5}}\n\
+         - {text: one, usage: {input: 10, output: 1}}\n- two\n",
+    );
+    let hook = serde_json::json!({"type": "prompt", "prompt": "Is it fine? $ARGUMENTS"});
+    scene.write(
+        "home/.robota/settings.json",
+        &serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string(),
+    );
+    let mut budget = Budget::default();
+    budget.set("tokens=80").unwrap();
+    let session = scene.builder().budget(budget).open().await.unwrap();
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.response, "one");
+    // The call of the hook is recorded by a task of its own.
+    while session.budget_use().tokens < 86 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(session.budget_use().tokens, 86);
+    assert_eq!(session.costs().await.unwrap().usage().total(), 86);
+    let blocked = session.submit("More.").await.unwrap().result().await.unwrap_err();
+    assert!(blocked.to_string().contains("86 of 80 tokens"), "{blocked}");
+}

@@ -156,3 +156,32 @@ async fn sdk_24_query_returns_the_text() {
     assert_eq!(robota_sdk::query("Count.", model, options).await.unwrap(), "One two");
     assert_eq!(*seen.lock().unwrap(), "One two");
 }
+
+#[tokio::test]
+async fn sdk_09_the_conversation_the_changes_and_the_to_do_list_can_be_shown() {
+    let scene = Scene::new(
+        "- tools: [{tool: TodoWrite, input: {todos: [{content: write, status: completed}, \
+           {content: test, status: in_progress}]}}]\n\
+         - tools: [{tool: Write, input: {file_path: new.txt, content: \"one\\n\"}}]\n\
+         - It is written.\n",
+    );
+    let session = scene.builder().mode(Mode::AcceptEdits).open().await.unwrap();
+    let run = |name: &'static str, arguments: &'static str| {
+        let session = session.clone();
+        async move { session.execute_command(name, arguments).await.unwrap() }
+    };
+    assert_eq!(run("todos", "").await.message, "There is no to-do list.");
+    assert_eq!(run("diff", "").await.message, "No files have changed.");
+    session.submit("Write a file.").await.unwrap().result().await.unwrap();
+    assert_eq!(run("todos", "").await.message, "☑ write\n▸ test");
+    let diff = run("diff", "").await;
+    assert!(diff.message.contains("+one"), "{}", diff.message);
+    assert_eq!(diff.data["files"].as_array().unwrap().len(), 1);
+    assert!(!run("diff", "nothing").await.success);
+    let export = run("export", "").await;
+    assert!(export.message.contains("Write a file."), "{}", export.message);
+    assert!(export.message.contains("It is written."), "{}", export.message);
+    let export = run("export", "talk.md").await;
+    assert_eq!(export.data["file"], "talk.md");
+    assert!(export.data["text"].as_str().unwrap().contains("It is written."));
+}

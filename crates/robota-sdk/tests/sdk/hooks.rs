@@ -93,3 +93,49 @@ async fn sdk_21_the_command_hooks_lists_them_with_their_file() {
     assert!(result.message.contains("settings.json"), "{}", result.message);
     assert_eq!(result.data["hooks"]["hooks"][0]["event"], "Stop");
 }
+
+#[tokio::test]
+async fn core_22_hooks_read_the_transcript_of_the_session() {
+    let scene = Scene::new(&format!(
+        "- {{text: Writing., tools: [{{tool: Write, input: {{file_path: new.txt, content: x}}}}]}}\n- done\n"
+    ));
+    // Each hook copies the transcript as it is then.
+    let copy = |name: &str| {
+        let script = format!(
+            r#"path=$(sed 's/.*"transcript_path":"\([^"]*\)".*/\1/') && cp "$path" {name} && echo "$path" > path"#
+        );
+        json!([{"hooks": [{"type": "command", "command": script}]}])
+    };
+    let hooks = json!({
+        "UserPromptSubmit": copy("submit"), "PreToolUse": copy("pre"), "Stop": copy("stop"),
+    });
+    settings(&scene, &json!({ "hooks": hooks }));
+    let history = run(&scene).await;
+    let read = |name: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(scene.path().join("project").join(name));
+        let text = text.unwrap_or_else(|error| panic!("{name}: {error}: {history}"));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    assert_eq!(read("submit"), Vec::<Value>::new(), "no message is in the conversation yet");
+    let (pre, stop) = (read("pre"), read("stop"));
+    let content = |line: &Value| line["message"]["content"].clone();
+    assert_eq!((&pre[0]["type"], content(&pre[0])), (&json!("user"), json!("Go")));
+    assert_eq!(content(&pre[1]), json!([{"type": "text", "text": "Writing."}]));
+    assert_eq!(content(&pre[2])[0]["name"], "Write");
+    assert_eq!(pre.len(), 3);
+    assert_eq!(stop[..3], pre, "lines are only added");
+    assert_eq!(content(&stop[3])[0]["type"], "tool_result");
+    assert_eq!(content(&stop[3])[0]["tool_use_id"], content(&stop[2])[0]["id"]);
+    assert_eq!(content(&stop[4]), json!([{"type": "text", "text": "done"}]));
+    assert_eq!(stop[4]["message"]["model"], "scripted");
+    let mut parent = &Value::Null;
+    for line in &stop {
+        assert_eq!(&line["parentUuid"], parent, "{line}");
+        assert_eq!(line["sessionId"], stop[0]["sessionId"]);
+        assert!(line["timestamp"].is_string() && line["cwd"].is_string(), "{line}");
+        parent = &line["uuid"];
+    }
+    let path = std::fs::read_to_string(scene.path().join("project/path")).unwrap();
+    assert!(path.trim().ends_with(".jsonl"), "{path}");
+    assert!(!std::path::Path::new(path.trim()).exists(), "it is removed with the session");
+}

@@ -146,3 +146,82 @@ async fn sdk_13_a_skill_runs_no_tool_that_the_session_does_not_offer() {
     let error = enter(&session, "/look").await.err().unwrap();
     assert!(error.to_string().contains("Bash is not available"), "{error}");
 }
+
+const GUARD: &str = "---\nhooks:\n  PreToolUse:\n    - matcher: Write\n      hooks:\n        \
+    - type: command\n          command: ./guard.sh\n---\nBe careful.\n";
+
+fn write_guard(scene: &Scene, skill: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    scene.write(skill, GUARD);
+    let script = "#!/bin/sh\necho 'the skill forbids it' >&2\nexit 2\n";
+    scene.write("project/guard.sh", script);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(scene.path().join("project/guard.sh"), mode).unwrap();
+}
+
+#[tokio::test]
+async fn sdk_13_hooks_of_a_skill_run_from_its_first_use_on() {
+    let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n"));
+    write_guard(&scene, "home/.claude/skills/guard/SKILL.md");
+    let session = scene.open().await;
+    let before = session.submit("Write.").await.unwrap().result().await.unwrap();
+    assert_eq!(before.tools[0].end, Some(ToolEnd::Success), "{before:?}");
+    let after = answer(&session, "/guard").await;
+    assert_eq!(after.tools[0].end, Some(ToolEnd::Denied), "{after:?}");
+}
+
+#[tokio::test]
+async fn sdk_13_hooks_of_a_skill_that_the_model_uses_apply_in_the_same_turn() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Skill, input: {skill: guard}}]}\n\
+         - {tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}\n- done\n",
+    );
+    write_guard(&scene, "home/.claude/skills/guard/SKILL.md");
+    let session = scene.open().await;
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.tools[0].end, Some(ToolEnd::Success), "{result:?}");
+    assert_eq!(result.tools[1].end, Some(ToolEnd::Denied), "{result:?}");
+    assert!(!scene.path().join("project/new.txt").exists());
+}
+
+#[tokio::test]
+async fn sdk_13_hooks_of_a_checkouts_skill_need_trust_in_the_file_and_in_its_scripts() {
+    use robota_config::{ContextReader, TrustStore, file_requests};
+    let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n- {write}\n- three\n"));
+    write_guard(&scene, "project/.claude/skills/guard/SKILL.md");
+    let untrusted = answer(&scene.open().await, "/guard").await;
+    assert_eq!(untrusted.tools[0].end, Some(ToolEnd::Success), "{untrusted:?}");
+    let project = scene.project();
+    let mut store = TrustStore::load(&project.places);
+    let asked = file_requests(&ContextReader::new(&project.places), &store);
+    assert_eq!(asked[0].requests, ["runs `./guard.sh` at PreToolUse"]);
+    store
+        .grant_file(&asked[0].file, &asked[0].hash, &robota_core::clock::SystemClock)
+        .unwrap();
+    let trusted = answer(&scene.open().await, "/guard").await;
+    assert_eq!(trusted.tools[0].end, Some(ToolEnd::Denied), "{trusted:?}");
+    scene.write("project/guard.sh", "#!/bin/sh\ntouch owned\n");
+    let changed = answer(&scene.open().await, "/guard").await;
+    assert_eq!(changed.tools[0].end, Some(ToolEnd::Success), "{changed:?}");
+    assert!(!scene.path().join("project/owned").exists());
+}
+
+#[tokio::test]
+async fn sdk_13_a_hook_of_a_skill_may_run_once() {
+    let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n"));
+    let command = format!("echo x >> {}", scene.path().join("ran").display());
+    scene.write(
+        "home/.claude/skills/count/SKILL.md",
+        &format!(
+            "---\nhooks:\n  PostToolUse:\n    - hooks:\n        - {{type: command, once: true, \
+             command: \"{command}\"}}\n---\nCount.\n"
+        ),
+    );
+    let session = scene.open().await;
+    answer(&session, "/count").await;
+    answer(&session, "/count").await;
+    assert_eq!(std::fs::read_to_string(scene.path().join("ran")).unwrap(), "x\n");
+}

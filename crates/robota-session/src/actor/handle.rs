@@ -13,11 +13,10 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
-use serde_json::Map;
 
 use super::{
-    AcceptedInput, Actor, Flow, InputChange, ManualCompaction, Reply, Request, Rewrite,
-    SendRequest, Shared, TurnWishes, Work,
+    AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
+    Request, Rewrite, SendRequest, Shared, TurnWishes, Work,
 };
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
@@ -58,7 +57,16 @@ impl Actor {
                 let _ = reply.send(self.recover(choices).await);
             }
             Request::Shutdown { reason, reply } => {
-                return Flow::Close { reason, reply: Some(reply) };
+                return Flow::Close { reason, reply: Some(CloseReply::Shutdown(reply)) };
+            }
+            Request::CloseIfIdle { reason, reply } => {
+                if self.is_idle() {
+                    return Flow::Close { reason, reply: Some(CloseReply::IfIdle(reply)) };
+                }
+                let _ = reply.send(Ok(false));
+            }
+            Request::Decide { decide, reply } => {
+                let _ = reply.send(self.decide(decide).await);
             }
         }
         Flow::Continue
@@ -88,6 +96,39 @@ impl Actor {
         Ok(AcceptedInput { input, before, failures })
     }
 
+    /// Appends what a function decides from the state. Inputs among it are delivered as any other.
+    async fn decide(&mut self, decide: DecideEvents) -> Result<(), SessionError> {
+        self.require_recovered()?;
+        let ids = self.shared.turn_setup().setup.ids.clone();
+        let events = decide(self.recorder.state(), &*ids);
+        if events.is_empty() {
+            return Ok(());
+        }
+        let accepts = events.iter().any(|event| matches!(event, Event::InputAccepted(_)));
+        // After a failure the events stay recorded: they are written later, all of them, or none
+        // if the process dies first.
+        self.append(events).await?;
+        if accepts {
+            self.options.defer_inputs = false;
+            self.blocked = None;
+            self.shared.hub.set_busy(true);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the session can be closed without stopping or delaying anything.
+    fn is_idle(&self) -> bool {
+        let state = self.recorder.state();
+        self.work.is_none()
+            && self.deferred.is_empty()
+            && self.blocked.is_none()
+            && self.recorder.failure().is_none()
+            && !self.options.needs_recovery
+            && (state.inputs.is_empty() || self.options.defer_inputs)
+            && state.background.is_empty()
+            && self.requests.is_empty()
+    }
+
     /// Returns the input of the running turn. It stays in the queue until its message is recorded.
     fn taken_input(&self) -> Option<&InputId> {
         let turn = self.recorder.state().turn.as_ref().filter(|_| self.work.is_some());
@@ -109,7 +150,7 @@ impl Actor {
         // Another content is not what the client described, and has no claim to rules that were meant
         // for the old one.
         let (content, metadata, is_new) = match content {
-            Some(content) => (content, Map::new(), true),
+            Some((content, metadata)) => (content, metadata, true),
             None => (pending.content.clone(), pending.metadata.clone(), false),
         };
         let event = InputChanged {

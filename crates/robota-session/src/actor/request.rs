@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use robota_core::close::Choice;
 use robota_core::event::{Cursor, Delivery, Event};
-use robota_core::ids::{CallId, InputId};
+use robota_core::ids::{CallId, Ids, InputId};
 use robota_core::message::Block;
 use robota_core::provider::OutputSchema;
 use robota_core::state::State;
@@ -18,6 +18,9 @@ use crate::session::TurnPermissions;
 
 /// Sends the answer to a request.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
+
+/// Decides from the state which events to append.
+pub(crate) type DecideEvents = Box<dyn FnOnce(&State, &dyn Ids) -> Vec<Event> + Send>;
 
 /// An input to accept.
 pub(crate) struct SendRequest {
@@ -40,8 +43,8 @@ pub(crate) struct AcceptedInput {
 /// A change of an input that is not delivered yet.
 pub(crate) struct InputChange {
     pub(crate) input: InputId,
-    /// The new content; none keeps it.
-    pub(crate) content: Option<Vec<Block>>,
+    /// The new content with its metadata; none keeps both.
+    pub(crate) content: Option<(Vec<Block>, Map<String, Value>)>,
     /// The number of waiting inputs before it; none keeps its place.
     pub(crate) position: Option<usize>,
 }
@@ -67,6 +70,8 @@ pub(crate) enum Request {
     Change { change: InputChange, reply: Reply<bool> },
     /// Append events, immediately or as soon as nothing runs.
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
+    /// Let a function decide from the state what to append, as one append.
+    Decide { decide: DecideEvents, reply: Reply<()> },
     /// Read the state.
     Inspect(Box<dyn FnOnce(&State) + Send>),
     /// Stop the running work; answers whether something ran.
@@ -83,4 +88,6 @@ pub(crate) enum Request {
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
     /// End the session.
     Shutdown { reason: String, reply: Reply<()> },
+    /// End the session if nothing runs, waits or is unwritten; answers whether it ended.
+    CloseIfIdle { reason: String, reply: Reply<bool> },
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use robota_core::clock::Clock;
+use robota_core::ids::Ids;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
@@ -24,6 +26,18 @@ pub enum ToolChange {
 }
 
 impl ConfigHandle {
+    /// Returns the clock that stamps the session's events.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.0.shared.turn_setup().setup.clock.clone()
+    }
+
+    /// Returns the session's source of ids.
+    #[must_use]
+    pub fn ids(&self) -> Arc<dyn Ids> {
+        self.0.shared.turn_setup().setup.ids.clone()
+    }
+
     /// Uses another model from the next turn on, and another provider if one is given. The limits
     /// of the model come from the built-in catalogue.
     pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
@@ -32,6 +46,15 @@ impl ConfigHandle {
         if let Some(provider) = provider {
             setup.provider = provider;
         }
+    }
+
+    /// Sets an option of the model calls from the next turn on, such as `effort`; none removes it.
+    pub fn set_option(&self, name: &str, value: Option<serde_json::Value>) {
+        let options = &mut self.0.shared.turn_setup_mut().setup.config.options;
+        match value {
+            Some(value) => options.insert(name.to_owned(), value),
+            None => options.remove(name),
+        };
     }
 
     /// Sets the system prompt from the next turn on; none sends no prompt.

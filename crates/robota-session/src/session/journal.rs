@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event};
+use robota_core::ids::Ids;
+use robota_core::state::State;
 use robota_core::task::Tasks;
+use tokio::sync::{oneshot, watch};
 
 use super::Session;
+use crate::actor::Request;
 use crate::error::SessionError;
 use crate::event_kind::EventKind;
 use crate::subscribe::SessionEvent;
@@ -50,7 +54,65 @@ impl JournalHandle {
         self.0.inspect(|state| state.tasks.clone()).await
     }
 
-    /// Records an entry, a failure, a change of a background task, or an event of a type that this version does not know. Other
+    /// Returns whether the journal is open: the session was not shut down and has not failed.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.0.shared.hub.ended.is_cancelled()
+    }
+
+    /// Returns a counter that changes with every event that may make a schedule fire, or change
+    /// when it fires.
+    #[must_use]
+    pub fn schedule_events(&self) -> watch::Receiver<u64> {
+        self.0.shared.hub.schedule_events()
+    }
+
+    /// Reads the state that the events fold to.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn state<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&State) -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        self.0.inspect(look).await
+    }
+
+    /// Appends the events that `decide` returns for the current state: all or none, and nothing else
+    /// is appended in between. Inputs among them are delivered like any other. Used for inputs
+    /// that must be accepted exactly once: the event that remembers them is in the same append.
+    ///
+    /// After an error the events may be in the journal, or get there later, but never only some of
+    /// them.
+    ///
+    /// # Errors
+    /// If `decide` returns an event that is neither an accepted input nor one of a schedule or a
+    /// room, or the journal cannot be written.
+    pub async fn append_with<T: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&State, &dyn Ids) -> (Vec<Event>, T) + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let (answer, answered) = oneshot::channel();
+        let decide = move |state: &State, ids: &dyn Ids| {
+            let (events, value) = decide(state, ids);
+            let refused = events.iter().find(|event| !may_be_decided(event));
+            let refused = refused.map(|event| event.kind().to_owned());
+            let events = if refused.is_some() { Vec::new() } else { events };
+            let _ = answer.send((value, refused));
+            events
+        };
+        self.0.ask(|reply| Request::Decide { decide: Box::new(decide), reply }).await?;
+        match answered.await {
+            Ok((value, None)) => Ok(value),
+            Ok((_, Some(kind))) => {
+                Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))
+            }
+            Err(_) => Err(self.0.shared.hub.why_ended(self.0.id())),
+        }
+    }
+
+    /// Records an entry, a failure, a change of a background task, or an event of a type that this
+    /// version does not know. Other
     /// events change the session, and have their own methods.
     ///
     /// # Errors
@@ -69,4 +131,21 @@ impl JournalHandle {
             }
         }
     }
+}
+
+/// Returns whether a program may decide to append the event.
+fn may_be_decided(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::InputAccepted(_)
+            | Event::MessageInjected(_)
+            | Event::EntryAdded(_)
+            | Event::Failed(_)
+            | Event::ScheduleAdded(_)
+            | Event::ScheduleFired(_)
+            | Event::SchedulePaused(_)
+            | Event::ScheduleResumed(_)
+            | Event::ScheduleRemoved(_)
+            | Event::RoomHeard(_)
+    )
 }

@@ -1,6 +1,6 @@
 //! The permissions of a session.
 
-use robota_core::approve::{Answer, Approver as _, Question};
+use robota_core::approve::{Answer, Approver as _, Question, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
 use robota_core::gate::Judgement;
@@ -61,7 +61,23 @@ impl Permissions {
         decision: Decision,
         note: Option<String>,
     ) -> Result<(), SessionError> {
-        self.0.shared.approvals.decide(call, decision, note).await
+        self.0.shared.approvals.decide(call, decision, None, note).await
+    }
+
+    /// Allows a call, and calls that match these rules as far as the scope says. The user wrote or
+    /// changed the rules; [`Permissions::decide`] takes those of the question.
+    ///
+    /// # Errors
+    /// If there is no question about that call, or it was answered already.
+    pub async fn allow_with_rules(
+        &self,
+        call: &CallId,
+        scope: Scope,
+        rules: Vec<String>,
+        note: Option<String>,
+    ) -> Result<(), SessionError> {
+        let decision = Decision::Allow(scope);
+        self.0.shared.approvals.decide(call, decision, Some(rules), note).await
     }
 
     /// Returns the rules that the user allowed for this session.

@@ -56,8 +56,23 @@ impl QueueHandle {
         input: &InputId,
         content: impl Into<Content>,
     ) -> Result<bool, SessionError> {
+        self.change_with(input, content, Map::new()).await
+    }
+
+    /// Replaces the content of a waiting input, as [`QueueHandle::change`] does, and records other
+    /// metadata with it.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn change_with(
+        &self,
+        input: &InputId,
+        content: impl Into<Content>,
+        metadata: Map<String, Value>,
+    ) -> Result<bool, SessionError> {
         let Content(content) = content.into();
-        let change = InputChange { input: input.clone(), content: Some(content), position: None };
+        let content = Some((content, metadata));
+        let change = InputChange { input: input.clone(), content, position: None };
         self.0.ask(|reply| Request::Change { change, reply }).await
     }
 

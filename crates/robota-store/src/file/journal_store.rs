@@ -10,6 +10,7 @@ use robota_core::journal::{
 };
 
 use super::blobs::FileBlobs;
+use super::open_files::OpenFiles;
 use super::writer::Writer;
 use super::{FileStore, Files};
 
@@ -59,12 +60,12 @@ impl FileStore {
 impl JournalStore for FileStore {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.blocking(move |files| files.create(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| Ok(FileJournal::boxed(files, files.create(&session)?))).await
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.blocking(move |files| files.open(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| Ok(FileJournal::boxed(files, files.open(&session)?))).await
     }
 
     async fn read(
@@ -104,9 +105,10 @@ impl JournalStore for FileStore {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
-        self.blocking(move |files| files.fork(&parent, at, &child, &first))
-            .await
-            .map(FileJournal::boxed)
+        self.blocking(move |files| {
+            Ok(FileJournal::boxed(files, files.fork(&parent, at, &child, &first)?))
+        })
+        .await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
@@ -144,11 +146,17 @@ struct FileJournal {
     /// Shared with the append in progress: if its caller drops the future, the append still
     /// finishes before the next one starts.
     writer: Arc<Mutex<Writer>>,
+    open_files: Arc<OpenFiles>,
 }
 
 impl FileJournal {
-    fn boxed(writer: Writer) -> Box<dyn Journal> {
-        Box::new(Self { writer: Arc::new(Mutex::new(writer)) })
+    /// Blocks, because it may have to close a file of another session.
+    fn boxed(files: &Files, writer: Writer) -> Box<dyn Journal> {
+        let is_open = writer.has_open_file();
+        let writer = Arc::new(Mutex::new(writer));
+        let open_files = Arc::clone(&files.open_files);
+        open_files.note(&writer, is_open);
+        Box::new(Self { writer, open_files })
     }
 }
 
@@ -159,10 +167,15 @@ impl Journal for FileJournal {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
-        let writer = Arc::clone(&self.writer);
+        let (writer, open_files) = (Arc::clone(&self.writer), Arc::clone(&self.open_files));
         let events = events.to_vec();
         run_blocking("the journal", move || {
-            writer.lock().unwrap_or_else(PoisonError::into_inner).append(&events, durability)
+            let mut locked = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let appended = locked.append(&events, durability);
+            let is_open = locked.has_open_file();
+            drop(locked);
+            open_files.note(&writer, is_open);
+            appended
         })
         .await
     }

@@ -13,7 +13,7 @@ use robota_core::event::Envelope;
 use robota_core::journal::JournalError;
 
 use super::segment::{Mark, ReadAhead, Reader, Segment};
-use crate::disk::{AppendFile, CreateMode, Disk};
+use crate::disk::{CreateMode, Disk};
 
 /// Distance between two marks, in bytes.
 pub(super) const MARK_DISTANCE: u64 = 4 * 1024;
@@ -166,9 +166,9 @@ fn encode(mark: &Mark) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// Writes the marks of the segment that is appended to.
+/// Writes the marks of the segment that is appended to. It opens the file for each mark: there is one
+/// for about every 4 KiB, and an idle session should not hold a descriptor for it.
 pub(super) struct Marker {
-    tail: Option<Box<dyn AppendFile>>,
     due: u64,
 }
 
@@ -177,7 +177,11 @@ impl Marker {
     pub(super) fn begin(disk: &dyn Disk, segment: &Segment) -> Self {
         let path = path(segment);
         let _ = disk.remove(&path);
-        Self { tail: disk.open_append(&path, CreateMode::Always).ok(), due: MARK_DISTANCE }
+        // Without the file, the marks are rebuilt when they are needed.
+        match disk.open_append(&path, CreateMode::Always) {
+            Ok(_) => Self { due: MARK_DISTANCE },
+            Err(_) => Self { due: u64::MAX },
+        }
     }
 
     /// Continues the marks of a segment of that length.
@@ -189,32 +193,29 @@ impl Marker {
             Some(marks) if len < MARK_DISTANCE || !marks.is_empty() => Ok(marks),
             _ => rebuild(disk, segment, true),
         };
-        let tail = marks.ok().and_then(|marks| {
+        let due = marks.ok().and_then(|marks| {
             // Rewritten unless its length is exact: half a mark would shift all later ones.
             let len = disk.open_read(&path(segment)).and_then(|file| file.info());
             if !len.is_ok_and(|info| info.len == (marks.len() * RECORD_BYTES) as u64) {
                 save(disk, segment, &marks).ok()?;
             }
-            let due = marks.last().map_or(MARK_DISTANCE, |mark| mark.offset + MARK_DISTANCE);
-            Some((disk.open_append(&path(segment), CreateMode::Never).ok()?, due))
+            Some(marks.last().map_or(MARK_DISTANCE, |mark| mark.offset + MARK_DISTANCE))
         });
-        match tail {
-            Some((tail, due)) => Self { tail: Some(tail), due },
-            None => Self { tail: None, due: u64::MAX },
-        }
+        Self { due: due.unwrap_or(u64::MAX) }
     }
 
     /// Records where an event starts, if the last mark is far enough away.
-    pub(super) fn note(&mut self, mark: Mark) {
+    pub(super) fn note(&mut self, disk: &dyn Disk, segment: &Segment, mark: Mark) {
         if mark.offset < self.due {
             return;
         }
         self.due = mark.offset + MARK_DISTANCE;
-        // Ignored if it fails: without marks, the segment is read from its start.
-        if let Some(tail) = &mut self.tail
-            && tail.write(&encode(&mark)).is_err()
-        {
-            self.tail = None;
+        let written = disk
+            .open_append(&path(segment), CreateMode::Never)
+            .and_then(|mut file| file.write(&encode(&mark)));
+        // Without further marks, the segment is read from the last one.
+        if written.is_err() {
+            self.due = u64::MAX;
         }
     }
 }

@@ -39,6 +39,7 @@ impl FileStore {
                 level: DurabilityLevel::default(),
                 key: None,
                 clock: Arc::new(SystemClock),
+                open_files: Arc::default(),
             }),
         }
     }

@@ -29,7 +29,10 @@ const HEAD_RECORD_EVERY: u64 = 16 * 1024;
 /// The segment that is appended to.
 struct SegmentWriter {
     segment: Segment,
-    tail: Box<dyn AppendFile>,
+    /// The open file. It is closed once everything in it is synced, so that an idle session holds no
+    /// descriptor for it, and stays open until then: the system reports a failed write to those
+    /// that had the file open.
+    tail: Option<Box<dyn AppendFile>>,
     len: u64,
     marker: Marker,
 }
@@ -122,8 +125,32 @@ impl Writer {
     pub(super) fn at_end_of(mut self, place: OpenSegment) -> Self {
         let OpenSegment { segment, tail, len } = place;
         let marker = Marker::resume(&*self.files.disk, &segment, len);
-        self.open = Some(SegmentWriter { segment, tail, len, marker });
+        self.open = Some(SegmentWriter { segment, tail: Some(tail), len, marker });
         self
+    }
+
+    /// Syncs and closes the open file; the next append opens it again. Called when too many files are
+    /// open.
+    pub(super) fn close_file(&mut self) {
+        if self.open.as_ref().is_none_or(|open| open.tail.is_none()) {
+            return;
+        }
+        let relaxed = self.files.level == crate::DurabilityLevel::Relaxed;
+        match if relaxed { Ok(()) } else { self.sync() } {
+            Ok(()) => self.drop_file(),
+            Err(error) => self.broken = Some(sync_failed(&error)),
+        }
+    }
+
+    fn drop_file(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.tail = None;
+        }
+    }
+
+    /// Returns whether the file of the segment is open.
+    pub(super) fn has_open_file(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.tail.is_some())
     }
 
     /// Appends all of the events or none, and returns when they are as durable as requested.
@@ -151,11 +178,18 @@ impl Writer {
             self.ensure_segment(first.seq)?;
         }
         let waits = self.files.level.waits(durability);
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let before = open.len;
+        if events.is_empty() && !self.has_open_file() {
+            // Everything is synced.
+            return Ok(());
+        }
+        self.open_file()?;
+        let Some(SegmentWriter { tail: Some(tail), len, .. }) = &mut self.open else {
+            return Ok(());
+        };
+        let before = *len;
         failpoint!("store.append.before_write");
-        if let Err(error) = open.tail.write(&lines) {
-            let undone = open.tail.truncate(before);
+        if let Err(error) = tail.write(&lines) {
+            let undone = tail.truncate(before);
             return Err(self.failed("write", &error, undone));
         }
         failpoint!("store.append.after_write");
@@ -164,6 +198,28 @@ impl Writer {
         }
         failpoint!("store.append.after_sync");
         self.update_head(events, &starts, before, lines.len() as u64, waits);
+        // With a level that never waits, nothing is lost by closing the file either.
+        if waits || durability == Durability::Synced {
+            self.drop_file();
+        }
+        Ok(())
+    }
+
+    /// Opens the file of the segment again, if it was closed.
+    fn open_file(&mut self) -> Result<(), JournalError> {
+        let Some(open) = self.open.as_mut().filter(|open| open.tail.is_none()) else {
+            return Ok(());
+        };
+        let path = &open.segment.path;
+        let fail = |error: &io::Error| crate::io("open", path, error);
+        let opened = self.files.disk.open_append(path, CreateMode::Never);
+        let tail = opened.map_err(|error| fail(&error))?;
+        // Only this writer may change the file.
+        if tail.length().map_err(|error| fail(&error))? != open.len {
+            let reason = "the file was changed by another program".to_owned();
+            return Err(self.refuse(reason));
+        }
+        open.tail = Some(tail);
         Ok(())
     }
 
@@ -196,8 +252,8 @@ impl Writer {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if let Some(open) = &mut self.open {
-            open.tail.sync()?;
+        if let Some(SegmentWriter { tail: Some(tail), .. }) = &mut self.open {
+            tail.sync()?;
         }
         while let Some(folder) = self.unsynced.last() {
             self.files.disk.sync_folder(folder)?;
@@ -209,8 +265,8 @@ impl Writer {
     /// Removes what an append wrote before it failed.
     fn undo(&mut self, before: u64, failure: Failure) -> JournalError {
         let undone = match &mut self.open {
-            Some(open) => open.tail.truncate(before),
-            None => Ok(()),
+            Some(SegmentWriter { tail: Some(tail), .. }) => tail.truncate(before),
+            _ => Ok(()),
         };
         match failure {
             Failure::Clean(error) => {
@@ -241,7 +297,8 @@ impl Writer {
         let Some(open) = &mut self.open else { return };
         open.len = before + added;
         for (event, start) in events.iter().zip(starts) {
-            open.marker.note(Mark { seq: event.seq, offset: before + start });
+            let mark = Mark { seq: event.seq, offset: before + start };
+            open.marker.note(&*self.files.disk, &open.segment, mark);
             SessionHead::fold(&mut self.head, &self.session, event);
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
@@ -284,6 +341,7 @@ impl Writer {
         if self.open.as_ref().is_some_and(|open| open.len < self.files.segment_bytes) {
             return Ok(());
         }
+        self.open_file()?;
         // A closed segment is never repaired, so it must be complete on disk before another follows
         // it, whatever the level.
         if self.open.is_some()
@@ -310,7 +368,7 @@ impl Writer {
         failpoint!("store.roll.after_create");
         self.unsynced.push(self.folder.clone());
         let marker = Marker::begin(disk, &segment);
-        self.open = Some(SegmentWriter { segment, tail, len: 0, marker });
+        self.open = Some(SegmentWriter { segment, tail: Some(tail), len: 0, marker });
         Ok(())
     }
 

@@ -5,9 +5,30 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use robota_core::checkpoint::FileStat;
+
+use super::walk::FoundEntry;
 
 /// Folders that tools fill with files of others. They count as ignored without a rule.
 const GENERATED: [&str; 3] = ["node_modules", "__pycache__", ".venv"];
+
+/// Returns the metadata of the files with rules around the root of a walk, and of what makes a folder
+/// a repository. The rules are the same as long as these are.
+pub(super) fn rule_files(root: &Path) -> Vec<Option<FileStat>> {
+    let mut found = Vec::new();
+    let stat = |path: &Path| path.metadata().ok().map(|it| FoundEntry::new(&it, false).stat);
+    for folder in root.ancestors() {
+        let git = folder.join(".git");
+        // What is in the folder changes all the time, the folder itself stays.
+        let repository = stat(&git).map(|it| FileStat { modified: 0, changed: 0, ..it });
+        found.extend([repository, stat(&folder.join(".gitignore"))]);
+        if repository.is_some() {
+            found.push(stat(&git.join("info/exclude")));
+            break;
+        }
+    }
+    found
+}
 
 /// The rules of a folder and of the folders around it.
 #[derive(Clone, Default)]

@@ -51,6 +51,13 @@ pub(super) async fn save(
     done
 }
 
+/// Reads a file; `None` if it is longer than `max` bytes.
+pub(super) fn read_file(file: &mut File, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut content = Vec::new();
+    file.take(max + 1).read_to_end(&mut content)?;
+    Ok(Some(content).filter(|content| content.len() as u64 <= max))
+}
+
 /// Joins contents to packs. Where a pack ends depends on the paths, so that packs with the same
 /// files are the same in all sessions, and the store keeps them once.
 pub(super) struct Packer {
@@ -62,14 +69,6 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Reads a file; `None` if it is longer than `max` bytes.
-    #[expect(clippy::unused_self, reason = "only a comparison that saves reads whole files")]
-    pub(super) fn read(&self, file: &mut File, max: u64) -> io::Result<Option<Vec<u8>>> {
-        let mut content = Vec::new();
-        file.take(max + 1).read_to_end(&mut content)?;
-        Ok(Some(content).filter(|content| content.len() as u64 <= max))
-    }
-
     pub(super) fn add(&mut self, path: &str, content: &[u8]) {
         if self.bytes.len() + content.len() > PACK_BYTES {
             self.complete();

@@ -1,6 +1,7 @@
 //! The record of a workspace: what was at each path when it was last compared.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -16,19 +17,26 @@ use robota_core::message::BlobRef;
 use robota_exec::LinkFreeDir;
 
 use super::CaptureLimits;
-use super::save::Packer;
+use super::ignored::rule_files;
+use super::quick::{Listed, in_parallel};
+use super::save::{Packer, read_file};
 use super::walk::{EntryKind, FoundEntry, walk};
 use crate::file::hash_file;
 
 /// The resolution of the times of files, generously. A file that changed less than this before its
 /// metadata was read can change again without a difference in its metadata.
-const RESOLUTION: i64 = 20_000_000;
+pub(super) const RESOLUTION: i64 = 20_000_000;
 /// The largest change of a tree that an event contains, in bytes. A larger one becomes a blob.
 const MAX_INLINE: usize = 16 * 1024;
 /// The most blobs with changes of a tree before they are merged.
 const MAX_TREES: usize = 8;
 /// The most paths that an event names as not covered.
 pub(super) const MAX_NAMED: usize = 100;
+/// How many files are read ahead at a time, and the size up to which a file is.
+const PREFETCHED: usize = 512;
+const MAX_PREFETCHED: u64 = 128 * 1024;
+/// The fewest files that are read by several threads.
+const MIN_PREFETCHED: usize = 32;
 /// The largest file whose content is compared although it is not saved.
 const MAX_HASHED: u64 = 64 * 1024 * 1024;
 
@@ -46,18 +54,22 @@ pub(super) struct WorkspaceTree {
     trees: Vec<BlobRef>,
     /// The paths that changed since the last of these blobs.
     tail: BTreeSet<String>,
+    /// What the last walk listed.
+    listed: Listed,
 }
 
-struct Entry {
+pub(super) struct Entry {
     stat: FileStat,
     /// Whether it can change without a difference in its metadata.
     fresh: bool,
-    state: PathState,
+    /// Whether git ignores it.
+    pub(super) ignored: bool,
+    pub(super) state: PathState,
 }
 
 impl Entry {
     /// Returns whether the state must be determined again.
-    fn is_outdated(&self, now: &FoundEntry, saving: bool) -> bool {
+    pub(super) fn is_outdated(&self, now: &FoundEntry, saving: bool) -> bool {
         if now.kind == EntryKind::Folder {
             return self.state != PathState::Folder { mode: Some(now.mode) };
         }
@@ -95,34 +107,34 @@ impl WorkspaceTree {
         let now = i64::try_from(SystemClock.now().as_nanosecond()).unwrap_or(i64::MAX);
         let dir = LinkFreeDir::open(root, false).ok();
         let reader = Reader { root, dir, limits, started: Instant::now() };
-        let mut found = walk(root, limits, &self.not_covered);
-        let same_paths = self.entries.keys().eq(found.entries.keys());
-        if !same_paths {
-            self.find_uncovered(root, &mut found.entries);
-        }
-        self.changed |= found.not_covered != self.not_covered;
-        self.not_covered = found.not_covered;
         let mut deltas = Vec::new();
-        let is_gone = |path: &&String| !same_paths && !found.entries.contains_key(*path);
-        let gone: Vec<String> = self.entries.keys().filter(is_gone).cloned().collect();
-        for path in gone {
-            let Some(old) = self.entries.remove(&path) else { continue };
-            deltas.push(delta(root, &path, &old.state, &PathState::Missing));
-            self.note(path);
-        }
-        for (path, found) in found.entries {
-            let old = self.entries.get(&path);
-            if old.is_some_and(|old| !old.is_outdated(&found, packer.is_some())) {
-                continue;
+        let saving = packer.is_some();
+        let outdated = self.listed.outdated(root, &self.entries, now, saving);
+        let outdated = outdated.unwrap_or_else(|| {
+            let found = self.walk(root, limits, now, &mut deltas);
+            let mut outdated = Vec::new();
+            for (path, found) in found {
+                match self.entries.get_mut(&path) {
+                    Some(old) if !old.is_outdated(&found, saving) => old.ignored = found.ignored,
+                    _ => outdated.push((path, found)),
+                }
             }
+            outdated
+        });
+        let mut contents = Prefetched::default();
+        for (at, (path, found)) in outdated.iter().enumerate() {
+            if saving && at % PREFETCHED == 0 {
+                contents = reader.prefetch(&outdated[at..(at + PREFETCHED).min(outdated.len())]);
+            }
+            let (path, old) = (path.clone(), self.entries.get(path));
             let saved_bytes = &mut self.saved_bytes;
             let old_state = old.map_or(&PathState::Missing, |old| &old.state);
-            let state = reader.state(
-                &path,
-                &found,
-                old_state,
-                packer.as_deref_mut().zip(Some(saved_bytes)),
-            );
+            let saving = packer.as_deref_mut().map(|packer| Saving {
+                packer,
+                saved_bytes,
+                content: contents.0.remove(&path),
+            });
+            let state = reader.state(&path, found, old_state, saving);
             // Whether unknown content changed, only the metadata tells.
             let unknown = matches!(old_state, PathState::Unsaved { .. });
             let touched = old.is_none_or(|old| old.stat != found.stat || (old.fresh && !unknown));
@@ -131,12 +143,40 @@ impl WorkspaceTree {
             }
             let known = old.is_some_and(|old| old.state == state);
             let fresh = found.stat.changed > now.saturating_sub(RESOLUTION);
-            self.entries.insert(path.clone(), Entry { stat: found.stat, fresh, state });
+            let FoundEntry { stat, ignored, .. } = *found;
+            self.entries.insert(path.clone(), Entry { stat, fresh, ignored, state });
             if !known {
                 self.note(path);
             }
         }
         deltas
+    }
+
+    /// Walks the workspace, removes what is gone from the record, and returns what is there.
+    fn walk(
+        &mut self,
+        root: &Path,
+        limits: &CaptureLimits,
+        now: i64,
+        deltas: &mut Vec<FileDelta>,
+    ) -> BTreeMap<String, FoundEntry> {
+        let rules = rule_files(root);
+        let mut found = walk(root, limits, &self.not_covered);
+        let same_paths = self.entries.keys().eq(found.entries.keys());
+        if !same_paths {
+            self.find_uncovered(root, &mut found.entries);
+        }
+        self.changed |= found.not_covered != self.not_covered;
+        self.not_covered = found.not_covered;
+        self.listed = Listed::new(found.folders, rules, now);
+        let is_gone = |path: &&String| !same_paths && !found.entries.contains_key(*path);
+        let gone: Vec<String> = self.entries.keys().filter(is_gone).cloned().collect();
+        for path in gone {
+            let Some(old) = self.entries.remove(&path) else { continue };
+            deltas.push(delta(root, &path, &old.state, &PathState::Missing));
+            self.note(path);
+        }
+        found.entries
     }
 
     /// Returns whether the journal has a record that the next one can be compared with.
@@ -237,7 +277,7 @@ impl WorkspaceTree {
         let mut change = TreeChange::default();
         for path in &self.tail {
             match self.entries.get(path) {
-                Some(Entry { stat, fresh, state }) => {
+                Some(Entry { stat, fresh, state, .. }) => {
                     // A time that no file has makes the next process read the file again.
                     let changed = if *fresh { 0 } else { stat.changed };
                     let stat = FileStat { changed, ..*stat };
@@ -282,19 +322,59 @@ impl WorkspaceTree {
             self.entries.remove(&path);
         }
         for TreeEntry { path, stat, state } in change.entries {
-            self.entries.insert(path, Entry { stat, fresh: false, state });
+            self.entries.insert(path, Entry { stat, fresh: false, ignored: false, state });
         }
     }
 }
 
+/// What saving a file needs.
+struct Saving<'a> {
+    packer: &'a mut Packer,
+    saved_bytes: &'a mut u64,
+    /// What was read of it before.
+    content: Option<ReadContent>,
+}
+
+/// The content of a file and its hash; none if the file is too large.
+type ReadContent = io::Result<Option<(Vec<u8>, String)>>;
+
+/// Contents that several threads have read.
+#[derive(Default)]
+struct Prefetched(HashMap<String, ReadContent>);
+
+fn read_content(file: &mut File, max: u64) -> ReadContent {
+    let content = read_file(file, max)?;
+    Ok(content.map(|content| {
+        let hash = BlobRef::of(&content).sha256;
+        (content, hash)
+    }))
+}
+
 impl Reader<'_> {
+    /// Reads small files in several threads.
+    fn prefetch(&self, files: &[(String, FoundEntry)]) -> Prefetched {
+        let small = |found: &FoundEntry| {
+            found.kind == EntryKind::File && found.stat.size <= MAX_PREFETCHED
+        };
+        let files: Vec<_> = files.iter().filter(|(_, found)| small(found)).collect();
+        let Some(dir) = self.dir.as_ref().filter(|_| files.len() >= MIN_PREFETCHED) else {
+            return Prefetched::default();
+        };
+        let over = || self.started.elapsed() > self.limits.time;
+        let read = in_parallel(&files, MIN_PREFETCHED, |(path, _)| {
+            let read = dir.open_file(Path::new(path)).ok().filter(|_| !over());
+            Some(read.map(|mut file| (path.clone(), read_content(&mut file, MAX_PREFETCHED))))
+        });
+        Prefetched(read.unwrap_or_default().into_iter().collect())
+    }
+
     /// Determines what is at a path. With a packer, saves the content of a file within the limits.
     fn state(
         &self,
         path: &str,
         found: &FoundEntry,
         old: &PathState,
-        saving: Option<(&mut Packer, &mut u64)>,
+        saving: Option<Saving<'_>>,
     ) -> PathState {
         let unsaved = |reason| PathState::Unsaved { reason };
         match found.kind {
@@ -319,14 +399,14 @@ impl Reader<'_> {
         if found.stat.size > max_read {
             return unsaved(NotSaved::TooLarge);
         }
-        let file = self.dir.as_ref().map(|dir| dir.open_file(Path::new(path)));
-        let Some(Ok(mut file)) = file else { return unsaved(NotSaved::Unreadable) };
+        let open = || self.dir.as_ref()?.open_file(Path::new(path)).ok();
         let mode = Some(found.mode);
         let known = match old {
             PathState::File { content, .. } => Some(content),
             _ => None,
         };
-        let Some((packer, saved_bytes)) = saving else {
+        let Some(Saving { packer, saved_bytes, content }) = saving else {
+            let Some(mut file) = open() else { return unsaved(NotSaved::Unreadable) };
             return match hash_file(&mut file, max_read) {
                 Ok(Some(hash)) => {
                     // Content that is back to what was saved is saved.
@@ -341,12 +421,15 @@ impl Reader<'_> {
         if *saved_bytes + found.stat.size > self.limits.total_bytes {
             return unsaved(NotSaved::OverLimit);
         }
-        let content = match packer.read(&mut file, max) {
-            Ok(Some(content)) => content,
-            Ok(None) => return unsaved(NotSaved::TooLarge),
-            Err(_) => return unsaved(NotSaved::Unreadable),
+        let fits = |read: &ReadContent| {
+            matches!(read, Ok(Some((content, _))) if content.len() as u64 <= max)
         };
-        let hash = BlobRef::of(&content).sha256;
+        let read = content.filter(fits).or_else(|| Some(read_content(&mut open()?, max)));
+        let (content, hash) = match read {
+            Some(Ok(Some(read))) => read,
+            Some(Ok(None)) => return unsaved(NotSaved::TooLarge),
+            Some(Err(_)) | None => return unsaved(NotSaved::Unreadable),
+        };
         let saved = known.filter(|known| known.hash == hash).and_then(|known| known.saved.clone());
         if saved.is_none() {
             *saved_bytes += content.len() as u64;

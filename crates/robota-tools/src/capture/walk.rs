@@ -1,6 +1,7 @@
 //! Lists the entries of a workspace with their metadata, without reading files.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -9,6 +10,7 @@ use robota_core::checkpoint::{FileStat, NotSaved, VERSION_CONTROL};
 
 use super::CaptureLimits;
 use super::ignored::IgnoreRules;
+use super::quick::ListedFolder;
 
 /// Folders below `.robota` that this program writes itself.
 const OWN: [&str; 4] =
@@ -57,6 +59,8 @@ impl FoundEntry {
 pub(super) struct Walked {
     pub(super) entries: BTreeMap<String, FoundEntry>,
     pub(super) not_covered: BTreeMap<String, NotSaved>,
+    /// The folders that were listed.
+    pub(super) folders: BTreeMap<String, ListedFolder>,
 }
 
 /// Walks a workspace, outer folders first. The folders in `skip` are not entered: an earlier walk
@@ -67,17 +71,24 @@ pub(super) fn walk(
     skip: &BTreeMap<String, NotSaved>,
 ) -> Walked {
     let mut walked = Walked { not_covered: skip.clone(), ..Walked::default() };
-    let mut folders = VecDeque::from([(String::new(), IgnoreRules::around(root))]);
-    while let Some((folder, rules)) = folders.pop_front() {
+    let stat = root.symlink_metadata().map(|it| FoundEntry::new(&it, false).stat);
+    let mut folders = VecDeque::new();
+    if let Ok(stat) = stat {
+        folders.push_back((String::new(), stat, IgnoreRules::around(root)));
+    }
+    while let Some((folder, stat, rules)) = folders.pop_front() {
         if walked.not_covered.contains_key(&folder) {
             continue;
         }
         let path = root.join(&folder);
-        let Some(children) = children(&path, &folder, &mut walked.not_covered) else { continue };
+        let Some((children, names)) = children(&path, &folder, &mut walked.not_covered) else {
+            continue;
+        };
         if walked.entries.len() + children.len() > limits.entries {
             walked.not_covered.insert(folder, NotSaved::OverLimit);
             continue;
         }
+        walked.folders.insert(folder, ListedFolder { stat, names });
         let has_rules = children.iter().any(|(name, _)| name.ends_with(".gitignore"));
         let rules = if has_rules { rules.with(&path, &path.join(".gitignore")) } else { rules };
         for (child, metadata) in children {
@@ -85,9 +96,9 @@ pub(super) fn walk(
             let entry = FoundEntry::new(&metadata, ignored);
             if entry.kind == EntryKind::Folder {
                 if ignored {
-                    below_ignored(root, &child, limits, &mut walked);
+                    below_ignored(root, &child, entry.stat, limits, &mut walked);
                 } else {
-                    folders.push_back((child.clone(), rules.clone()));
+                    folders.push_back((child.clone(), entry.stat, rules.clone()));
                 }
             }
             walked.entries.insert(child, entry);
@@ -97,21 +108,28 @@ pub(super) fn walk(
 }
 
 /// Adds what is below an ignored folder, if that is little.
-fn below_ignored(root: &Path, folder: &str, limits: &CaptureLimits, walked: &mut Walked) {
+fn below_ignored(
+    root: &Path,
+    folder: &str,
+    stat: FileStat,
+    limits: &CaptureLimits,
+    walked: &mut Walked,
+) {
     if walked.not_covered.contains_key(folder) {
         return;
     }
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(inner) = folders.pop() {
-        let Some(children) = children(&root.join(&inner), &inner, &mut walked.not_covered) else {
-            continue;
-        };
+    let (mut found, mut listed) = (Vec::new(), Vec::new());
+    let mut folders = vec![(folder.to_owned(), stat)];
+    while let Some((inner, stat)) = folders.pop() {
+        let inside = children(&root.join(&inner), &inner, &mut walked.not_covered);
+        let Some((children, names)) = inside else { continue };
+        listed.push((inner, ListedFolder { stat, names }));
         for (child, metadata) in children {
-            if metadata.is_dir() {
-                folders.push(child.clone());
+            let entry = FoundEntry::new(&metadata, true);
+            if entry.kind == EntryKind::Folder {
+                folders.push((child.clone(), entry.stat));
             }
-            found.push((child, FoundEntry::new(&metadata, true)));
+            found.push((child, entry));
         }
         let too_many = found.len() > limits.ignored_entries
             || walked.entries.len() + found.len() > limits.entries;
@@ -121,21 +139,23 @@ fn below_ignored(root: &Path, folder: &str, limits: &CaptureLimits, walked: &mut
         }
     }
     walked.entries.extend(found);
+    walked.folders.extend(listed);
 }
 
-/// Lists the entries of a folder that can be covered. `None` if the folder cannot be read.
+/// Lists the entries of a folder that can be covered, and the names of all. `None` if the folder cannot be read.
 fn children(
     path: &Path,
     folder: &str,
     not_covered: &mut BTreeMap<String, NotSaved>,
-) -> Option<Vec<(String, Metadata)>> {
+) -> Option<(Vec<(String, Metadata)>, Vec<OsString>)> {
     let Ok(listed) = std::fs::read_dir(path) else {
         not_covered.insert(folder.to_owned(), NotSaved::Unreadable);
         return None;
     };
-    let mut children = Vec::new();
+    let (mut children, mut names) = (Vec::new(), Vec::new());
     for entry in listed.flatten() {
         let name = entry.file_name();
+        names.push(name.clone());
         let Some(name) = name.to_str() else {
             let name = format!("{folder}/{}", name.to_string_lossy());
             not_covered.insert(name.trim_start_matches('/').to_owned(), NotSaved::BadName);
@@ -150,5 +170,6 @@ fn children(
             children.push((child, metadata));
         }
     }
-    Some(children)
+    names.sort_unstable();
+    Some((children, names))
 }

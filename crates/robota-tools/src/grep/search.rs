@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use grep_matcher::LineTerminator;
+use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
@@ -39,6 +39,8 @@ pub(super) struct Request {
     pub(super) before: usize,
     pub(super) after: usize,
     pub(super) mode: Mode,
+    /// Keep only the text that matches of each line, in the mode `Content`.
+    pub(super) only_matching: bool,
     pub(super) limit: usize,
     pub(super) workspace: ToolWorkspace,
     pub(super) cancel: CancellationToken,
@@ -120,7 +122,7 @@ fn search_file(
     path: ResolvedPath,
     file: &File,
 ) -> Option<FileMatches> {
-    let mut sink = FileSink { request, path, allowed: None, found: None };
+    let mut sink = FileSink { request, matcher, path, allowed: None, found: None };
     searcher.search_file(matcher, file, &mut sink).ok()?;
     sink.found.filter(|found| found.matches > 0)
 }
@@ -160,6 +162,7 @@ fn searcher(request: &Request) -> Searcher {
 /// Receives what the searcher finds in one file.
 struct FileSink<'a> {
     request: &'a Request,
+    matcher: &'a RegexMatcher,
     path: ResolvedPath,
     /// Whether the content of the file may be returned. Checked at the first match.
     allowed: Option<bool>,
@@ -188,6 +191,7 @@ impl Sink for &mut FileSink<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let (mode, limit) = (self.request.mode, self.request.limit);
+        let (matcher, only_matching) = (self.matcher, self.request.only_matching);
         let Some(file) = self.matches() else { return Ok(false) };
         file.matches += 1;
         match mode {
@@ -196,6 +200,10 @@ impl Sink for &mut FileSink<'_> {
             Mode::Count => {}
             Mode::Content => {
                 let first = found.line_number().unwrap_or(0);
+                if only_matching {
+                    file.push_matches(limit, matcher, first, found.bytes());
+                    return Ok(true);
+                }
                 for (number, line) in (first..).zip(found.lines()) {
                     file.push(limit, || Line::Match(number, text(line)));
                 }
@@ -237,6 +245,24 @@ impl FileMatches {
         } else {
             self.more += 1;
         }
+    }
+
+    /// Adds each match in lines of which the first has the number `first`, without the rest of its
+    /// lines.
+    fn push_matches(&mut self, limit: usize, matcher: &RegexMatcher, first: u64, lines: &[u8]) {
+        let (mut number, mut counted) = (first, 0);
+        let found = matcher.find_iter(lines, |found| {
+            let before = lines.get(counted..found.start()).unwrap_or_default();
+            number += before.iter().filter(|byte| **byte == b'\n').count() as u64;
+            counted = found.start();
+            let matching = lines.get(found.start()..found.end()).unwrap_or_default();
+            if !matching.is_empty() {
+                self.push(limit, || Line::Match(number, text(matching)));
+            }
+            true
+        });
+        // `RegexMatcher` cannot fail.
+        let _: Result<(), grep_matcher::NoError> = found;
     }
 }
 

@@ -31,6 +31,28 @@ async fn text(workspace: &ToolWorkspace, input: Value) -> String {
 }
 
 #[tokio::test]
+async fn arguments_that_the_schema_does_not_show_have_their_effect() {
+    let (_dir, workspace) = tree(&[("a.rs", b"one\ntwo one one\nthree\nfour\n")]);
+    let content = |more: Value| {
+        let mut input = json!({"pattern": "one", "output_mode": "content"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    let run = async |more: Value| text(&workspace, content(more)).await;
+    assert_eq!(run(json!({"-n": true})).await, "a.rs:1:one\na.rs:2:two one one\n");
+    assert_eq!(run(json!({"-n": false})).await, "a.rs:one\na.rs:two one one\n");
+    assert_eq!(run(json!({"context": 1, "offset": 2})).await, "a.rs-3-three\n");
+    assert_eq!(run(json!({"-o": true})).await, "a.rs:1:one\na.rs:2:one\na.rs:2:one\n");
+    let across =
+        json!({"pattern": "ree\\nf|our", "multiline": true, "-o": true, "output_mode": "content"});
+    assert_eq!(text(&workspace, across).await, "a.rs:3:ree\nf\na.rs:4:our\n");
+    assert_eq!(run(json!({"head_limit": 1})).await, "a.rs:1:one\n[1 more lines not shown]\n");
+    assert_eq!(run(json!({"head_limit": 0})).await, "a.rs:1:one\na.rs:2:two one one\n");
+    let error = Grep::new(&workspace).check(&content(json!({"-n": 1}))).unwrap_err().to_string();
+    assert!(error.contains("`-n` must be boolean or null"), "{error}");
+}
+
+#[tokio::test]
 async fn the_three_output_modes_and_the_filters_work() {
     let (_dir, workspace) = tree(&[
         ("new.rs", b"fn one() {}\nfn two() {}\n"),

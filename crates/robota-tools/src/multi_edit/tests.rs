@@ -41,6 +41,24 @@ async fn edits_of_several_files_are_made_in_order() {
 }
 
 #[tokio::test]
+async fn a_path_beside_the_edits_is_the_path_of_edits_without_one() {
+    let (dir, workspace) = workspace(&[("a", "one\n"), ("b", "two\n")]).await;
+    let tool = MultiEdit::new(&workspace);
+    let edits = json!([{"old_string": "one", "new_string": "1"}, one("b", "two", "2")]);
+    let input = json!({"file_path": "a", "edits": edits.clone()});
+    tool.check(&input).unwrap();
+    let judged = tool.gate_input(&CallId::from("c1"), &input).unwrap();
+    assert_eq!(judged["edits"][0]["file_path"], "a", "the gate judges it");
+    assert_eq!(judged["edits"][1]["file_path"], "b");
+    let outcome = tool.run(input, ToolContext::detached()).await;
+    assert!(outcome.ok, "{}", outcome.text());
+    assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"1\n");
+    assert_eq!(std::fs::read(dir.path().join("b")).unwrap(), b"2\n");
+    let error = tool.check(&json!({"edits": edits})).unwrap_err().to_string();
+    assert!(error.contains("`edits[0].file_path` is required"), "{error}");
+}
+
+#[tokio::test]
 async fn either_all_edits_are_made_or_none() {
     let (dir, workspace) = workspace(&[("a", "one\n"), ("b", "two\n")]).await;
     let outcome = edit(&workspace, json!([one("a", "one", "1"), one("b", "absent", "2")])).await;

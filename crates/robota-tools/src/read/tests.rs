@@ -53,6 +53,26 @@ async fn failures_are_outcomes_with_hints() {
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
 }
 
+#[tokio::test]
+async fn a_pdf_file_is_not_shown_as_text() {
+    let (dir, read, _log) = tool();
+    std::fs::write(dir.path().join("a.pdf"), "%PDF-1.4\n1 0 obj\n").unwrap();
+    let error = async |input: Value| {
+        let outcome = run(&read, input).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("binary_file"));
+        outcome.text()
+    };
+    let text = error(json!({"file_path": "a.pdf"})).await;
+    assert!(text.contains("`pdftotext -layout FILE -`"), "{text}");
+    for (pages, options) in [("2-5", "-f 2 -l 5"), ("3", "-f 3 -l 3"), ("10-", "-f 10 -layout")] {
+        let text = error(json!({"file_path": "a.pdf", "pages": pages})).await;
+        assert!(text.contains(options), "{text}");
+    }
+    // For other files the argument has no effect.
+    let outcome = run(&read, json!({"file_path": "f.txt", "pages": "1-2"})).await;
+    assert_eq!(outcome.text(), "     1\tone\n     2\ttwo\n     3\tthree\n");
+}
+
 #[test]
 fn invalid_arguments_are_named() {
     let (_dir, read, _log) = tool();

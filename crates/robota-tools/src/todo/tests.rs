@@ -16,6 +16,14 @@ async fn the_list_is_validated_replaced_and_shown() {
     let outcome = run(json!({"todos": todos.clone()})).await;
     assert_eq!(outcome.text(), "[x] a\n[>] b\n[ ] c\n");
     assert_eq!(outcome.metadata["todos"], todos);
+    let mut old = item("a", "pending");
+    old["id"] = json!("1");
+    old["priority"] = json!("high");
+    old["activeForm"] = json!("Doing a");
+    let outcome = run(json!({"todos": [old]})).await;
+    let kept = json!([{"content": "a", "status": "pending", "activeForm": "Doing a"}]);
+    assert_eq!(outcome.metadata["todos"], kept, "fields of older models are left out");
+    run(json!({"todos": todos})).await;
     let two = json!([item("a", "in_progress"), item("b", "in_progress")]);
     assert_eq!(run(json!({"todos": two})).await.error_code.as_deref(), Some("invalid_input"));
     assert_eq!(workspace.todos().list().len(), 3, "an invalid list changes nothing");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::Method;
 use reqwest::redirect::Policy;
 use robota_core::error::{Diagnose, ErrorKind};
 use url::{Host, Url};
@@ -121,6 +122,21 @@ pub struct Fetched {
     pub cut: bool,
 }
 
+/// A request of any method.
+#[derive(Debug)]
+pub struct WebRequest<'a> {
+    /// The method.
+    pub method: Method,
+    /// The URL.
+    pub url: &'a str,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Option<String>,
+    /// How long the request may take.
+    pub timeout: Duration,
+}
+
 /// An HTTP client that keeps connections open. Share one client for all requests.
 #[derive(Debug, Default)]
 pub struct WebClient {
@@ -205,13 +221,38 @@ impl WebClient {
         max_bytes: usize,
         allow_private: AllowPrivate<'_>,
     ) -> Result<Fetched, WebError> {
-        let url = parse_url(url)?;
-        self.check_addresses(&url, allow_private).await?;
         let mut headers = headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let request = self.client()?.post(url.clone()).headers(headers).body(json);
-        let sent = request.timeout(POST_TIMEOUT).send().await;
+        let request = WebRequest {
+            method: Method::POST,
+            url,
+            headers,
+            body: Some(json),
+            timeout: POST_TIMEOUT,
+        };
+        self.request(request, max_bytes, allow_private).await
+    }
+
+    /// Sends a request and reads at most `max_bytes` of the response. Addresses are checked as for
+    /// [`get`](Self::get). No redirect is followed: the response has its target in `elsewhere`.
+    ///
+    /// # Errors
+    /// If the request cannot be sent. An HTTP error status is not an error.
+    pub async fn request(
+        &self,
+        request: WebRequest<'_>,
+        max_bytes: usize,
+        allow_private: AllowPrivate<'_>,
+    ) -> Result<Fetched, WebError> {
+        let WebRequest { method, url, headers, body, timeout } = request;
+        let url = parse_url(url)?;
+        self.check_addresses(&url, allow_private).await?;
+        let mut request = self.client()?.request(method, url.clone()).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let sent = request.timeout(timeout).send().await;
         let mut response = sent.map_err(|error| failed(&url, &error))?;
         let elsewhere = redirect(&url, &response);
         let (body, cut) = match elsewhere {

@@ -73,7 +73,7 @@ fn explain(tool: &str, explanation: &Explanation) {
         (Verdict::Deny, _) => "deny: never runs",
     });
     if explanation.commands.len() > 1 {
-        tree(&explanation.commands);
+        tree_lines(&explanation.commands).iter().for_each(|line| output::line(line));
     }
     reasons(&judged.reasons);
     for doubt in &explanation.doubts {
@@ -89,14 +89,15 @@ fn explain(tool: &str, explanation: &Explanation) {
     }
 }
 
-/// Prints the commands, each with its verdict, below the statements that contain them.
-fn tree(commands: &[ExplainedCommand]) {
+/// Lists the commands, each with its verdict, below the statements that contain them.
+pub(crate) fn tree_lines(commands: &[ExplainedCommand]) -> Vec<String> {
+    let mut lines = Vec::new();
     let indent = |depth: usize| "  ".repeat(depth + 1);
     let mut within: &[&str] = &[];
     for command in commands {
         let shared = within.iter().zip(&command.within).take_while(|(a, b)| a == b).count();
         for (depth, label) in command.within.iter().enumerate().skip(shared) {
-            output::line(&format!("{}{label}", indent(depth)));
+            lines.push(format!("{}{label}", indent(depth)));
         }
         within = &command.within;
         let verdict = name(command.verdict);
@@ -104,8 +105,9 @@ fn tree(commands: &[ExplainedCommand]) {
             Some(reason) => format!("  {}", source(reason)),
             None => String::new(),
         };
-        output::line(&format!("{}{verdict:5} {}{why}", indent(command.within.len()), command.text));
+        lines.push(format!("{}{verdict:5} {}{why}", indent(command.within.len()), command.text));
     }
+    lines
 }
 
 /// Where a verdict comes from: the rule and its file, or the reason.

@@ -48,6 +48,7 @@ fn ports() -> Ports {
     Ports {
         provider: Arc::new(Nobody),
         tools: ToolSet::new(tools).unwrap(),
+        live_tools: None,
         gate: Arc::new(AllowAll),
         approver: Arc::new(NoApprover),
         hooks: Arc::new(NoHooks),

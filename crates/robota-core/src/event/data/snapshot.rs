@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::session::data;
 use crate::event::Cursor;
-use crate::ids::{CallId, InputId, MessageId, TurnId};
+use crate::ids::{CallId, InputId, MessageId, SessionId, TurnId};
 use crate::message::Cause;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
-use crate::state::SafePoints;
+use crate::state::{HeardMessage, RoomState, SafePoints, ScheduleProgress};
 use crate::task::Tasks;
 use crate::usage::Usage;
 
@@ -70,6 +70,23 @@ data! {
         /// Named points of the journal, by label.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         labels: IndexMap<String, Cursor>,
+        /// The schedules.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        schedules: Vec<ScheduleRef>,
+        /// The last message that the session received of each room.
+        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        heard: IndexMap<SessionId, HeardMessage>,
+        /// The state of the room that the journal belongs to; absent if it is not that of a room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        room: Option<Box<RoomState>>,
+    }
+
+    /// A schedule and what has happened to it.
+    ScheduleRef {
+        /// The sequence number of its `schedule_added`.
+        added: u64,
+        /// What has happened since.
+        progress: ScheduleProgress,
     }
 
     /// The events that make up a view. The list may continue that of an older snapshot, so that

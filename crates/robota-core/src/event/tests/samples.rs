@@ -11,14 +11,16 @@ use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::history::HistoryEntry;
 use crate::hook::HookPoint;
-use crate::ids::{CallId, CountingIds, InputId};
+use crate::ids::{CallId, CountingIds, InputId, ScheduleId};
 use crate::message::{
     BlobRef, Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse,
 };
 use crate::permission::{Class, Mode, Verdict};
 use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
-use crate::state::{EarlierSnapshot, SafePoints};
+use crate::state::{
+    EarlierSnapshot, HeardMessage, OwedMessage, RoomState, SafePoints, ScheduleProgress,
+};
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::task::*;
 use crate::usage::Usage;
@@ -202,7 +204,51 @@ fn session() -> Vec<Event> {
         Forked { child: "s2".into(), at: cursor }.into(),
         snapshot(cursor).into(),
         Recovered { sealed: vec!["c1".into()] }.into(),
-        Failed { error: error() }.into(),
+    ]
+    .into_iter()
+    .chain(schedules_and_rooms())
+    .chain([Failed { error: error() }.into()])
+    .collect()
+}
+
+fn schedules_and_rooms() -> Vec<Event> {
+    let schedule = ScheduleId::from("report");
+    let at = "2026-01-02T03:04:05Z".parse().unwrap();
+    let trigger = Trigger::Weekly { day: "mon".to_owned(), time: "09:00".to_owned() };
+    vec![
+        ScheduleAdded {
+            schedule: schedule.clone(),
+            trigger,
+            zone: Some("Europe/Stockholm".to_owned()),
+            content: vec![Block::text("Report.")],
+            missed: MissedRuns::All,
+            jitter_ms: 12,
+            at,
+        }
+        .into(),
+        ScheduleFired {
+            schedule: schedule.clone(),
+            due: Some(at),
+            missed: 2,
+            input: Some("i1".into()),
+        }
+        .into(),
+        SchedulePaused { schedule: schedule.clone() }.into(),
+        ScheduleResumed { schedule: schedule.clone(), at }.into(),
+        ScheduleRemoved { schedule }.into(),
+        RoomJoined { member: "ada".to_owned(), session: "s2".into() }.into(),
+        RoomLeft { member: "ada".to_owned() }.into(),
+        RoomSaid {
+            number: 2,
+            from: "ada".to_owned(),
+            to: vec!["bob".to_owned()],
+            text: "@bob hi".to_owned(),
+            hops: 1,
+            reply_to: Some(1),
+        }
+        .into(),
+        RoomDelivered { number: 2, member: "bob".to_owned() }.into(),
+        RoomHeard { room: "r1".into(), number: 2, hops: 1 }.into(),
     ]
 }
 
@@ -242,6 +288,23 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         background: [(CallId::from("c1"), vec![process])].into_iter().collect(),
         tasks: crate::task::Tasks::default(),
         labels: [("here".to_owned(), at)].into_iter().collect(),
+        schedules: vec![ScheduleRef {
+            added: 10,
+            progress: ScheduleProgress {
+                paused: true,
+                settled: "2026-01-02T03:04:05Z".parse().unwrap(),
+                runs: 3,
+                missed: 1,
+                input: Some("i1".into()),
+                steps: 4,
+            },
+        }],
+        heard: [("r1".into(), HeardMessage { number: 2, hops: 1 })].into_iter().collect(),
+        room: Some(Box::new(RoomState {
+            members: [("ada".to_owned(), "s2".into())].into_iter().collect(),
+            said: 2,
+            owed: vec![OwedMessage { number: 2, seq: 11, to: vec!["ada".to_owned()] }],
+        })),
     }
 }
 

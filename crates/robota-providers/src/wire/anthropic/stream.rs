@@ -15,12 +15,10 @@ use crate::failure::Failure;
 use crate::json::{self, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, stop, thinking};
+use crate::wire::citations::MESSAGES;
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, sources, stop, thinking};
 
 const WIRE: Wire = Wire::AnthropicMessages;
-
-/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
-pub(crate) const CITATIONS: &str = "anthropic-citations";
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -234,11 +232,7 @@ impl Decoder {
         match block.kind {
             Kind::Text { citations } => {
                 if !citations.is_empty() {
-                    let mut sources = opaque(WIRE, &self.model, Value::Array(citations));
-                    if let Delta::Block(robota_core::message::Block::Opaque(block)) = &mut sources {
-                        CITATIONS.clone_into(&mut block.wire);
-                    }
-                    out.push_back(sources);
+                    out.push_back(sources(MESSAGES, &self.model, Value::Array(citations)));
                 }
             }
             Kind::Thinking { text, signature } => {

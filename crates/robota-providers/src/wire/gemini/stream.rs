@@ -12,12 +12,10 @@ use crate::failure::Failure;
 use crate::json::{self, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, stop, thinking};
+use crate::wire::citations::GROUNDING;
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, sources, stop, thinking};
 
 const WIRE: Wire = Wire::GeminiGenerateContent;
-
-/// The wire name of opaque blocks with grounding data. They are kept, but never sent to a service.
-pub(crate) const GROUNDING: &str = "gemini-grounding";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -208,11 +206,7 @@ impl Decoder {
             });
             self.searches += 1;
         }
-        let mut block = opaque(WIRE, &self.model, grounding);
-        if let Delta::Block(Block::Opaque(block)) = &mut block {
-            GROUNDING.clone_into(&mut block.wire);
-        }
-        out.push_back(block);
+        out.push_back(sources(GROUNDING, &self.model, grounding));
     }
 
     fn end(&mut self, finish_reason: &str, message: &str) -> Result<(), Failure> {

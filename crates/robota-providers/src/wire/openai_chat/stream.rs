@@ -16,7 +16,8 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::json::{self, Arguments, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
-use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, stop};
+use crate::wire::citations::CHAT;
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, sources, stop};
 
 const WIRE: Wire = Wire::ChatCompletions;
 
@@ -51,6 +52,9 @@ struct Piece<'a> {
     reasoning: Option<Value>,
     #[serde(default)]
     reasoning_details: Option<Vec<Value>>,
+    /// The sources of the answer.
+    #[serde(default)]
+    annotations: Option<Value>,
     #[serde(borrow, default)]
     refusal: LenientStr<'a>,
     #[serde(borrow, default)]
@@ -140,6 +144,7 @@ pub(crate) struct Decoder {
     calls: Vec<Call>,
     ids: CallIds,
     details: Vec<Value>,
+    sources: Vec<Value>,
     usage: Option<Usage>,
     refused: bool,
     stop: Option<StopReason>,
@@ -153,6 +158,7 @@ impl Decoder {
             calls: Vec::new(),
             ids: CallIds::default(),
             details: Vec::new(),
+            sources: Vec::new(),
             usage: None,
             refused: false,
             stop: None,
@@ -170,6 +176,9 @@ impl Decoder {
         }
         for detail in piece.reasoning_details.into_iter().flatten() {
             merge_detail(&mut self.details, detail);
+        }
+        if let Some(Value::Array(sources)) = piece.annotations {
+            self.sources.extend(sources);
         }
         for part in piece.content.parts {
             read_part(&part, out);
@@ -286,6 +295,10 @@ impl Decoder {
 
     fn close(&mut self, out: &mut DeltaQueue) {
         self.emit_calls(out);
+        if !self.sources.is_empty() {
+            let all = Value::Array(std::mem::take(&mut self.sources));
+            out.push_back(sources(CHAT, &self.model, all));
+        }
         if let Some(usage) = self.usage {
             out.push_back(Delta::Usage(usage));
         }

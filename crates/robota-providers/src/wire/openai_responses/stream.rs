@@ -13,12 +13,10 @@ use crate::failure::Failure;
 use crate::json::{self, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque};
+use crate::wire::citations::RESPONSES;
+use crate::wire::decode::{self, CallIds, Decode, DeltaQueue, opaque};
 
 const WIRE: Wire = Wire::Responses;
-
-/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
-pub(crate) const CITATIONS: &str = "responses-citations";
 
 /// The fields that most events have. Some events repeat the whole response; it is parsed only at
 /// the end.
@@ -174,11 +172,7 @@ impl Decoder {
             out.push_back(opaque(WIRE, &self.model, json!({"phase": phase})));
         }
         if !sources.is_empty() {
-            let mut block = opaque(WIRE, &self.model, Value::Array(sources));
-            if let Delta::Block(Block::Opaque(block)) = &mut block {
-                CITATIONS.clone_into(&mut block.wire);
-            }
-            out.push_back(block);
+            out.push_back(decode::sources(RESPONSES, &self.model, Value::Array(sources)));
         }
     }
 

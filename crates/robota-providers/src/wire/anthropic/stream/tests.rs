@@ -246,7 +246,7 @@ fn sdk_26_web_search_is_reported_and_kept_unchanged() {
         ]
     );
     let Delta::Block(Block::Opaque(sources)) = &content[3] else { panic!("{content:?}") };
-    assert_eq!(sources.wire, CITATIONS);
+    assert_eq!(sources.wire, MESSAGES);
 }
 
 #[test]

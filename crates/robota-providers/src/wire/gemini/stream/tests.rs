@@ -111,7 +111,7 @@ fn sdk_26_a_search_is_reported_and_its_sources_kept() {
         json: "{\"queries\":[\"x\"]}".into(),
     }));
     assert!(content(&[event]).iter().any(|delta| matches!(delta,
-        Delta::Block(Block::Opaque(block)) if block.wire == GROUNDING)));
+        Delta::Block(Block::Opaque(block)) if block.wire == "gemini-grounding")));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn sdk_26_a_search_is_reported_and_kept() {
     assert_eq!(content[0], opaque(WIRE, "m", expected));
     assert_eq!(content[1], Delta::Text("y".into()));
     assert_eq!(content[2], opaque(WIRE, "m", json!({"phase": "final_answer"})));
-    assert!(matches!(&content[3], Delta::Block(Block::Opaque(block)) if block.wire == CITATIONS));
+    assert!(matches!(&content[3], Delta::Block(Block::Opaque(block)) if block.wire == RESPONSES));
 }
 
 #[test]

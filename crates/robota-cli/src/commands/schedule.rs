@@ -1,0 +1,377 @@
+//! `robota schedule`: the schedules of a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+use futures::StreamExt as _;
+use robota_core::clock::{Clock as _, SystemClock};
+use robota_core::event::{Event, ScheduleAdded};
+use robota_core::ids::{RandomIds, ScheduleId, SessionId};
+use robota_core::message::Block;
+use robota_runtime::{
+    MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
+    change_stored_schedule, stored_schedules,
+};
+use robota_sdk::{Earlier, InteractiveSession, SessionChoice, find_session};
+use robota_session::{Approvals, EventFilter, StartAt, SubscriptionItem};
+use serde_json::json;
+
+use super::sessions::args::StoreArgs;
+use super::sessions::{Context, text, time};
+use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::{Configuration, Exit, Usage, output, setup, signals};
+
+/// `robota schedule`
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleArgs {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ScheduleCommand {
+    /// List the schedules of a session.
+    List(SessionOnly),
+    /// Add a schedule to a session that is not open.
+    Add(AddArgs),
+    /// Pause a schedule.
+    Pause(OneSchedule),
+    /// Resume a paused schedule.
+    Resume(OneSchedule),
+    /// Remove a schedule.
+    Remove(OneSchedule),
+    /// Open the session and run its schedules until Ctrl-C.
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+struct SessionOnly {
+    /// Session id, unique id prefix or name.
+    session: String,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+struct OneSchedule {
+    /// Session id, unique id prefix or name.
+    session: String,
+
+    /// Schedule id, as `robota schedule list` prints it.
+    schedule: String,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("when").required(true)))]
+struct AddArgs {
+    /// Session id, unique id prefix or name.
+    session: String,
+
+    /// Prompt that the schedule sends.
+    prompt: String,
+
+    /// Period, e.g. 90s, 10m, 2h, 1d.
+    #[arg(long, value_name = "PERIOD", group = "when", value_parser = period)]
+    every: Option<Duration>,
+
+    /// Number of answers of the model.
+    #[arg(long, value_name = "N", group = "when")]
+    every_steps: Option<u32>,
+
+    /// Time of every day, e.g. 09:00.
+    #[arg(long, value_name = "HH:MM", group = "when")]
+    daily: Option<String>,
+
+    /// Day and time of every week, e.g. "Mon 09:00".
+    #[arg(long, value_name = "DAY HH:MM", group = "when")]
+    weekly: Option<String>,
+
+    /// Cron pattern of five fields, e.g. "*/15 9-17 * * mon-fri".
+    #[arg(long, value_name = "PATTERN", group = "when")]
+    cron: Option<String>,
+
+    /// Id of the schedule; replaces the schedule that has it [default: a new one].
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+
+    /// Time zone, e.g. Europe/Stockholm.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    zone: String,
+
+    /// What happens with times at which nothing could run.
+    #[arg(long, value_enum, default_value = "once")]
+    missed: Missed,
+
+    /// Run later by a random part of this period, drawn once.
+    #[arg(long, value_name = "PERIOD", value_parser = period)]
+    jitter: Option<Duration>,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Session id, unique id prefix or name.
+    session: String,
+
+    /// Provider [default: from the settings].
+    #[arg(long, value_name = "PROVIDER")]
+    provider: Option<String>,
+
+    /// Model [default: from the settings].
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Missed {
+    /// Skip them.
+    Skip,
+    /// Run once for all of them.
+    Once,
+    /// Run for each of them, at most for the last 24.
+    All,
+}
+
+/// Runs a `robota schedule` subcommand.
+pub(crate) async fn run(args: ScheduleArgs) -> anyhow::Result<Exit> {
+    match args.command {
+        ScheduleCommand::List(args) => {
+            let context = Context::open(&args.store).await?;
+            let session = find_session(&*context.store, &args.session).await?;
+            let list = stored_schedules(&*context.store, &session, &SystemClock).await?;
+            print(args.store.json, &list)?;
+            Ok(Exit::Ok)
+        }
+        ScheduleCommand::Add(args) => {
+            let (session, store) = (args.session.clone(), args.store);
+            let new = NewArgs {
+                prompt: args.prompt,
+                every: args.every,
+                every_steps: args.every_steps,
+                daily: args.daily,
+                weekly: args.weekly,
+                cron: args.cron,
+            };
+            let mut new = new.schedule()?.zone(args.zone).missed(args.missed.into());
+            if let Some(id) = args.id {
+                new = new.id(id);
+            }
+            if let Some(jitter) = args.jitter {
+                new = new.jitter(jitter);
+            }
+            change(&session, &store, ScheduleChange::Add(new)).await
+        }
+        ScheduleCommand::Pause(args) => change_one(args, ScheduleChange::Pause).await,
+        ScheduleCommand::Resume(args) => change_one(args, ScheduleChange::Resume).await,
+        ScheduleCommand::Remove(args) => change_one(args, ScheduleChange::Remove).await,
+        ScheduleCommand::Run(args) => run_schedules(args).await,
+    }
+}
+
+/// The arguments that say when a new schedule fires, and what it sends.
+struct NewArgs {
+    prompt: String,
+    every: Option<Duration>,
+    every_steps: Option<u32>,
+    daily: Option<String>,
+    weekly: Option<String>,
+    cron: Option<String>,
+}
+
+impl NewArgs {
+    fn schedule(self) -> anyhow::Result<NewSchedule> {
+        let prompt = self.prompt;
+        Ok(match (self.every, self.every_steps, self.daily, self.weekly, self.cron) {
+            (Some(period), ..) => NewSchedule::every(period, prompt),
+            (_, Some(steps), ..) => NewSchedule::every_steps(steps, prompt),
+            (_, _, Some(time), ..) => NewSchedule::daily(time, prompt),
+            (_, _, _, Some(time), _) => NewSchedule::weekly(&time, prompt),
+            (.., Some(pattern)) => NewSchedule::cron(pattern, prompt),
+            _ => return Err(Usage("say when the schedule fires, e.g. --daily 09:00".to_owned()).into()),
+        })
+    }
+}
+
+async fn change_one(
+    args: OneSchedule,
+    make: impl FnOnce(ScheduleId) -> ScheduleChange,
+) -> anyhow::Result<Exit> {
+    let schedule = ScheduleId::from(args.schedule);
+    change(&args.session, &args.store, make(schedule)).await
+}
+
+async fn change(session: &str, args: &StoreArgs, change: ScheduleChange) -> anyhow::Result<Exit> {
+    let context = Context::open(args).await?;
+    let session = find_session(&*context.store, session).await?;
+    let clock = Arc::new(SystemClock);
+    let changed =
+        change_stored_schedule(&*context.store, &session, change, (clock, &RandomIds)).await?;
+    print(args.json, &changed)?;
+    Ok(Exit::Ok)
+}
+
+/// Opens a session and runs its schedules. Calls that need an approval are denied.
+async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
+    let context = Context::open(&args.store).await?;
+    let session = find_session(&*context.store, &args.session).await?;
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(args.model.as_deref()),
+    };
+    let chosen =
+        provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
+    let cancel = signals::cancel_on_interrupt()?;
+    let earlier = Earlier::Named(session.as_str().to_owned());
+    let model = chosen.into_setup(None);
+    let mut builder = InteractiveSession::builder(context.setup.project.clone(), model)
+        .store(context.store.clone())
+        .choose(SessionChoice::Earlier(earlier))
+        .approvals(Approvals::Deny);
+    if let Some(reaper) = setup::reaper() {
+        builder = builder.reaper(reaper);
+    }
+    let interactive = builder.open().await?;
+    let open = interactive.session().clone();
+    let schedules = open.schedule();
+    let list = schedules.list().await?;
+    output::line(&format!("{} schedules of session {session}; Ctrl-C ends this", list.len()));
+    let mut events = open.subscribe(StartAt::Now, EventFilter::Everything).await?;
+    schedules.start();
+    loop {
+        tokio::select! {
+            () = cancel.token.cancelled() => break,
+            item = events.next() => match item {
+                Some(Ok(SubscriptionItem::Event(event))) => {
+                    if let Some(line) = event_line(&event.envelope.event) {
+                        output::line(&line);
+                    }
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error).context("the session cannot be followed"),
+                None => break,
+            },
+        }
+    }
+    interactive.shutdown("interrupted").await?;
+    Ok(Exit::Ok)
+}
+
+/// Returns the line that tells of a trigger, an answer or a failure.
+fn event_line(event: &Event) -> Option<String> {
+    let now = time::minute(SystemClock.now());
+    match event {
+        Event::ScheduleFired(data) if data.input.is_some() => {
+            Some(format!("{now}  schedule {} fired", data.schedule))
+        }
+        Event::ScheduleFired(data) => {
+            Some(format!("{now}  schedule {} skipped {} times", data.schedule, data.missed))
+        }
+        Event::AssistantMessage(data) if !data.message.text().is_empty() => {
+            Some(format!("{now}  {}", text::plain(&data.message.text())))
+        }
+        Event::ModelFailed(data) => Some(format!("{now}  failed: {}", data.error.message)),
+        _ => None,
+    }
+}
+
+fn print(json: bool, list: &[ScheduleInfo]) -> anyhow::Result<()> {
+    output::line(&if json { serde_json::to_string(&values(list))? } else { list_text(list) });
+    Ok(())
+}
+
+fn values(list: &[ScheduleInfo]) -> serde_json::Value {
+    let value = |info: &ScheduleInfo| {
+        json!({
+            "id": info.id,
+            "trigger": info.spec.trigger,
+            "zone": info.spec.zone.as_deref().unwrap_or("UTC"),
+            "prompt": prompt_of(&info.spec),
+            "missed_runs": info.spec.missed,
+            "jitter_ms": info.spec.jitter_ms,
+            "paused": info.paused,
+            "runs": info.runs,
+            "missed": info.missed,
+            "next": info.next.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "problem": info.problem,
+        })
+    };
+    list.iter().map(value).collect()
+}
+
+fn list_text(list: &[ScheduleInfo]) -> String {
+    if list.is_empty() {
+        return "The session has no schedules.".to_owned();
+    }
+    let lines = list.iter().map(|info| {
+        let state = match (&info.problem, info.paused, info.next.first()) {
+            (Some(problem), ..) => format!("cannot run: {problem}"),
+            (None, true, _) => "paused".to_owned(),
+            (None, false, Some(next)) => format!("next {next}"),
+            (None, false, None) => "after answers".to_owned(),
+        };
+        format!(
+            "{}  {}, {state}, {} runs, {} missed\n    {}",
+            info.id,
+            when(&info.spec),
+            info.runs,
+            info.missed,
+            text::short(&prompt_of(&info.spec), 100)
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn when(spec: &ScheduleAdded) -> String {
+    let zone = spec.zone.as_deref().unwrap_or("UTC");
+    match &spec.trigger {
+        Trigger::Every { millis } => format!("every {} s", millis / 1_000),
+        Trigger::EverySteps { steps } => format!("every {steps} answers"),
+        Trigger::Daily { time } => format!("daily {time} {zone}"),
+        Trigger::Weekly { day, time } => format!("weekly {day} {time} {zone}"),
+        Trigger::Cron { pattern } => format!("cron {pattern} {zone}"),
+    }
+}
+
+fn prompt_of(spec: &ScheduleAdded) -> String {
+    let text = spec.content.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    text.collect::<Vec<_>>().join(" ")
+}
+
+/// Reads a period such as `10m`.
+fn period(text: &str) -> Result<Duration, String> {
+    let invalid = || format!("`{text}` is not a period such as 90s, 10m, 2h or 1d");
+    let unit = text.chars().next_back().ok_or_else(invalid)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(invalid()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| invalid())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(invalid)
+}
+
+impl From<Missed> for MissedRuns {
+    fn from(missed: Missed) -> Self {
+        match missed {
+            Missed::Skip => Self::Skip,
+            Missed::Once => Self::Once,
+            Missed::All => Self::All,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Opens the sessions that `robota acp` and `robota mcp serve` serve to other programs.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
+use robota_core::permission::Mode;
+use robota_sdk::host::HostErrorKind;
+use robota_sdk::{
+    HostError, HostedSession, InteractiveSession, Notice, OpenRequest, SessionHost, store,
+};
+
+use crate::args::{ServeArgs, SettingsArgs};
+use crate::headless::SavedRules;
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
+use crate::setup::{self, Setup};
+use crate::{Usage, hint};
+
+/// Opens sessions with the settings of their folder and the arguments of the command.
+pub(crate) struct ProgramSessions {
+    args: ServeArgs,
+    /// The stores that are open, by folder. Two sessions of one folder share a store.
+    stores: tokio::sync::Mutex<HashMap<PathBuf, Arc<dyn JournalStore>>>,
+    /// The settings of the open sessions, for a change of the model.
+    setups: Mutex<HashMap<SessionId, Arc<Setup>>>,
+}
+
+impl ProgramSessions {
+    pub(crate) fn new(args: ServeArgs) -> Self {
+        Self { args, stores: tokio::sync::Mutex::default(), setups: Mutex::default() }
+    }
+
+    /// Loads the settings of a folder.
+    fn setup(
+        &self,
+        cwd: Option<&Path>,
+        directories: &[PathBuf],
+        mode: Option<Mode>,
+    ) -> Result<Arc<Setup>, HostError> {
+        let mut settings: SettingsArgs = self.args.settings.clone();
+        if let Some(cwd) = cwd {
+            settings.cwd = Some(cwd.to_owned());
+        }
+        settings.add_dir.extend_from_slice(directories);
+        let mode = mode.or(self.args.permission_mode);
+        Ok(Arc::new(Setup::load(&settings, mode).map_err(failed)?))
+    }
+
+    /// Returns the store of a folder.
+    async fn store(&self, setup: &Setup) -> Result<Arc<dyn JournalStore>, HostError> {
+        let cwd = setup.places.cwd.clone();
+        let mut stores = self.stores.lock().await;
+        if let Some(store) = stores.get(&cwd) {
+            return Ok(store.clone());
+        }
+        if self.args.store.is_none() {
+            store::check_project_folder(&cwd)?;
+        }
+        let level = self.args.durability.into();
+        let opened = setup::open_store(self.args.store.as_deref(), level, setup).await;
+        let opened = opened.map_err(failed)?;
+        stores.insert(cwd, opened.clone());
+        Ok(opened)
+    }
+
+    async fn choose(&self, setup: &Setup, model: Option<&str>) -> Result<ChosenProvider, HostError> {
+        let provider = self.args.provider.as_deref();
+        let model = WantedModel::Flag(model.or(self.args.model.as_deref()));
+        let chosen = provider::choose(ProviderRequest { provider, model }, setup).await;
+        chosen.map_err(|error| HostError { kind: HostErrorKind::NoModel, ..failed(error) })
+    }
+
+    fn scripted(&self) -> bool {
+        self.args.provider.as_deref().is_some_and(|name| name.starts_with("scripted:"))
+    }
+
+    /// Returns the modes that clients can choose.
+    fn modes(&self, setup: &Setup) -> Vec<Mode> {
+        let started = self.args.permission_mode == Some(Mode::BypassPermissions);
+        let may = started || self.args.allow_dangerously_skip_permissions;
+        let may = may && !setup.settings.permissions.bypass_disabled;
+        Mode::ALL.into_iter().filter(|mode| may || *mode != Mode::BypassPermissions).collect()
+    }
+}
+
+#[async_trait::async_trait]
+impl SessionHost for ProgramSessions {
+    async fn check_model(&self) -> Result<(), HostError> {
+        let setup = self.setup(None, &[], None)?;
+        self.choose(&setup, None).await.map(|_| ())
+    }
+
+    async fn open(&self, request: OpenRequest) -> Result<HostedSession, HostError> {
+        let cwd = request.cwd.as_deref();
+        let setup = self.setup(cwd, &request.directories, request.mode)?;
+        setup.notices().into_iter().for_each(|notice| (request.on_notice)(notice));
+        if !request.mcp_servers.is_empty() {
+            let names: Vec<_> = request.mcp_servers.iter().map(|it| it.name.as_str()).collect();
+            let names = names.join(", ");
+            let text = format!("MCP servers of the client are not supported yet: {names}");
+            (request.on_notice)(Notice::Error(text));
+        }
+        let store = self.store(&setup).await?;
+        let folder = setup.places.cwd.display().to_string();
+        let selected = request.choice.select(&*store, &folder).await?;
+        let effort =
+            self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
+        let (given, vendor) = match request.provider {
+            Some(given) => (given, None),
+            None => {
+                let chosen = self.choose(&setup, request.model.as_deref()).await?;
+                let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
+                (chosen.into_setup(self.args.effort.clone()), vendor)
+            }
+        };
+        let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
+        let mut builder = InteractiveSession::builder(setup.project.clone(), given)
+        .store(store)
+        .selected(selected)
+        .may_bypass(self.args.allow_dangerously_skip_permissions)
+        .approvals(request.approvals)
+        .rule_sink(SavedRules::new(setup.clone()))
+        .on_notice(move |notice| on_notice(notice));
+        if let Some(questions) = request.questions {
+            builder = builder.questions(questions);
+        }
+        if let Some(limit) = request.queue_limit {
+            builder = builder.queue_limit(limit);
+        }
+        if let Some(reaper) = setup::reaper() {
+            builder = builder.reaper(reaper);
+        }
+        let session = builder.open().await?;
+        let modes = self.modes(&setup);
+        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        setups.insert(session.id().clone(), setup);
+        let models = model_choices(vendor.as_deref(), &model);
+        Ok(HostedSession { session, model, models, effort, modes })
+    }
+
+    async fn list(&self, cwd: Option<&Path>) -> Result<Vec<SessionHead>, HostError> {
+        let setup = self.setup(cwd, &[], None)?;
+        let store = self.store(&setup).await?;
+        let cwd = cwd.map(|_| setup.places.cwd.display().to_string());
+        let filter = SessionFilter { cwd, ..SessionFilter::default() };
+        Ok(store.list(&filter).await?.sessions.into_iter().filter(|head| !head.foreign).collect())
+    }
+
+    async fn delete(&self, cwd: Option<&Path>, id: &SessionId) -> Result<bool, HostError> {
+        let setup = self.setup(cwd, &[], None)?;
+        Ok(self.store(&setup).await?.delete(id).await?)
+    }
+
+    async fn set_model(
+        &self,
+        session: &InteractiveSession,
+        model: &str,
+    ) -> Result<String, HostError> {
+        if self.scripted() {
+            // A script has one provider, whatever the model is called.
+            session.session().config().set_model(model, None);
+            return Ok(model.to_owned());
+        }
+        let setups = || self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        let setup = setups().get(session.id()).cloned();
+        let missing = || HostError::new(HostErrorKind::NotFound, "the session is not open");
+        let setup = setup.ok_or_else(missing)?;
+        let chosen = self.choose(&setup, Some(model)).await?;
+        session.session().config().set_model(chosen.model.clone(), Some(chosen.provider));
+        Ok(chosen.model)
+    }
+}
+
+/// Converts an error of the program.
+fn failed(error: anyhow::Error) -> HostError {
+    let kind = if error.is::<Usage>() { HostErrorKind::Invalid } else { HostErrorKind::Failed };
+    HostError { kind, message: format!("{error:#}"), hint: hint(&error) }
+}

@@ -1,0 +1,85 @@
+//! Files that are dropped onto the terminal: it pastes their paths.
+
+use std::path::PathBuf;
+
+/// The images that models read.
+const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+
+/// Returns the paths of a pasted text that consists of nothing but paths of images. Whether the
+/// files exist is not known here.
+pub(crate) fn dropped_images(pasted: &str) -> Option<Vec<PathBuf>> {
+    let text = pasted.trim();
+    if text.is_empty() || text.len() > 8192 {
+        return None;
+    }
+    let paths: Vec<PathBuf> = words(text)?.iter().map(|word| path(word)).collect::<Option<_>>()?;
+    Some(paths)
+}
+
+/// Returns the type of an image by the name of its file, such as `image/png`.
+pub(crate) fn image_type(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        _ => return None,
+    })
+}
+
+fn path(word: &str) -> Option<PathBuf> {
+    let word = match word.strip_prefix("file://") {
+        Some(address) => decode(address.trim_start_matches("localhost"))?,
+        None => word.to_owned(),
+    };
+    let (name, ending) = word.rsplit_once('.')?;
+    let image = ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it));
+    // A dropped file has an absolute path: a word such as `logo.png` is text.
+    let absolute = word.starts_with('/') || word.starts_with("~/") || word.get(1..3) == Some(":\\");
+    (image && absolute && !name.contains('\n')).then(|| PathBuf::from(&word))
+}
+
+/// Splits a text as a shell does: terminals quote paths in different ways.
+fn words(text: &str) -> Option<Vec<String>> {
+    let windows = text.get(1..3) == Some(":\\") || text.get(2..4) == Some(":\\");
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(sign), letter) if letter == sign => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '\\') if !windows => word.push(letters.next()?),
+            (None, ' ' | '\n') => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (_, letter) => word.push(letter),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    quote.is_none().then_some(words)
+}
+
+/// Decodes the `%20` of an address.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! What the terminal program asks others to do.
+
+use std::any::Any;
+
+use futures::future::BoxFuture;
+use robota_core::approve::Scope;
+use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::permission::Mode;
+
+use super::run::WorkContext;
+
+/// Something that the update asks for. The session's side carries out most of them, the thread that
+/// draws the rest.
+pub(crate) enum Effect {
+    /// Take a text that the user entered: a prompt or a command.
+    Enter(String),
+    /// Take a text, and stop the running turn so that it is answered next.
+    EnterNow(String),
+    /// Run a shell command for the user, through the permissions.
+    Shell(String),
+    /// Stop the running turn.
+    Interrupt,
+    /// Remove a prompt that waits.
+    CancelPrompt(InputId),
+    /// Answer a question.
+    Decide {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        answer: Decided,
+        /// A remark of the user.
+        note: Option<String>,
+    },
+    /// Test a rule that the user edits.
+    TestRule {
+        /// The call that waits.
+        call: CallId,
+        /// The rule.
+        rule: String,
+    },
+    /// Change the permission mode.
+    SetMode(Mode),
+    /// Trust the folder's settings, or go on without them.
+    Trust(bool),
+    /// Do something for a page and return the result as [`super::event::Event::Answered`].
+    Work(Work),
+    /// List the files of the folder.
+    ListFiles,
+    /// Open this text in the user's editor.
+    Editor(String),
+    /// Write the whole conversation again.
+    Reflow,
+    /// Stop the process, as Ctrl+Z does.
+    Suspend,
+    /// End this session and open another, or a fork of it.
+    Switch {
+        /// The session.
+        session: SessionId,
+        /// Whether to fork it.
+        fork: bool,
+    },
+    /// End the session and the program.
+    Quit,
+}
+
+/// An answer of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// The call may run.
+    Allow(Scope),
+    /// The call may run, and what matches these rules.
+    AllowRules(Scope, Vec<String>),
+    /// The call may not run.
+    Deny,
+}
+
+/// Work of a page, done beside the session.
+pub(crate) type Work =
+    Box<dyn FnOnce(WorkContext) -> BoxFuture<'static, Box<dyn Any + Send>> + Send>;
+
+impl std::fmt::Debug for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Enter(text) => f.debug_tuple("Enter").field(text).finish(),
+            Self::EnterNow(text) => f.debug_tuple("EnterNow").field(text).finish(),
+            Self::Shell(command) => f.debug_tuple("Shell").field(command).finish(),
+            Self::Interrupt => f.write_str("Interrupt"),
+            Self::CancelPrompt(input) => f.debug_tuple("CancelPrompt").field(input).finish(),
+            Self::Decide { call, answer, note } => {
+                f.debug_tuple("Decide").field(call).field(answer).field(note).finish()
+            }
+            Self::TestRule { rule, .. } => f.debug_tuple("TestRule").field(rule).finish(),
+            Self::SetMode(mode) => f.debug_tuple("SetMode").field(mode).finish(),
+            Self::Trust(yes) => f.debug_tuple("Trust").field(yes).finish(),
+            Self::Work(_) => f.write_str("Work"),
+            Self::Editor(text) => f.debug_tuple("Editor").field(text).finish(),
+            Self::ListFiles => f.write_str("ListFiles"),
+            Self::Reflow => f.write_str("Reflow"),
+            Self::Suspend => f.write_str("Suspend"),
+            Self::Switch { session, fork } => {
+                f.debug_tuple("Switch").field(session).field(fork).finish()
+            }
+            Self::Quit => f.write_str("Quit"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What the terminal program reacts to.
+
+use std::any::Any;
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+use robota_core::context::ContextState;
+use robota_core::ids::CallId;
+use robota_core::permission::Mode;
+use robota_sdk::{CommandInfo, CommandResult, InteractiveEvent, Notice};
+
+use super::conversation::Entry;
+use super::diff::DiffLine;
+use super::popup::Batch;
+
+/// Columns and rows of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// Something happened: the user typed, the session moved, time passed.
+pub(crate) enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has a new size.
+    Resize(Size),
+    /// Time passed: something that the view shows may have changed.
+    Clock,
+    /// Something happened in the session.
+    Session(InteractiveEvent),
+    /// A call needs approval.
+    Asked(Box<Asked>),
+    /// A rule that the user edits was tested.
+    RuleTested(RuleTest),
+    /// The folder has settings that need trust.
+    TrustNeeded(Vec<String>),
+    /// The session is open.
+    Opened(Box<Opened>),
+    /// The session could not be opened.
+    OpenFailed {
+        /// What failed.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// A command that the user typed was executed.
+    CommandDone {
+        /// What the user typed.
+        typed: String,
+        /// Its result.
+        result: CommandResult,
+    },
+    /// The model was changed.
+    ModelChanged(String),
+    /// What the user typed was not accepted.
+    Rejected {
+        /// What the user typed.
+        typed: String,
+        /// Why.
+        why: String,
+    },
+    /// A message for the user.
+    Notice(Notice),
+    /// What the session cost so far, in dollars.
+    Cost(f64),
+    /// How many shells run in the background.
+    Background(usize),
+    /// The branch of the folder's git repository.
+    Branch(Option<String>),
+    /// Files of the folder, for completion.
+    Files(Batch),
+    /// The prompts of earlier sessions, the oldest first.
+    History(Vec<String>),
+    /// Something else needs the terminal: the thread that draws runs this meanwhile.
+    Away(Box<dyn FnOnce() + Send>),
+    /// The external editor returned this text.
+    Edited(String),
+    /// A page's work is done.
+    Answered(Box<dyn Any + Send>),
+    /// The session has ended: print these lines and leave.
+    Ended(Vec<String>),
+}
+
+/// What is known once a session is open.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    pub(crate) session: String,
+    pub(crate) name: Option<String>,
+    pub(crate) model: String,
+    pub(crate) mode: Mode,
+    pub(crate) sandbox: String,
+    pub(crate) context: Option<ContextState>,
+    pub(crate) commands: Vec<CommandInfo>,
+    /// The end of the conversation so far.
+    pub(crate) history: Vec<Entry>,
+    /// Who writes the session, if this terminal only follows it.
+    pub(crate) follows: Option<String>,
+}
+
+/// A call that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) call: CallId,
+    pub(crate) tool: String,
+    /// The file, command or address that the call is about.
+    pub(crate) argument: String,
+    /// Why the call needs approval.
+    pub(crate) reason: String,
+    /// The rules that "always" would save; empty if that answer is not offered.
+    pub(crate) rules: Vec<String>,
+    pub(crate) preview: Preview,
+    /// The subagent that asks.
+    pub(crate) agent: Option<String>,
+}
+
+/// What a call would do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Preview {
+    /// It changes a file.
+    Diff {
+        /// The file.
+        path: String,
+        /// The changes.
+        lines: Vec<DiffLine>,
+    },
+    /// It runs a command.
+    Command {
+        /// The command.
+        command: String,
+        /// Its parts, each with its verdict, if there are several.
+        tree: Vec<String>,
+    },
+    /// The arguments of another tool.
+    Input(String),
+}
+
+/// What a rule would mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleTest {
+    pub(crate) call: CallId,
+    pub(crate) rule: String,
+    pub(crate) outcome: Result<RuleMeaning, String>,
+}
+
+/// What a valid rule covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleMeaning {
+    /// Whether the call that waits would be allowed.
+    pub(crate) covers: bool,
+    /// Other calls that it would allow.
+    pub(crate) also: Vec<String>,
+}
+
+/// How long ago something was, in the form `0:07`, `12:30` or `1:02:03`.
+pub(crate) fn clock_text(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}

@@ -1,0 +1,118 @@
+//! The calls that wait for the user's answer.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::composer::Composer;
+use super::event::{Asked, RuleTest};
+
+/// Keys that are typed so soon after a question appeared, or after each other since then, were not
+/// meant for it.
+pub(crate) const QUIET: Duration = Duration::from_millis(300);
+
+/// The questions, of which the first is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    waiting: VecDeque<Asked>,
+    /// How many of this group were answered.
+    answered: usize,
+    pub(crate) form: Form,
+}
+
+/// What the user did with the question that is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Form {
+    /// Keys count from this time on.
+    armed_at: Duration,
+    pub(crate) note: Option<String>,
+    pub(crate) field: Option<Field>,
+    /// The first line of the preview that is shown; none before the user scrolled.
+    pub(crate) scroll: Option<usize>,
+    /// Whether the end of the preview was shown.
+    pub(crate) seen: bool,
+    /// The number of rows of the preview in the last frame, for scrolling by pages.
+    pub(crate) rows: usize,
+    /// The last first line to which the preview can be scrolled.
+    pub(crate) last_scroll: usize,
+}
+
+/// A text of the form that is edited.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) kind: FieldKind,
+    pub(crate) composer: Composer,
+    pub(crate) test: Option<RuleTest>,
+}
+
+/// Which text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    /// The rule of "always".
+    Rule,
+    /// A note for the model.
+    Note,
+}
+
+impl Questions {
+    /// Adds a question.
+    pub(crate) fn push(&mut self, asked: Asked, now: Duration) {
+        if self.waiting.iter().any(|waiting| waiting.call == asked.call) {
+            return;
+        }
+        self.waiting.push_back(asked);
+        if self.waiting.len() == 1 {
+            self.show(now);
+        }
+    }
+
+    /// Removes a question that was answered, here or elsewhere. Returns whether it was shown.
+    pub(crate) fn remove(&mut self, call: &robota_core::ids::CallId, now: Duration) -> bool {
+        let Some(at) = self.waiting.iter().position(|asked| asked.call == *call) else {
+            return false;
+        };
+        self.waiting.remove(at);
+        self.answered += 1;
+        if self.waiting.is_empty() {
+            self.answered = 0;
+        }
+        if at == 0 {
+            self.show(now);
+        }
+        at == 0
+    }
+
+    /// Removes all questions.
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+        self.answered = 0;
+    }
+
+    /// Returns the question that is shown.
+    pub(crate) fn shown(&self) -> Option<&Asked> {
+        self.waiting.front()
+    }
+
+    /// Returns the number of the question that is shown, and how many there are.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        (self.answered + 1, self.answered + self.waiting.len())
+    }
+
+    /// Returns whether keys are answers.
+    pub(crate) fn is_armed(&self, now: Duration) -> bool {
+        !self.waiting.is_empty() && now >= self.form.armed_at
+    }
+
+    /// Notes a key that was typed too early to be an answer.
+    pub(crate) fn type_ahead(&mut self, now: Duration) {
+        self.form.armed_at = now + QUIET;
+    }
+
+    /// Returns when keys become answers, if that is in the future.
+    pub(crate) fn arms_at(&self, now: Duration) -> Option<Duration> {
+        (!self.waiting.is_empty() && now < self.form.armed_at).then_some(self.form.armed_at)
+    }
+
+    fn show(&mut self, now: Duration) {
+        self.form = Form { armed_at: now + QUIET, ..Form::default() };
+    }
+}

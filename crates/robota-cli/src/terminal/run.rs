@@ -1,0 +1,112 @@
+//! Runs the terminal program: a thread that reads keys and draws, and the session on the runtime.
+//!
+//! The thread owns the state. It sends effects to the session's side, which never waits for it: what
+//! happens in the session goes into a [`mailbox`] that joins pieces of text, so that a slow terminal
+//! costs memory for one frame and no time of the agent.
+
+mod branch;
+mod editor;
+mod first_run;
+mod guard;
+pub(crate) mod history;
+mod mailbox;
+mod open;
+mod preview;
+mod prompts;
+mod rules;
+mod trust;
+mod ui;
+mod wait;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use robota_core::journal::JournalStore;
+use robota_sdk::InteractiveSession;
+use tokio::sync::mpsc;
+
+use super::event::Size;
+use super::keys::KeyMap;
+use super::screen::{Narrowing, Screen};
+use super::state::{Facts, State};
+use super::theme::{self, Theme};
+use crate::Exit;
+use crate::args::PrintArgs;
+use crate::setup::Setup;
+
+pub(crate) use guard::restore;
+pub(crate) use mailbox::Mailbox;
+
+/// What the work of a page may use.
+#[derive(Clone)]
+pub(crate) struct WorkContext {
+    pub(crate) session: InteractiveSession,
+    pub(crate) store: Arc<dyn JournalStore>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) mailbox: Mailbox,
+}
+
+/// Starts the terminal program. The composer is there before anything is loaded.
+pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+    let started = Instant::now();
+    let environment = robota_config::Environment::of_process();
+    let get = |name| environment.get(name);
+    let theme = Theme::detect(&theme::Environment {
+        term: get("TERM"),
+        colorterm: get("COLORTERM"),
+        no_color: get("NO_COLOR"),
+        colorfgbg: get("COLORFGBG"),
+        term_program: get("TERM_PROGRAM"),
+        vte_version: get("VTE_VERSION"),
+        wt_session: get("WT_SESSION"),
+        setting: None,
+    });
+    let narrowing = Narrowing::detect(get("TERM"), get("XTERM_VERSION"));
+    let size = terminal_size();
+    let home = get("HOME").map(std::path::PathBuf::from);
+    let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;
+    let facts = Facts { folder: open::short(&folder, home.as_deref()), ..Facts::default() };
+    let (keys, problems) = key_map(home.as_deref());
+    let mut state = State::new(size, keys, facts);
+    for problem in problems {
+        let entry = super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
+        state.conversation.push(entry);
+    }
+    let screen = Screen::new(theme, narrowing, size.columns, size.rows);
+    let mailbox = Mailbox::new()?;
+    let (effects, received) = mpsc::unbounded_channel();
+    let first = (!args.words.is_empty()).then(|| args.words.join(" "));
+    if let Some(prompt) = first {
+        state.early.push(prompt);
+    }
+    let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
+    let (ended, end) = tokio::sync::watch::channel(None);
+    guard::install_panic_hook();
+    std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+        let result = ui.run().map_err(|error| error.to_string());
+        ended.send_replace(Some(result));
+    })?;
+    worker::run(args, mailbox, received, worker::UiEnd(end)).await
+}
+
+/// Returns the key map with the bindings of the user's files, and what is wrong with them.
+fn key_map(home: Option<&std::path::Path>) -> (KeyMap, Vec<String>) {
+    let mut keys = KeyMap::default();
+    let mut problems = Vec::new();
+    for folder in [".claude", ".robota"] {
+        let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else { continue };
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            let found = keys.apply(&text);
+            problems.extend(found.into_iter().map(|why| format!("{}: {why}", file.display())));
+        }
+    }
+    (keys, problems)
+}
+
+/// Returns the size of the terminal.
+pub(crate) fn terminal_size() -> Size {
+    let (columns, rows) = crossterm::terminal::size().unwrap_or((80, 24));
+    let or = |value: u16, default: usize| if value == 0 { default } else { usize::from(value) };
+    Size { columns: or(columns, 80), rows: or(rows, 24) }
+}

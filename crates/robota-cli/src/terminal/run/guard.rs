@@ -1,0 +1,62 @@
+//! The modes of the terminal, and their return to what they were: at the end, before another program
+//! runs, and after a panic.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the modes are set.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+/// Whether the alternate screen is shown.
+static FULL: AtomicBool = AtomicBool::new(false);
+
+/// Pasted text is marked, and keys such as Ctrl+Enter are told apart where the terminal can.
+const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u";
+/// The opposite, and what a frame that was cut off may have left behind.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";
+
+/// Sets the modes.
+///
+/// # Errors
+/// If this is no terminal.
+pub(super) fn enter(out: &mut dyn Write) -> std::io::Result<()> {
+    crossterm::terminal::enable_raw_mode()?;
+    ENTERED.store(true, Ordering::SeqCst);
+    out.write_all(ENTER)?;
+    out.flush()
+}
+
+/// Returns to the modes before. Failures are ignored: the terminal may be gone.
+pub(super) fn leave(out: &mut dyn Write) {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    if FULL.swap(false, Ordering::SeqCst) {
+        let _ = out.write_all(b"\x1b[?1049l");
+    }
+    let _ = out.write_all(LEAVE);
+    let _ = out.flush();
+    let _ = crossterm::terminal::disable_raw_mode();
+}
+
+/// Notes whether the alternate screen is shown.
+pub(super) fn set_full(full: bool) {
+    FULL.store(full, Ordering::SeqCst);
+}
+
+/// Returns the terminal to its modes, if this program changed them.
+#[expect(clippy::disallowed_methods, reason = "the terminal is standard output")]
+pub(crate) fn restore() {
+    leave(&mut std::io::stdout().lock());
+}
+
+/// Restores the terminal before a panic is reported.
+pub(super) fn install_panic_hook() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // A tool that panics is a tool error: only a panic of this thread ends the program.
+        if std::thread::current().name() == Some("terminal") {
+            restore();
+            report(panic);
+        }
+    }));
+}

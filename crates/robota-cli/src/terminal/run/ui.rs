@@ -1,0 +1,233 @@
+//! The thread that reads keys and draws.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crossterm::event as input;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{Mailbox, guard, terminal_size, wait};
+use crate::terminal::effect::Effect;
+use crate::terminal::event::Event;
+use crate::terminal::popup::{Limits, Walk};
+use crate::terminal::screen::Screen;
+use crate::terminal::state::State;
+use crate::terminal::{update, view};
+
+/// The time between two frames that the session causes: at most 60 in a second. Keys are shown at
+/// once.
+const FRAME: Duration = Duration::from_micros(16_667);
+
+/// The thread's own things.
+pub(super) struct Ui {
+    state: State,
+    screen: Screen,
+    mailbox: Mailbox,
+    effects: UnboundedSender<Effect>,
+    started: Instant,
+    out: std::io::Stdout,
+    folder: PathBuf,
+    /// The listing of files that runs.
+    walk: Option<Walk>,
+}
+
+impl Ui {
+    #[expect(clippy::disallowed_methods, reason = "the terminal is standard output")]
+    pub(super) fn new(
+        state: State,
+        screen: Screen,
+        mailbox: Mailbox,
+        effects: UnboundedSender<Effect>,
+        started: Instant,
+        folder: PathBuf,
+    ) -> Self {
+        let out = std::io::stdout();
+        Self { state, screen, mailbox, effects, started, out, folder, walk: None }
+    }
+
+    /// Runs until the session has ended.
+    pub(super) fn run(mut self) -> std::io::Result<()> {
+        guard::enter(&mut self.out)?;
+        let result = self.serve();
+        let cleared = self.screen.clear_live(&mut self.out);
+        guard::leave(&mut self.out);
+        let lines = result?;
+        cleared?;
+        for line in lines {
+            writeln!(self.out, "{line}")?;
+        }
+        self.out.flush()
+    }
+
+    fn serve(&mut self) -> std::io::Result<Vec<String>> {
+        self.draw()?;
+        let mut last_frame = self.started.elapsed();
+        let mut dirty = false;
+        let mut open = true;
+        loop {
+            let ready = wait::wait(&self.mailbox, self.timeout(dirty.then_some(last_frame + FRAME)));
+            if ready.closed && !ready.input && open {
+                open = false;
+                self.send(Effect::Quit);
+            }
+            self.state.now = self.started.elapsed();
+            let mut typed = false;
+            if ready.input && open {
+                typed = self.read_input()?;
+            }
+            for event in self.mailbox.drain() {
+                if let Event::Ended(lines) = event {
+                    return Ok(lines);
+                }
+                dirty = true;
+                self.apply(event)?;
+            }
+            if self.state.next_change().is_some_and(|at| at <= self.state.now) || self.clock_moved(last_frame) {
+                dirty = true;
+                self.apply(Event::Clock)?;
+            }
+            let due = self.state.now >= last_frame + FRAME;
+            if open && (typed || dirty && due) {
+                // A terminal that cannot be written to is closed; the session ends in good order.
+                if self.draw().is_err() {
+                    open = false;
+                    self.send(Effect::Quit);
+                }
+                last_frame = self.state.now;
+                dirty = false;
+            } else if !open {
+                dirty = false;
+            }
+        }
+    }
+
+    /// Returns whether the clock of the turn shows another second than in the last frame.
+    fn clock_moved(&self, last_frame: Duration) -> bool {
+        self.state.turn.as_ref().is_some_and(|turn| {
+            let seconds = |at: Duration| at.saturating_sub(turn.started).as_secs();
+            seconds(self.state.now) != seconds(last_frame)
+        })
+    }
+
+    /// Returns how long nothing changes unless something happens.
+    fn timeout(&self, frame: Option<Duration>) -> Option<Duration> {
+        let now = self.started.elapsed();
+        let next = [frame, self.state.next_change()].into_iter().flatten().min()?;
+        Some(next.saturating_sub(now))
+    }
+
+    /// Reads all keys that were typed. Returns whether there was one.
+    fn read_input(&mut self) -> std::io::Result<bool> {
+        let mut typed = false;
+        while input::poll(Duration::ZERO)? {
+            let event = match input::read()? {
+                input::Event::Key(key) => Event::Key(key),
+                input::Event::Paste(text) => Event::Paste(text),
+                input::Event::Resize(..) => {
+                    self.resize();
+                    continue;
+                }
+                _ => continue,
+            };
+            typed = true;
+            self.apply(event)?;
+        }
+        Ok(typed)
+    }
+
+    fn resize(&mut self) {
+        let size = terminal_size();
+        self.screen.resize(size.columns, size.rows);
+        update::update(&mut self.state, Event::Resize(size));
+    }
+
+    /// Takes an event and carries out what it asks of this thread.
+    fn apply(&mut self, event: Event) -> std::io::Result<()> {
+        let event = match event {
+            Event::Resize(_) => {
+                self.resize();
+                return Ok(());
+            }
+            Event::Away(act) => return self.away(|_| act()),
+            event => event,
+        };
+        for effect in update::update(&mut self.state, event) {
+            match effect {
+                Effect::Suspend => self.suspend()?,
+                Effect::ListFiles => self.list_files(),
+                Effect::Editor(text) => self.edit(text)?,
+                Effect::Reflow => self.screen.reset(&mut self.out)?,
+                effect => self.send(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an effect to the session's side. If it has ended, so does this thread soon.
+    fn send(&self, effect: Effect) {
+        let _ = self.effects.send(effect);
+    }
+
+    fn draw(&mut self) -> std::io::Result<()> {
+        let size = self.state.size;
+        let frame = view::view(&mut self.state, size);
+        if let Some((lines, cursor)) = frame.page {
+            self.screen.enter_full(&mut self.out)?;
+            guard::set_full(true);
+            return self.screen.draw_full(&lines, cursor, &mut self.out);
+        }
+        if self.screen.is_full() {
+            self.screen.leave_full(&mut self.out)?;
+            guard::set_full(false);
+        }
+        self.screen.commit(frame.finished);
+        self.screen.draw(&frame.live, frame.cursor, &mut self.out)
+    }
+
+    /// Gives the terminal to something else, and takes it back.
+    fn away<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> std::io::Result<T> {
+        self.screen.clear_live(&mut self.out)?;
+        guard::leave(&mut self.out);
+        let result = act(self);
+        guard::enter(&mut self.out)?;
+        self.screen.restart();
+        self.resize();
+        self.state.now = self.started.elapsed();
+        self.draw()?;
+        Ok(result)
+    }
+
+    /// Stops this process until the user continues it.
+    fn suspend(&mut self) -> std::io::Result<()> {
+        self.away(|_| {
+            #[cfg(unix)]
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::TSTP,
+            );
+        })
+    }
+
+    /// Lists the files of the folder, on a thread of its own.
+    fn list_files(&mut self) {
+        let mailbox = self.mailbox.clone();
+        let send = move |batch| {
+            mailbox.send(Event::Files(batch));
+            true
+        };
+        self.walk = Walk::start(self.folder.clone(), Limits::default(), send).ok();
+    }
+
+    /// Opens a text in the user's editor.
+    fn edit(&mut self, text: String) -> std::io::Result<()> {
+        let edited = self.away(|ui| super::editor::edit(&text, &ui.folder))?;
+        match edited {
+            Ok(text) => self.apply(Event::Edited(text)),
+            Err(why) => {
+                self.state.hint(why);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Waits for keys, for the session or for a time, without a timer while nothing moves.
+
+use std::time::Duration;
+
+use super::Mailbox;
+
+/// Why the wait ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ready {
+    /// The terminal has input.
+    pub(super) input: bool,
+    /// The terminal was closed.
+    pub(super) closed: bool,
+}
+
+/// Waits until the terminal has input, the mailbox has events, or the time has passed.
+#[cfg(unix)]
+pub(super) fn wait(mailbox: &Mailbox, timeout: Option<Duration>) -> Ready {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let stdin = std::io::stdin();
+    let mut waiting =
+        [PollFd::new(&stdin, PollFlags::IN), PollFd::new(mailbox.readable(), PollFlags::IN)];
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    // A signal ends the wait early, which does no harm.
+    let _ = poll(&mut waiting, timeout.as_ref());
+    let flags = waiting[0].revents();
+    let input = flags.contains(PollFlags::IN);
+    let closed = flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+    Ready { input, closed }
+}
+
+/// Waits for input, and looks at the mailbox from time to time.
+#[cfg(not(unix))]
+pub(super) fn wait(_: &Mailbox, timeout: Option<Duration>) -> Ready {
+    const STEP: Duration = Duration::from_millis(15);
+    let step = timeout.map_or(STEP, |timeout| timeout.min(STEP));
+    let input = crossterm::event::poll(step).unwrap_or(false);
+    Ready { input, closed: false }
+}

@@ -1,0 +1,459 @@
+//! The session's side: opens the session, carries out effects, and passes on what happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::ids::{CallId, SessionId};
+use robota_core::message::ToolUse;
+use robota_sdk::{
+    CommandResult, Entered, InteractiveEvent, InteractiveEvents, InteractiveSession,
+};
+use robota_session::Decision;
+use tokio::sync::{mpsc, watch};
+
+use super::open::{self, Opening};
+use super::prompts::Prompts;
+use super::{Mailbox, WorkContext, preview, rules};
+use crate::args::PrintArgs;
+use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::setup::Setup;
+use crate::terminal::effect::{Decided, Effect};
+use crate::terminal::event::{Event, RuleTest, clock_text};
+use crate::{Exit, output, signals};
+
+/// How long the end of the session may take before the program ends all the same.
+const END: Duration = Duration::from_secs(10);
+
+type Effects = mpsc::UnboundedReceiver<Effect>;
+
+/// The end of the thread that draws.
+pub(super) struct UiEnd(pub(super) watch::Receiver<Option<Result<(), String>>>);
+
+impl UiEnd {
+    /// Waits for the end. The error says why the thread could not go on.
+    async fn wait(&mut self) -> Result<(), String> {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(end) => end.clone().unwrap_or(Ok(())),
+            Err(_) => Err("its thread panicked".to_owned()),
+        }
+    }
+}
+
+/// Runs the sessions of a terminal, one after the other, until the user quits.
+pub(super) async fn run(
+    mut args: PrintArgs,
+    mailbox: Mailbox,
+    mut effects: Effects,
+    mut ui: UiEnd,
+) -> anyhow::Result<Exit> {
+    let cancel = signals::cancel_on_interrupt()?;
+    watch_size(&mailbox);
+    let lines = loop {
+        match run_session(&args, &mailbox, &mut effects, (&mut ui, &cancel)).await {
+            After::Quit(lines) => break lines,
+            After::Failed(exit) => {
+                mailbox.send(Event::Ended(Vec::new()));
+                let _ = ui.wait().await;
+                return Ok(cancel.exit().unwrap_or(exit));
+            }
+            After::Switch(Switch { session, fork }) => {
+                args.session.resume_only(session.as_str(), fork);
+                args.words.clear();
+            }
+        }
+    };
+    mailbox.send(Event::Ended(lines.clone()));
+    match tokio::time::timeout(END, ui.wait()).await {
+        // The thread could not print them.
+        Ok(Err(error)) => {
+            lines.iter().for_each(|line| output::note(line));
+            match cancel.exit() {
+                Some(exit) => Ok(exit),
+                None => Err(anyhow::anyhow!("the terminal cannot be used: {error}")),
+            }
+        }
+        Ok(Ok(())) | Err(_) => Ok(cancel.exit().unwrap_or(Exit::Ok)),
+    }
+}
+
+/// What follows the end of a session.
+enum After {
+    /// The program ends; these lines stay on the terminal.
+    Quit(Vec<String>),
+    /// The session could not be opened, and the user has seen why.
+    Failed(Exit),
+    /// Another session is opened.
+    Switch(Switch),
+}
+
+/// The session to open next.
+struct Switch {
+    session: SessionId,
+    fork: bool,
+}
+
+/// Opens a session and serves it until the user leaves it.
+async fn run_session(
+    args: &PrintArgs,
+    mailbox: &Mailbox,
+    effects: &mut Effects,
+    (ui, cancel): (&mut UiEnd, &signals::Cancel),
+) -> After {
+    let started = tokio::time::Instant::now();
+    let (trust, mut answers) = mpsc::unbounded_channel();
+    let opening = tokio::select! {
+        opened = open::open(args, mailbox, &mut answers) => opened,
+        () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
+        () = cancel.token().cancelled() => return After::Quit(Vec::new()),
+        _ = ui.wait() => return After::Quit(Vec::new()),
+    };
+    let Opening { setup, store, session, events, opened, prompts } = match opening {
+        Ok(opening) => opening,
+        Err(error) => {
+            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
+            mailbox.send(Event::OpenFailed { message, hint });
+            tokio::select! {
+                () = until_quit(effects, &trust) => {}
+                () = cancel.token().cancelled() => {}
+                _ = ui.wait() => {}
+            }
+            return After::Failed(crate::exit_of(&error));
+        }
+    };
+    mailbox.send(Event::Opened(Box::new(opened)));
+    let Some(session) = session else {
+        tokio::select! {
+            () = pass_on(None, events, mailbox.clone(), setup) => {}
+            () = until_quit(effects, &trust) => {}
+            () = cancel.token().cancelled() => {}
+            _ = ui.wait() => {}
+        }
+        return After::Quit(Vec::new());
+    };
+    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let worker = Worker::new(context, args.clone(), prompts);
+    let events = worker.pass_on(events);
+    let switch = tokio::select! {
+        switch = worker.serve(effects) => switch,
+        () = cancel.token().cancelled() => None,
+        _ = ui.wait() => None,
+    };
+    let lines = tokio::select! {
+        lines = worker.end(cancel.exit().is_some(), started.elapsed()) => lines,
+        // The user does not want to wait.
+        () = until_quit(effects, &trust) => worker.resume_line(),
+    };
+    events.abort();
+    switch.map_or(After::Quit(lines), After::Switch)
+}
+
+/// Waits until the user quits. Answers to the question of trust are passed on.
+async fn until_quit(effects: &mut Effects, trust: &mpsc::UnboundedSender<bool>) {
+    loop {
+        match effects.recv().await {
+            Some(Effect::Quit) | None => return,
+            Some(Effect::Trust(answer)) => {
+                let _ = trust.send(answer);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Tells the thread that draws when the terminal changes its size.
+fn watch_size(mailbox: &Mailbox) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mailbox = mailbox.clone();
+        for kind in [SignalKind::window_change(), SignalKind::from_raw(libc_sigcont())] {
+            let mailbox = mailbox.clone();
+            let Ok(mut signals) = signal(kind) else { continue };
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() {
+                    mailbox.send(Event::Resize(super::terminal_size()));
+                }
+            });
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = mailbox;
+}
+
+#[cfg(unix)]
+fn libc_sigcont() -> i32 {
+    rustix::process::Signal::CONT.as_raw()
+}
+
+/// Carries out effects.
+struct Worker {
+    context: WorkContext,
+    args: Arc<PrintArgs>,
+    /// What the user entered is taken in order.
+    entered: mpsc::UnboundedSender<Entry>,
+}
+
+enum Entry {
+    Text(String, bool),
+    Shell(String),
+}
+
+impl Entry {
+    fn typed(&self) -> String {
+        match self {
+            Self::Text(text, _) => text.clone(),
+            Self::Shell(command) => format!("!{command}"),
+        }
+    }
+}
+
+impl Worker {
+    fn new(context: WorkContext, args: PrintArgs, prompts: Option<Prompts>) -> Self {
+        let (entered, mut received) = mpsc::unbounded_channel();
+        let taking = context.clone();
+        let args = Arc::new(args);
+        let with = args.clone();
+        tokio::spawn(async move {
+            while let Some(entry) = received.recv().await {
+                if let Some(prompts) = &prompts {
+                    prompts.add(&entry.typed());
+                }
+                match entry {
+                    Entry::Text(text, now) => enter(&taking, &with, text, now).await,
+                    Entry::Shell(command) => shell(&taking, command).await,
+                }
+            }
+        });
+        Self { context, args, entered }
+    }
+
+    /// Passes on what happens, until the session ends.
+    fn pass_on(&self, events: InteractiveEvents) -> tokio::task::JoinHandle<()> {
+        let WorkContext { session, setup, mailbox, .. } = self.context.clone();
+        tokio::spawn(pass_on(Some(session), events, mailbox, setup))
+    }
+
+    /// Carries out effects until the user quits, or chooses another session.
+    async fn serve(&self, effects: &mut Effects) -> Option<Switch> {
+        while let Some(effect) = effects.recv().await {
+            let context = self.context.clone();
+            match effect {
+                Effect::Quit => return None,
+                Effect::Switch { session, fork } => return Some(Switch { session, fork }),
+                Effect::Enter(text) => self.enter(Entry::Text(text, false)),
+                Effect::EnterNow(text) => self.enter(Entry::Text(text, true)),
+                Effect::Shell(command) => self.enter(Entry::Shell(command)),
+                Effect::Interrupt => {
+                    tokio::spawn(async move {
+                        if let Err(error) = context.session.session().interrupt(None).await {
+                            context.report(&error.to_string());
+                        }
+                    });
+                }
+                Effect::CancelPrompt(input) => {
+                    tokio::spawn(async move {
+                        if let Err(error) = context.session.queue().cancel(&input).await {
+                            context.report(&error.to_string());
+                        }
+                    });
+                }
+                Effect::Decide { call, answer, note } => {
+                    tokio::spawn(decide(context, call, answer, note));
+                }
+                Effect::TestRule { call, rule } => {
+                    tokio::spawn(async move { test_rule(&context, call, rule) });
+                }
+                Effect::SetMode(mode) => {
+                    tokio::spawn(async move {
+                        if let Err(error) = context.session.set_mode(mode).await {
+                            context.report(&error.to_string());
+                        }
+                    });
+                }
+                Effect::Work(work) => {
+                    tokio::spawn(async move {
+                        let mailbox = context.mailbox.clone();
+                        mailbox.send(Event::Answered(work(context).await));
+                    });
+                }
+                // The thread that draws takes these itself, and trust was answered before.
+                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Suspend => {}
+            }
+        }
+        None
+    }
+
+    fn enter(&self, entry: Entry) {
+        let _ = self.entered.send(entry);
+    }
+
+    /// Ends the session. Returns the lines that stay on the terminal.
+    async fn end(&self, signal: bool, elapsed: Duration) -> Vec<String> {
+        let session = &self.context.session;
+        let costs = session.costs().await;
+        let reason = if signal { "interrupted" } else { "prompt_input_exit" };
+        let mut lines = self.resume_line();
+        match tokio::time::timeout(END, session.shutdown(reason)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => lines.insert(0, format!("robota: {error}")),
+            Err(_) => lines.insert(0, "robota: the session did not end in time".to_owned()),
+        }
+        if let Ok(costs) = costs {
+            let usage = costs.usage();
+            let mut line = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
+            if let Some(cost) = costs.cost() {
+                line.push_str(&format!(" · ${cost:.2}"));
+            }
+            lines.push(format!("{line} · {}", clock_text(elapsed)));
+        }
+        lines
+    }
+
+    fn resume_line(&self) -> Vec<String> {
+        if self.args.session.no_session_persistence {
+            return Vec::new();
+        }
+        vec![format!("To resume this session: robota -r {}", self.context.session.id())]
+    }
+}
+
+impl WorkContext {
+    /// Shows a failure.
+    pub(crate) fn report(&self, message: &str) {
+        self.mailbox.send(Event::Notice(robota_sdk::Notice::Error(message.to_owned())));
+    }
+}
+
+/// Passes on what happens in a session. Calls that need approval come with what they would do.
+async fn pass_on(
+    session: Option<InteractiveSession>,
+    mut events: InteractiveEvents,
+    mailbox: Mailbox,
+    setup: Arc<Setup>,
+) {
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                mailbox.send(Event::Notice(robota_sdk::Notice::Error(error.to_string())));
+                return;
+            }
+        };
+        let (asked, ended) = match &event {
+            InteractiveEvent::ApprovalAsked { call, .. } => (Some(call.clone()), false),
+            InteractiveEvent::Complete(_)
+            | InteractiveEvent::Interrupted(_)
+            | InteractiveEvent::Error(_) => (None, true),
+            _ => (None, false),
+        };
+        mailbox.send(Event::Session(event));
+        let Some(session) = &session else { continue };
+        if let Some(call) = asked {
+            let question = session.approvals().into_iter().find(|it| it.call.call == call);
+            if let Some(question) = question {
+                mailbox.send(Event::Asked(Box::new(preview::asked(question, &setup))));
+            }
+        }
+        if ended {
+            mailbox.send(Event::Branch(super::branch::of(&setup.places.cwd)));
+            if let Ok(costs) = session.costs().await {
+                mailbox.send(Event::Cost(costs.known_cost()));
+            }
+        }
+    }
+}
+
+/// Takes what the user entered: a command is executed, anything else is sent.
+async fn enter(context: &WorkContext, args: &PrintArgs, text: String, now: bool) {
+    match context.session.enter(&text).await {
+        Ok(Entered::Command(result)) => {
+            if let Some(model) = result.data.get("modelId").and_then(|model| model.as_str()) {
+                change_model(context, args, model).await;
+                return;
+            }
+            if let Some(name) = result.data.get("name").and_then(|name| name.as_str())
+                && let Err(error) = context.session.set_name(name).await
+            {
+                context.report(&error.to_string());
+            }
+            context.mailbox.send(Event::CommandDone { typed: text, result });
+        }
+        Ok(Entered::Submitted(submission)) if now => {
+            let queue = context.session.queue();
+            let moved = queue.move_to(submission.input(), 0).await;
+            let stopped = context.session.session().interrupt(None).await;
+            if let (Err(error), _) = (moved, &stopped) {
+                context.report(&error.to_string());
+            }
+            if let Err(error) = stopped {
+                context.report(&error.to_string());
+            }
+        }
+        Ok(Entered::Submitted(_)) => {}
+        Err(error) => {
+            context.mailbox.send(Event::Rejected { typed: text, why: error.to_string() });
+        }
+    }
+}
+
+/// Runs a command of the user through the permissions, and puts it into the conversation.
+async fn shell(context: &WorkContext, command: String) {
+    let typed = format!("!{command}");
+    match context.session.run_shell(&command).await {
+        Ok(outcome) => {
+            let code = outcome.metadata.get("exit_code").and_then(serde_json::Value::as_i64);
+            let mut text = outcome.text();
+            if let Some(code) = code.filter(|code| *code != 0) {
+                text.push_str(&format!("\nexit code {code}"));
+            }
+            let ok = outcome.ok && code.unwrap_or(0) == 0;
+            let result = if ok { CommandResult::ok(text) } else { CommandResult::failed(text) };
+            context.mailbox.send(Event::CommandDone { typed, result });
+        }
+        Err(error) => context.mailbox.send(Event::Rejected { typed, why: error.to_string() }),
+    }
+}
+
+/// Changes the model of the session, from the next turn on.
+async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
+    let scripted = args.provider.as_deref().is_some_and(|name| name.starts_with("scripted:"));
+    if scripted {
+        context.session.session().config().set_model(model, None);
+        context.mailbox.send(Event::ModelChanged(model.to_owned()));
+        return;
+    }
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(Some(model)),
+    };
+    match provider::choose(request, &context.setup).await {
+        Ok(chosen) => {
+            let name = chosen.model.clone();
+            context.session.session().config().set_model(chosen.model, Some(chosen.provider));
+            context.mailbox.send(Event::ModelChanged(name));
+        }
+        Err(error) => context.report(&format!("{error:#}")),
+    }
+}
+
+async fn decide(context: WorkContext, call: CallId, answer: Decided, note: Option<String>) {
+    let permissions = context.session.session().permissions();
+    let decided = match answer {
+        Decided::Allow(scope) => permissions.decide(&call, Decision::Allow(scope), note).await,
+        Decided::AllowRules(scope, rules) => {
+            permissions.allow_with_rules(&call, scope, rules, note).await
+        }
+        Decided::Deny => permissions.decide(&call, Decision::Deny, note).await,
+    };
+    if let Err(error) = decided {
+        context.report(&error.to_string());
+    }
+}
+
+fn test_rule(context: &WorkContext, call: CallId, rule: String) {
+    let question = context.session.approvals().into_iter().find(|it| it.call.call == call);
+    let Some(question) = question else { return };
+    let call_of: &ToolUse = &question.call;
+    let outcome = rules::test(&context.setup, call_of, &rule);
+    context.mailbox.send(Event::RuleTested(RuleTest { call, rule, outcome }));
+}

@@ -1,0 +1,49 @@
+//! The checks of `robota doctor`.
+
+use std::any::Any;
+
+use crossterm::event::KeyEvent;
+
+use super::text::TextPage;
+use super::{Opening, Page, PageContext, PageOutcome, work};
+use crate::commands::doctor;
+use crate::terminal::event::Size;
+use crate::terminal::keys::Action;
+use crate::terminal::screen::Cursor;
+use crate::terminal::text::{Line, Role, wrap};
+
+/// Shown while the checks run.
+struct Running;
+
+struct Checked(Vec<String>);
+
+/// Opens the page and starts the checks.
+pub(super) fn open() -> Opening {
+    let check = work(|context| async move { Checked(doctor::report(&context.setup).await) });
+    Ok((Box::new(Running), vec![check]))
+}
+
+impl Page for Running {
+    fn key(&mut self, _: &KeyEvent, _: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
+        PageOutcome::Ignored
+    }
+
+    fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
+        let Ok(checked) = reply.downcast::<Checked>() else { return PageOutcome::Ignored };
+        let columns = context.size.columns;
+        let lines = checked.0.into_iter().flat_map(|text| {
+            let role = match text.get(..4) {
+                Some("FAIL") => Role::Bad,
+                Some("warn") => Role::Warn,
+                _ => Role::Text,
+            };
+            wrap(&Line::new(text, role), columns, 16)
+        });
+        let lines: Vec<Line> = lines.collect();
+        PageOutcome::Open(Box::new(move |_| Ok((Box::new(TextPage::new(lines)), Vec::new()))))
+    }
+
+    fn view(&mut self, _: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        (vec![Line::new("Checking …", Role::Dim)], None)
+    }
+}

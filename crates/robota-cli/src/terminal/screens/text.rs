@@ -1,0 +1,163 @@
+//! A text that is longer than the screen, and its parts: scrolling and finding.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{Page, PageContext, PageOutcome};
+use crate::terminal::event::Size;
+use crate::terminal::keys::Action;
+use crate::terminal::screen::Cursor;
+use crate::terminal::text::{Ground, Line, Role, Style, truncate, width};
+
+/// Scrolls over lines, and finds text in them.
+#[derive(Default)]
+pub(super) struct Scroll {
+    pub(super) first: usize,
+    rows: usize,
+    count: usize,
+    /// The text that is searched; typed while `typing`.
+    query: String,
+    typing: bool,
+}
+
+impl Scroll {
+    /// Takes a key. Returns whether it was used.
+    pub(super) fn key(&mut self, key: &KeyEvent, action: Option<Action>, lines: &[Line]) -> bool {
+        if self.typing {
+            return self.type_key(key, action, lines);
+        }
+        let last = self.count.saturating_sub(self.rows);
+        let page = self.rows.saturating_sub(1).max(1);
+        self.first = match (action, key.code) {
+            (Some(Action::ScrollUp), _) | (None, KeyCode::Char('k')) => self.first.saturating_sub(1),
+            (Some(Action::ScrollDown), _) | (None, KeyCode::Char('j')) => self.first + 1,
+            (Some(Action::PageUp), _) => self.first.saturating_sub(page),
+            (Some(Action::PageDown), _) | (None, KeyCode::Char(' ')) => self.first + page,
+            (Some(Action::Top), _) | (None, KeyCode::Char('g')) => 0,
+            (Some(Action::Bottom), _) | (None, KeyCode::Char('G')) => last,
+            (None, KeyCode::Char('/')) => {
+                self.typing = true;
+                self.query.clear();
+                return true;
+            }
+            (None, KeyCode::Char('n')) => self.find(lines, true),
+            (None, KeyCode::Char('N')) => self.find(lines, false),
+            _ => return false,
+        }
+        .min(last);
+        true
+    }
+
+    fn type_key(&mut self, key: &KeyEvent, action: Option<Action>, lines: &[Line]) -> bool {
+        match (action, key.code) {
+            (Some(Action::Accept), _) => {
+                self.typing = false;
+                self.first = self.find(lines, true).min(self.count.saturating_sub(self.rows));
+            }
+            (Some(Action::Cancel | Action::ClearOrQuit), _) => {
+                self.typing = false;
+                self.query.clear();
+            }
+            (_, KeyCode::Backspace) => {
+                self.query.pop();
+            }
+            (None, KeyCode::Char(letter))
+                if key.modifiers.difference(KeyModifiers::SHIFT).is_empty() =>
+            {
+                self.query.push(letter);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the next line that contains the text that is searched; this one if there is none.
+    fn find(&self, lines: &[Line], forward: bool) -> usize {
+        let query = self.query.to_lowercase();
+        if query.is_empty() {
+            return self.first;
+        }
+        let matches = |at: &usize| lines[*at].plain().to_lowercase().contains(&query);
+        let found = match forward {
+            true => (self.first + 1..lines.len()).chain(0..self.first.min(lines.len())).find(matches),
+            false => (0..self.first.min(lines.len())).rev().find(matches),
+        };
+        found.unwrap_or(self.first)
+    }
+
+    /// Returns the lines that are visible, with what was found marked, and the last line: the
+    /// position, and the keys or the search.
+    pub(super) fn view(
+        &mut self,
+        lines: &[Line],
+        size: Size,
+        keys: &str,
+    ) -> (Vec<Line>, Option<Cursor>) {
+        self.rows = size.rows.saturating_sub(1).max(1);
+        self.count = lines.len();
+        self.first = self.first.min(self.count.saturating_sub(self.rows));
+        let query = self.query.to_lowercase();
+        let mut shown: Vec<Line> = lines
+            .iter()
+            .skip(self.first)
+            .take(self.rows)
+            .map(|line| match !query.is_empty() && line.plain().to_lowercase().contains(&query) {
+                true => marked(line),
+                false => line.clone(),
+            })
+            .collect();
+        shown.resize(self.rows, Line::default());
+        if self.typing {
+            let search = format!("/{}", self.query);
+            let column = width(&search).min(size.columns.saturating_sub(1));
+            shown.push(truncate(&Line::new(search, Role::Text), size.columns));
+            return (shown, Some(Cursor { row: self.rows, column }));
+        }
+        let last = (self.first + self.rows).min(self.count);
+        let text = format!("{}-{last} of {} · {keys}", self.first + 1, self.count);
+        shown.push(truncate(&Line::new(text, Role::Dim), size.columns));
+        (shown, None)
+    }
+}
+
+fn marked(line: &Line) -> Line {
+    let mut line = line.clone();
+    for span in &mut line.0 {
+        span.style = Style { ground: Ground::Selected, ..span.style };
+    }
+    line
+}
+
+/// A page with a text.
+pub(super) struct TextPage {
+    lines: Vec<Line>,
+    scroll: Scroll,
+}
+
+impl TextPage {
+    /// Creates a page of lines.
+    pub(super) fn new(lines: Vec<Line>) -> Self {
+        Self { lines, scroll: Scroll::default() }
+    }
+}
+
+impl Page for TextPage {
+    fn key(
+        &mut self,
+        key: &KeyEvent,
+        action: Option<Action>,
+        _: &PageContext<'_>,
+    ) -> PageOutcome {
+        match self.scroll.key(key, action, &self.lines) {
+            true => PageOutcome::Stay(Vec::new()),
+            false if key.code == KeyCode::Char('q') => PageOutcome::Close(Vec::new()),
+            false => PageOutcome::Ignored,
+        }
+    }
+
+    fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        self.scroll.view(&self.lines, size, "/ finds · n next · q closes")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Everything that the terminal program knows. [`super::update`] changes it, [`super::view`] shows
+//! it; neither does I/O.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use robota_core::context::ContextState;
+use robota_core::ids::InputId;
+use robota_core::permission::Mode;
+use robota_sdk::CommandInfo;
+
+use super::composer::Composer;
+use super::conversation::Conversation;
+use super::event::Size;
+use super::keys::KeyMap;
+use super::popup::Popup;
+use super::question::Questions;
+use super::screens::Page;
+
+/// How long the hint to press Ctrl+C again is shown.
+pub(crate) const HINT: Duration = Duration::from_secs(2);
+/// How soon the second Esc must follow the first.
+pub(crate) const DOUBLE_PRESS: Duration = Duration::from_millis(600);
+
+/// The state of the terminal program.
+pub(crate) struct State {
+    /// The time since the program started.
+    pub(crate) now: Duration,
+    pub(crate) size: Size,
+    pub(crate) phase: Phase,
+    pub(crate) conversation: Conversation,
+    pub(crate) composer: Composer,
+    pub(crate) popup: Popup,
+    pub(crate) questions: Questions,
+    /// The settings that need trust, while the user is asked about them.
+    pub(crate) trust: Option<TrustQuestion>,
+    /// What was entered before the session was open.
+    pub(crate) early: Vec<String>,
+    /// The prompts that wait for the running turn.
+    pub(crate) queue: VecDeque<Queued>,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) facts: Facts,
+    pub(crate) hint: Option<Hint>,
+    pub(crate) page: Option<Box<dyn Page>>,
+    pub(crate) keys: KeyMap,
+    /// Whether calls show their whole output.
+    pub(crate) expanded: bool,
+    /// When Esc was pressed last, without effect.
+    pub(crate) last_escape: Option<Duration>,
+    pub(crate) commands: Vec<CommandInfo>,
+}
+
+/// How far the program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The session is being opened.
+    Starting,
+    /// The session is open.
+    Ready,
+    /// The session is written by another process; this one shows it.
+    Following,
+    /// The session could not be opened.
+    Failed,
+    /// The session is being closed.
+    Ending,
+}
+
+/// The settings that need trust.
+#[derive(Debug)]
+pub(crate) struct TrustQuestion {
+    pub(crate) items: Vec<String>,
+    /// Keys count from this time on.
+    pub(crate) armed_at: Duration,
+}
+
+/// A prompt that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Queued {
+    pub(crate) input: InputId,
+    pub(crate) text: String,
+}
+
+/// The turn that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) started: Duration,
+    pub(crate) stopping: bool,
+    /// The failure after which the model is called again.
+    pub(crate) retrying: Option<String>,
+}
+
+/// What the status line shows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    pub(crate) session: String,
+    pub(crate) name: Option<String>,
+    pub(crate) model: String,
+    pub(crate) mode: Mode,
+    pub(crate) context: Option<ContextState>,
+    pub(crate) cost: Option<f64>,
+    pub(crate) folder: String,
+    pub(crate) branch: Option<String>,
+    pub(crate) background: usize,
+    pub(crate) sandbox: String,
+    /// Who writes the session, if this terminal only follows it.
+    pub(crate) follows: Option<String>,
+}
+
+/// A short message in place of the status line.
+#[derive(Debug, Clone)]
+pub(crate) struct Hint {
+    pub(crate) text: String,
+    pub(crate) until: Duration,
+    /// Whether it is that of the first Ctrl+C.
+    pub(crate) quits: bool,
+}
+
+impl State {
+    /// Creates the state of a program that starts.
+    pub(crate) fn new(size: Size, keys: KeyMap, facts: Facts) -> Self {
+        Self {
+            now: Duration::ZERO,
+            size,
+            phase: Phase::Starting,
+            conversation: Conversation::default(),
+            composer: Composer::new(Vec::new()),
+            popup: Popup::default(),
+            questions: Questions::default(),
+            trust: None,
+            early: Vec::new(),
+            queue: VecDeque::new(),
+            turn: None,
+            facts,
+            hint: None,
+            page: None,
+            keys,
+            expanded: false,
+            last_escape: None,
+            commands: Vec::new(),
+        }
+    }
+
+    /// Shows a short message.
+    pub(crate) fn hint(&mut self, text: impl Into<String>) {
+        self.hint = Some(Hint { text: text.into(), until: self.now + HINT, quits: false });
+    }
+
+    /// Returns the time at which the view changes although nothing happens; none while nothing moves.
+    pub(crate) fn next_change(&self) -> Option<Duration> {
+        let second = self.turn.as_ref().map(|turn| {
+            let elapsed = self.now.saturating_sub(turn.started);
+            turn.started + Duration::from_secs(elapsed.as_secs() + 1)
+        });
+        let hint = self.hint.as_ref().map(|hint| hint.until);
+        let armed = self.questions.arms_at(self.now);
+        let trust = self.trust.as_ref().map(|trust| trust.armed_at).filter(|at| *at > self.now);
+        [second, hint, armed, trust].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,258 @@
+//! Changes the state by an event, and says what others must do. No I/O happens here.
+
+mod chat;
+mod command;
+mod page;
+mod question;
+mod session;
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+use robota_core::permission::Mode;
+
+use super::conversation::{Entry, NoteKind};
+use super::effect::Effect;
+use super::event::{Event, Opened};
+use super::keys::{Action, Context};
+use super::state::{HINT, Hint, Phase, State, TrustQuestion};
+use super::{question as questions, screens};
+
+pub(crate) use question::split_rules;
+
+/// Takes an event. The caller has set `state.now`.
+pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
+    if state.hint.as_ref().is_some_and(|hint| hint.until <= state.now) {
+        state.hint = None;
+    }
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Event::Key(key) => on_key(state, &key),
+        Event::Paste(text) => on_paste(state, &text),
+        Event::Resize(size) => {
+            state.size = size;
+            Vec::new()
+        }
+        Event::Clock => Vec::new(),
+        Event::Session(event) => session::update(state, event),
+        Event::Asked(asked) => question::asked(state, *asked),
+        Event::RuleTested(test) => question::tested(state, test),
+        Event::TrustNeeded(items) => {
+            let armed_at = state.now + questions::QUIET;
+            state.trust = Some(TrustQuestion { items, armed_at });
+            Vec::new()
+        }
+        Event::Opened(opened) => on_opened(state, *opened),
+        Event::OpenFailed { message, hint } => {
+            state.phase = Phase::Failed;
+            note(state, NoteKind::Error, message);
+            if let Some(hint) = hint {
+                note(state, NoteKind::Plain, format!("hint: {hint}"));
+            }
+            Vec::new()
+        }
+        Event::CommandDone { typed, result } => command::done(state, typed, result),
+        Event::ModelChanged(model) => {
+            note(state, NoteKind::Plain, format!("Model: {model}"));
+            state.facts.model = model;
+            Vec::new()
+        }
+        Event::Rejected { typed, why } => {
+            note(state, NoteKind::Error, why);
+            if state.composer.is_empty() {
+                state.composer.set_text(&typed);
+            }
+            Vec::new()
+        }
+        Event::Notice(notice) => {
+            session::notice(state, notice);
+            Vec::new()
+        }
+        Event::Cost(cost) => {
+            state.facts.cost = Some(cost);
+            Vec::new()
+        }
+        Event::Background(count) => {
+            state.facts.background = count;
+            Vec::new()
+        }
+        Event::Branch(branch) => {
+            state.facts.branch = branch;
+            Vec::new()
+        }
+        Event::Files(batch) => {
+            state.popup.add_files(batch);
+            Vec::new()
+        }
+        Event::Edited(text) => {
+            state.composer.set_text(&text);
+            Vec::new()
+        }
+        Event::Answered(reply) => page::answered(state, reply),
+        Event::History(prompts) => {
+            state.composer.set_history(prompts);
+            Vec::new()
+        }
+        // These are for the thread that draws.
+        Event::Ended(_) | Event::Away(_) => Vec::new(),
+    }
+}
+
+/// Adds a message of the program to the conversation.
+pub(super) fn note(state: &mut State, kind: NoteKind, text: impl Into<String>) {
+    state.conversation.push(Entry::Note(kind, text.into()));
+}
+
+fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
+    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } = opened;
+    state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
+    if let Some(owner) = &follows {
+        let text = format!("{owner} writes this session. This terminal follows it and changes nothing.");
+        note(state, NoteKind::Warning, text);
+    }
+    // What belonged to a session before this one.
+    state.queue.clear();
+    state.questions.clear();
+    (state.turn, state.facts.cost, state.facts.context) = (None, None, context);
+    let facts = &mut state.facts;
+    (facts.session, facts.name, facts.model) = (session, name, model);
+    (facts.mode, facts.sandbox, facts.follows) = (mode, sandbox, follows);
+    state.popup.set_commands(&commands);
+    state.commands = commands;
+    for entry in history {
+        state.conversation.push(entry);
+    }
+    let early = std::mem::take(&mut state.early);
+    early.into_iter().flat_map(|text| chat::enter(state, text, false)).collect()
+}
+
+fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
+    if state.page.is_some() {
+        return page::paste(state, text);
+    }
+    if let Some(field) = &mut state.questions.form.field {
+        field.composer.paste(&text.replace(['\r', '\n'], " "));
+        return question::field_changed(state);
+    }
+    state.composer.paste(text);
+    complete(state)
+}
+
+/// Shows what completes the text. Files are listed when the user begins to name one.
+fn complete(state: &mut State) -> Vec<Effect> {
+    state.popup.update(&state.composer);
+    if state.popup.wants_files() { vec![Effect::ListFiles] } else { Vec::new() }
+}
+
+fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
+    let context = context(state);
+    let action = state.keys.action(context, key);
+    if state.phase == Phase::Ending {
+        // The second Ctrl+C does not wait for the session.
+        return if action == Some(Action::ClearOrQuit) { vec![Effect::Quit] } else { Vec::new() };
+    }
+    // The second of two Ctrl+C must follow the first.
+    if !matches!(action, Some(Action::ClearOrQuit | Action::Exit)) {
+        state.hint = None;
+    }
+    if context != Context::Page && let Some(effects) = everywhere(state, action) {
+        return effects;
+    }
+    match context {
+        Context::Page => page::key(state, key, action),
+        Context::Question if state.trust.is_some() => question::trust_key(state, key, action),
+        Context::Question => question::key(state, action),
+        Context::Field => question::field_key(state, key, action),
+        Context::Chat | Context::Global => chat::key(state, key, action),
+    }
+}
+
+/// Returns who takes the next key.
+fn context(state: &State) -> Context {
+    if state.page.is_some() {
+        return Context::Page;
+    }
+    if let Some(trust) = &state.trust {
+        return if state.now >= trust.armed_at { Context::Question } else { Context::Chat };
+    }
+    match (&state.questions.form.field, state.questions.is_armed(state.now)) {
+        (_, false) => Context::Chat,
+        (Some(_), true) => Context::Field,
+        (None, true) => Context::Question,
+    }
+}
+
+/// Does what keys do everywhere but on pages.
+fn everywhere(state: &mut State, action: Option<Action>) -> Option<Vec<Effect>> {
+    match action? {
+        Action::ClearOrQuit => Some(clear_or_quit(state)),
+        Action::Suspend => Some(vec![Effect::Suspend]),
+        Action::Reflow => {
+            state.conversation.uncommit();
+            Some(vec![Effect::Reflow])
+        }
+        Action::ToggleOutput => {
+            state.expanded = !state.expanded;
+            let last = state.conversation.last_row().cloned();
+            // What is in the scrollback stays; the last call is written again with all its output.
+            if let (true, None, Some(row)) = (state.expanded, &state.turn, last) {
+                state.conversation.push(Entry::Tool(Box::new(row)));
+            }
+            Some(Vec::new())
+        }
+        Action::CycleMode => {
+            let mode = match state.facts.mode {
+                Mode::Default => Mode::AcceptEdits,
+                Mode::AcceptEdits => Mode::Plan,
+                Mode::Plan | Mode::BypassPermissions => Mode::Default,
+            };
+            Some(if may_write(state) { vec![Effect::SetMode(mode)] } else { Vec::new() })
+        }
+        Action::Transcript => Some(page::open(state, screens::transcript())),
+        Action::Background => Some(page::open(state, screens::background())),
+        Action::Palette => Some(page::open(state, screens::palette())),
+        Action::Models => Some(page::open(state, screens::models())),
+        _ => None,
+    }
+}
+
+/// Returns whether this terminal may change the session; says so if not.
+fn may_write(state: &mut State) -> bool {
+    match state.phase {
+        Phase::Ready => true,
+        Phase::Following => {
+            state.hint("another process writes this session");
+            false
+        }
+        Phase::Starting | Phase::Failed | Phase::Ending => false,
+    }
+}
+
+/// Clears the composer; pressed twice, ends the program.
+fn clear_or_quit(state: &mut State) -> Vec<Effect> {
+    if state.hint.as_ref().is_some_and(|hint| hint.quits) {
+        return quit(state);
+    }
+    if state.composer.is_empty() && state.turn.is_some() && state.questions.shown().is_none() {
+        chat::interrupt(state);
+        ask_again(state, "Ctrl+C");
+        return vec![Effect::Interrupt];
+    }
+    state.composer.clear();
+    state.popup.close();
+    ask_again(state, "Ctrl+C");
+    Vec::new()
+}
+
+/// Ends the program.
+fn quit(state: &mut State) -> Vec<Effect> {
+    state.phase = Phase::Ending;
+    state.hint = None;
+    vec![Effect::Quit]
+}
+
+fn ask_again(state: &mut State, key: &str) {
+    let text = format!("press {key} again to quit");
+    state.hint = Some(Hint { text, until: state.now + HINT, quits: true });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Keys in the composer.
+
+use crossterm::event::KeyEvent;
+
+use super::{ask_again, may_write, page, quit};
+use crate::terminal::conversation::NoteKind;
+use crate::terminal::effect::Effect;
+use crate::terminal::keys::Action;
+use crate::terminal::popup::PopupOutcome;
+use crate::terminal::screens;
+use crate::terminal::state::{DOUBLE_PRESS, Phase, State, Turn};
+
+/// Takes a key.
+pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> Vec<Effect> {
+    if state.questions.shown().is_some() {
+        state.questions.type_ahead(state.now);
+    }
+    if let Some(trust) = &mut state.trust {
+        trust.armed_at = state.now + crate::terminal::question::QUIET;
+    }
+    let escaped = state.last_escape.take();
+    match state.popup.key(key, &mut state.composer) {
+        PopupOutcome::Ignored => {}
+        PopupOutcome::Taken => return Vec::new(),
+        PopupOutcome::Submit => return submit(state, false),
+    }
+    let searching = state.composer.is_searching();
+    match action {
+        Some(Action::Help) if state.composer.is_empty() => {
+            return page::open(state, screens::help(&state.keys));
+        }
+        // A backslash before Enter is a new line.
+        Some(Action::Submit) if !searching && state.composer.continues_line() => return Vec::new(),
+        Some(Action::Submit) if !searching => return submit(state, false),
+        Some(Action::SubmitNow) => return submit(state, true),
+        Some(Action::Newline) => {
+            state.composer.newline();
+            return Vec::new();
+        }
+        Some(Action::Cancel) if state.composer.cancel() => return Vec::new(),
+        Some(Action::Cancel) => return cancel(state, escaped),
+        Some(Action::Up) if state.composer.is_empty() && !state.queue.is_empty() => {
+            return take_back(state);
+        }
+        Some(Action::SearchHistory) => {
+            state.composer.search_history();
+            return Vec::new();
+        }
+        Some(Action::Editor) => return vec![Effect::Editor(state.composer.text())],
+        Some(Action::Exit) if state.composer.is_empty() => {
+            if state.hint.as_ref().is_some_and(|hint| hint.quits) {
+                return quit(state);
+            }
+            ask_again(state, "Ctrl+D");
+            return Vec::new();
+        }
+        _ => {}
+    }
+    state.keys.edit(key, &mut state.composer);
+    super::complete(state)
+}
+
+/// Sends what is in the composer.
+fn submit(state: &mut State, now: bool) -> Vec<Effect> {
+    if state.composer.is_empty() {
+        // With prompts that wait, "send now" stops the turn, so that the first of them begins.
+        if now && state.turn.is_some() && !state.queue.is_empty() {
+            interrupt(state);
+            return vec![Effect::Interrupt];
+        }
+        return Vec::new();
+    }
+    if !matches!(state.phase, Phase::Ready | Phase::Starting) {
+        may_write(state);
+        return Vec::new();
+    }
+    let text = state.composer.submit().text;
+    state.popup.close();
+    enter(state, text, now)
+}
+
+/// Takes what the user entered, or keeps it until the session is open.
+pub(super) fn enter(state: &mut State, text: String, now: bool) -> Vec<Effect> {
+    let text = text.trim_end().to_owned();
+    match text.trim() {
+        "" => return Vec::new(),
+        "/exit" | "/quit" | "exit" | "quit" => return quit(state),
+        _ => {}
+    }
+    if let Some(effects) = super::command::local(state, &text) {
+        return effects;
+    }
+    if state.phase == Phase::Starting {
+        state.early.push(text);
+        return Vec::new();
+    }
+    if let Some(command) = text.trim_start().strip_prefix('!') {
+        let command = command.trim();
+        if command.is_empty() {
+            return Vec::new();
+        }
+        return vec![Effect::Shell(command.to_owned())];
+    }
+    match now && state.turn.is_some() {
+        true => {
+            interrupt(state);
+            vec![Effect::EnterNow(text)]
+        }
+        false => vec![Effect::Enter(text)],
+    }
+}
+
+/// Stops the turn, or does what the second Esc does.
+fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect> {
+    if state.turn.is_some() {
+        interrupt(state);
+        return vec![Effect::Interrupt];
+    }
+    if before.is_some_and(|before| state.now.saturating_sub(before) <= DOUBLE_PRESS) {
+        if !state.composer.is_empty() {
+            state.composer.clear();
+            return Vec::new();
+        }
+        return page::open(state, screens::rewind());
+    }
+    state.last_escape = Some(state.now);
+    Vec::new()
+}
+
+/// Marks the turn as one that is being stopped.
+pub(super) fn interrupt(state: &mut State) {
+    if let Some(Turn { stopping, .. }) = &mut state.turn {
+        *stopping = true;
+    }
+}
+
+/// Takes the last prompt of the queue back into the composer.
+fn take_back(state: &mut State) -> Vec<Effect> {
+    let Some(queued) = state.queue.pop_back() else { return Vec::new() };
+    state.composer.set_text(&queued.text);
+    if state.phase != Phase::Ready {
+        super::note(state, NoteKind::Warning, "another process writes this session");
+        return Vec::new();
+    }
+    vec![Effect::CancelPrompt(queued.input)]
+}

@@ -1,0 +1,198 @@
+//! Keys in questions.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use robota_core::approve::Scope;
+use robota_sdk::ToolState;
+
+use crate::terminal::composer::Composer;
+use crate::terminal::conversation::{Entry, RowState, ToolRow};
+use crate::terminal::effect::{Decided, Effect};
+use crate::terminal::event::{Asked, RuleTest};
+use crate::terminal::keys::Action;
+use crate::terminal::question::{Field, FieldKind};
+use crate::terminal::state::State;
+
+/// Takes a question.
+pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
+    if let Some(row) = state.conversation.row(&asked.call) {
+        row.state = RowState::Asking;
+    } else {
+        let details = ToolState::new(asked.call.clone(), &*asked.tool, &*asked.argument);
+        let row = ToolRow::new(details, RowState::Asking, state.now);
+        state.conversation.push(Entry::Tool(Box::new(row)));
+    }
+    state.questions.push(asked, state.now);
+    Vec::new()
+}
+
+/// Takes an answer to the question about the folder's settings.
+pub(super) fn trust_key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> Vec<Effect> {
+    let answer = match (key.code, action) {
+        (_, Some(Action::Yes)) | (KeyCode::Char('t'), _) => true,
+        (_, Some(Action::No | Action::Cancel)) | (KeyCode::Char('c'), _) => false,
+        (KeyCode::Char('q'), _) => return super::quit(state),
+        _ => return Vec::new(),
+    };
+    state.trust = None;
+    vec![Effect::Trust(answer)]
+}
+
+/// Takes an answer, or a step towards it.
+pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
+    let Some(asked) = state.questions.shown() else { return Vec::new() };
+    let (call, rules) = (asked.call.clone(), asked.rules.clone());
+    let form = &mut state.questions.form;
+    match action {
+        Some(Action::Yes) => decide(state, Decided::Allow(Scope::Once)),
+        Some(Action::YesSession) if !rules.is_empty() => {
+            decide(state, Decided::Allow(Scope::Session))
+        }
+        Some(Action::YesAlways | Action::EditRule) if !rules.is_empty() && !form.seen => {
+            state.hint("first look at the whole change (PgDn)");
+            Vec::new()
+        }
+        Some(Action::YesAlways) if !rules.is_empty() => {
+            decide(state, Decided::Allow(Scope::Always))
+        }
+        Some(Action::EditRule) if !rules.is_empty() => {
+            let rule = rules.join(", ");
+            form.field = Some(field(FieldKind::Rule, &rule));
+            vec![Effect::TestRule { call, rule }]
+        }
+        Some(Action::YesSession | Action::YesAlways | Action::EditRule) => {
+            state.hint("this call can only be allowed once");
+            Vec::new()
+        }
+        Some(Action::No) => decide(state, Decided::Deny),
+        Some(Action::Note) => {
+            let note = form.note.take().unwrap_or_default();
+            form.field = Some(field(FieldKind::Note, &note));
+            Vec::new()
+        }
+        // Esc denies the call and stops the turn.
+        Some(Action::Cancel) => {
+            super::chat::interrupt(state);
+            vec![Effect::Interrupt]
+        }
+        Some(Action::ScrollUp) => scroll(state, -1),
+        Some(Action::ScrollDown) => scroll(state, 1),
+        Some(Action::PageUp) => page(state, -1),
+        Some(Action::PageDown) => page(state, 1),
+        _ => Vec::new(),
+    }
+}
+
+/// Takes a key in the rule or the note.
+pub(super) fn field_key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> Vec<Effect> {
+    let form = &mut state.questions.form;
+    let Some(field) = &mut form.field else { return Vec::new() };
+    let text = field.composer.text().trim().to_owned();
+    match (action, field.kind) {
+        (Some(Action::Cancel), _) => {
+            form.field = None;
+            Vec::new()
+        }
+        (Some(Action::Accept), FieldKind::Note) => {
+            form.note = (!text.is_empty()).then_some(text);
+            form.field = None;
+            Vec::new()
+        }
+        (Some(action @ (Action::Accept | Action::AcceptSession)), FieldKind::Rule) => {
+            let scope = if action == Action::Accept { Scope::Always } else { Scope::Session };
+            // Only a rule that was tested, and covers the call, is saved.
+            let tested = field.test.as_ref().filter(|test| test.rule == text);
+            let covers = tested
+                .and_then(|test| test.outcome.as_ref().ok())
+                .is_some_and(|meaning| meaning.covers);
+            if !covers {
+                state.hint("this rule would not allow the call");
+                return Vec::new();
+            }
+            decide(state, Decided::AllowRules(scope, split_rules(&text)))
+        }
+        _ => {
+            state.keys.edit(key, &mut field.composer);
+            field_changed(state)
+        }
+    }
+}
+
+/// Tests the rule after a change.
+pub(super) fn field_changed(state: &mut State) -> Vec<Effect> {
+    let Some(call) = state.questions.shown().map(|asked| asked.call.clone()) else {
+        return Vec::new();
+    };
+    match &state.questions.form.field {
+        Some(field) if field.kind == FieldKind::Rule => {
+            let rule = field.composer.text().trim().to_owned();
+            let known = field.test.as_ref().is_some_and(|test| test.rule == rule);
+            if known { Vec::new() } else { vec![Effect::TestRule { call, rule }] }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Takes the result of a test.
+pub(super) fn tested(state: &mut State, test: RuleTest) -> Vec<Effect> {
+    let shown = state.questions.shown().is_some_and(|asked| asked.call == test.call);
+    if let (true, Some(field)) = (shown, &mut state.questions.form.field)
+        && field.composer.text().trim() == test.rule
+    {
+        field.test = Some(test);
+    }
+    Vec::new()
+}
+
+/// Answers the question that is shown.
+fn decide(state: &mut State, answer: Decided) -> Vec<Effect> {
+    let Some(asked) = state.questions.shown().cloned() else { return Vec::new() };
+    let note = state.questions.form.note.take();
+    let how = match &answer {
+        Decided::Allow(Scope::Once) => Some("you allowed it once".to_owned()),
+        Decided::Allow(scope) => Some(allowed(*scope, &asked.rules)),
+        Decided::AllowRules(scope, rules) => Some(allowed(*scope, rules)),
+        Decided::Deny => None,
+    };
+    if let Some(row) = state.conversation.row(&asked.call) {
+        row.approved = how;
+    }
+    state.questions.remove(&asked.call, state.now);
+    vec![Effect::Decide { call: asked.call, answer, note }]
+}
+
+fn allowed(scope: Scope, rules: &[String]) -> String {
+    let lifetime = if scope == Scope::Always { "always" } else { "in this session" };
+    format!("you allowed {} {lifetime}", rules.join(", "))
+}
+
+fn field(kind: FieldKind, text: &str) -> Field {
+    let mut composer = Composer::default();
+    composer.set_text(text);
+    Field { kind, composer, test: None }
+}
+
+/// Splits rules at commas outside of parentheses.
+pub(crate) fn split_rules(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let parts = text.split(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    parts.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+fn page(state: &mut State, direction: isize) -> Vec<Effect> {
+    let rows = state.questions.form.rows.saturating_sub(1).max(1);
+    scroll(state, direction * isize::try_from(rows).unwrap_or(1))
+}
+
+fn scroll(state: &mut State, by: isize) -> Vec<Effect> {
+    let form = &mut state.questions.form;
+    let at = form.scroll.unwrap_or(0);
+    form.scroll = Some(at.saturating_add_signed(by).min(form.last_scroll));
+    Vec::new()
+}

@@ -1,0 +1,148 @@
+//! What happens in the session.
+
+use robota_core::event::TurnEnd;
+use robota_sdk::{ExecutionResult, InteractiveEvent, Notice};
+
+use super::note;
+use crate::terminal::conversation::{Entry, NoteKind, RowState, ToolRow};
+use crate::terminal::effect::Effect;
+use crate::terminal::state::{Queued, State, Turn};
+
+/// Takes an event of the session.
+pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> {
+    let now = state.now;
+    match event {
+        InteractiveEvent::PromptAccepted { input, text } => {
+            state.queue.push_back(Queued { input, text });
+        }
+        InteractiveEvent::PromptChanged { input, text, position } => {
+            state.queue.retain(|queued| queued.input != input);
+            let at = state.queue.len().min(position as usize);
+            state.queue.insert(at, Queued { input, text });
+        }
+        InteractiveEvent::PromptCancelled { input, reason } => {
+            state.queue.retain(|queued| queued.input != input);
+            if let Some(reason) = reason {
+                note(state, NoteKind::Error, format!("A hook blocked the prompt: {reason}"));
+            }
+        }
+        InteractiveEvent::PromptStarted { input, text } => {
+            state.queue.retain(|queued| queued.input != input);
+            state.conversation.push(Entry::Prompt(text));
+        }
+        InteractiveEvent::ModeChanged { mode } => state.facts.mode = mode,
+        InteractiveEvent::Thinking { active: true } => {
+            state.turn = Some(Turn { started: now, stopping: false, retrying: None });
+        }
+        // The result follows.
+        InteractiveEvent::Thinking { active: false } => {}
+        InteractiveEvent::TextDelta { text } => {
+            continue_turn(state);
+            state.conversation.text(&text);
+        }
+        InteractiveEvent::TextReset => {
+            if state.conversation.drop_open_text() {
+                let text = "The connection broke: the answer begins again.";
+                note(state, NoteKind::Warning, text);
+            }
+        }
+        InteractiveEvent::ToolStart(details) => {
+            continue_turn(state);
+            match state.conversation.row(&details.call) {
+                Some(row) => {
+                    row.state = RowState::Running;
+                    row.started = now;
+                    row.argument.clone_from(&details.first_argument);
+                }
+                None => {
+                    let row = ToolRow::new(details, RowState::Running, now);
+                    state.conversation.push(Entry::Tool(Box::new(row)));
+                }
+            }
+        }
+        InteractiveEvent::ToolOutput { call, text } => {
+            if let Some(row) = state.conversation.row(&call) {
+                row.output.push(&text);
+            }
+        }
+        InteractiveEvent::ToolEnd(details) => {
+            state.questions.remove(&details.call, now);
+            match state.conversation.row(&details.call) {
+                Some(row) => row.end(details, now),
+                None => {
+                    let mut row = ToolRow::new(details.clone(), RowState::Running, now);
+                    row.end(details, now);
+                    state.conversation.push(Entry::Tool(Box::new(row)));
+                }
+            }
+        }
+        InteractiveEvent::ApprovalDecided { call } => {
+            state.questions.remove(&call, now);
+        }
+        InteractiveEvent::ContextUpdate(context) => state.facts.context = Some(context),
+        InteractiveEvent::Compacted { .. } => {
+            note(state, NoteKind::Plain, "The conversation was compacted.");
+        }
+        InteractiveEvent::Retry { error, delay_ms } => {
+            let seconds = std::time::Duration::from_millis(delay_ms).as_secs_f64();
+            let message = error.message.trim_end_matches('.');
+            let text = format!("{message}. Trying again in {seconds:.1} s.");
+            if let Some(turn) = &mut state.turn {
+                turn.retrying = Some(text.clone());
+            }
+            note(state, NoteKind::Warning, text);
+        }
+        InteractiveEvent::Complete(result)
+        | InteractiveEvent::Interrupted(result)
+        | InteractiveEvent::Error(result) => return end_turn(state, &result),
+        // The question itself comes as `Event::Asked`, with what the call would do.
+        InteractiveEvent::ApprovalAsked { .. } => {}
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// The model answers: a failure before is over.
+fn continue_turn(state: &mut State) {
+    if let Some(turn) = &mut state.turn {
+        turn.retrying = None;
+    }
+}
+
+fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
+    state.conversation.finish_text();
+    state.questions.clear();
+    let now = state.now;
+    for row in state.conversation.open_rows() {
+        row.state = RowState::Stopped;
+        row.took = Some(now.saturating_sub(row.started));
+    }
+    state.turn = None;
+    let failure = result.error.as_ref().map(|error| error.message.clone());
+    match result.end {
+        TurnEnd::Complete => {}
+        TurnEnd::Interrupted => note(state, NoteKind::Warning, "Stopped."),
+        TurnEnd::RoundLimit => note(state, NoteKind::Warning, "The limit of model calls is reached."),
+        TurnEnd::ContextFull => {
+            note(state, NoteKind::Error, "The context window is full. /compact or /clear makes room.");
+        }
+        TurnEnd::Stopped => note(state, NoteKind::Warning, "A hook stopped the turn."),
+        TurnEnd::UnknownTools => {
+            note(state, NoteKind::Error, "The model called tools that do not exist.");
+        }
+        TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked => {
+            let text = failure.unwrap_or_else(|| "The turn failed.".to_owned());
+            note(state, NoteKind::Error, text);
+        }
+    }
+    Vec::new()
+}
+
+/// Shows a message of the SDK.
+pub(super) fn notice(state: &mut State, notice: Notice) {
+    match notice {
+        Notice::Error(text) => note(state, NoteKind::Error, text),
+        Notice::Note(text) => note(state, NoteKind::Plain, text),
+        Notice::Hint(text) => note(state, NoteKind::Plain, format!("hint: {text}")),
+    }
+}

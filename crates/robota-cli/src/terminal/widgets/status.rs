@@ -1,0 +1,106 @@
+//! The status line: what the session does, and its facts. It never says what is not true.
+
+use robota_core::permission::Mode;
+
+use crate::terminal::event::clock_text;
+use crate::terminal::state::{Phase, State};
+use crate::terminal::text::{Line, Role, truncate, width};
+
+/// Renders the status line. Where it is too long, its last parts are left out.
+pub(crate) fn line(state: &State, columns: usize) -> Line {
+    if let Some(hint) = &state.hint {
+        return truncate(&Line::new(&hint.text, Role::Warn), columns);
+    }
+    let (word, role) = activity(state);
+    let mut line = truncate(&Line::new(word, role), columns);
+    for (part, role) in parts(state) {
+        if part.is_empty() {
+            continue;
+        }
+        if line.width() + 3 + width(&part) > columns {
+            return line;
+        }
+        line.push(" · ", Role::Dim);
+        line.push(part, role);
+    }
+    let keys = "? keys";
+    let gap = columns.saturating_sub(line.width() + width(keys));
+    if gap >= 2 && state.composer.is_empty() {
+        line.push(" ".repeat(gap), Role::Text);
+        line.push(keys, Role::Dim);
+    }
+    line
+}
+
+/// Returns what the session does now.
+fn activity(state: &State) -> (String, Role) {
+    match state.phase {
+        Phase::Starting if state.trust.is_some() => return ("waiting for you".into(), Role::Warn),
+        Phase::Starting => return ("starting".into(), Role::Dim),
+        Phase::Failed => return ("no session".into(), Role::Bad),
+        Phase::Ending => return ("ending".into(), Role::Warn),
+        Phase::Ready | Phase::Following => {}
+    }
+    let Some(turn) = &state.turn else {
+        let sending = !state.queue.is_empty();
+        return (if sending { "sending" } else { "ready" }.to_owned(), Role::Dim);
+    };
+    let elapsed = clock_text(state.now.saturating_sub(turn.started));
+    let (word, role) = if turn.stopping {
+        ("stopping".to_owned(), Role::Warn)
+    } else if state.questions.shown().is_some() {
+        ("waiting for you".to_owned(), Role::Warn)
+    } else if turn.retrying.is_some() {
+        ("trying again".to_owned(), Role::Warn)
+    } else if let Some(row) = state.conversation.running() {
+        (super::tool_row::running_words(row), Role::Accent)
+    } else if state.conversation.is_writing() {
+        ("writing".to_owned(), Role::Accent)
+    } else {
+        ("thinking".to_owned(), Role::Accent)
+    };
+    (format!("{word} {elapsed}"), role)
+}
+
+/// Returns the facts, the most important first.
+fn parts(state: &State) -> Vec<(String, Role)> {
+    let facts = &state.facts;
+    let mut parts = Vec::new();
+    if let Some(owner) = &facts.follows {
+        parts.push((format!("read-only, written by {owner}"), Role::Warn));
+    }
+    if let Some(context) = facts.context.filter(|context| context.max_tokens > 0) {
+        let percent = context.used_percentage;
+        let role = if percent >= 80.0 { Role::Warn } else { Role::Dim };
+        parts.push((format!("ctx {percent:.0}%"), role));
+    }
+    if let Some(cost) = facts.cost.filter(|cost| *cost > 0.0) {
+        parts.push((format!("${cost:.2}"), Role::Dim));
+    }
+    if state.phase != Phase::Starting {
+        parts.push(mode(facts.mode));
+    }
+    parts.push((facts.model.clone(), Role::Dim));
+    let folder = match &facts.branch {
+        Some(branch) => format!("{} ({branch})", facts.folder),
+        None => facts.folder.clone(),
+    };
+    parts.push((folder, Role::Dim));
+    if facts.background > 0 {
+        parts.push((format!("{} in background", facts.background), Role::Accent));
+    }
+    if !facts.sandbox.is_empty() {
+        parts.push((format!("sandbox {}", facts.sandbox), Role::Dim));
+    }
+    parts
+}
+
+/// Returns the short name of a mode.
+pub(crate) fn mode(mode: Mode) -> (String, Role) {
+    match mode {
+        Mode::Default => ("ask".into(), Role::Dim),
+        Mode::AcceptEdits => ("edits".into(), Role::Accent),
+        Mode::Plan => ("plan".into(), Role::Accent),
+        Mode::BypassPermissions => ("bypass".into(), Role::Bad),
+    }
+}

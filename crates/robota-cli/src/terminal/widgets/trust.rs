@@ -1,0 +1,26 @@
+//! The question whether to trust the settings of the folder.
+
+use crate::terminal::state::State;
+use crate::terminal::text::{Line, Role, truncate, wrap};
+
+/// Renders the question.
+pub(crate) fn lines(state: &State, width: usize, rows: usize, out: &mut Vec<Line>) {
+    let Some(trust) = &state.trust else { return };
+    let folder = &state.facts.folder;
+    let text = format!("? {folder} has settings that can run commands, widen permissions or redirect requests:");
+    out.extend(wrap(&Line::new(text, Role::Warn), width, 2));
+    let room = rows.saturating_sub(out.len() + 2).max(1);
+    for item in trust.items.iter().take(room) {
+        out.push(truncate(&Line::new(format!("    {item}"), Role::Text), width));
+    }
+    if trust.items.len() > room {
+        let more = trust.items.len() - room;
+        out.push(Line::new(format!("    … {more} more: robota trust"), Role::Dim));
+    }
+    let armed = state.now >= trust.armed_at;
+    let role = if armed { Role::Accent } else { Role::Dim };
+    let keys = Line::new("  t", role).with(" trust them   ", Role::Text);
+    let keys = keys.with("c", role).with(" continue without them   ", Role::Text);
+    out.push(truncate(&keys.with("q", role).with(" quit", Role::Text), width));
+    out.push(Line::default());
+}

@@ -1,0 +1,374 @@
+//! The official ACP clients for TypeScript and Python drive `robota acp`. The TypeScript script also
+//! validates every message of the agent against the official schema.
+
+use std::path::Path;
+use std::process::Command;
+
+use robota_testkit::mock::{MockServer, Reply, Scenario};
+use robota_testkit::{Part, requires};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::installed::{Packages, script};
+
+const PYTHON: Packages = Packages::PyPi("acp-python-0.12.1", &["agent-client-protocol==0.12.1"]);
+const TYPESCRIPT: Packages =
+    Packages::Npm("acp-typescript-2.4.0", &["@agentclientprotocol/sdk@2.4.0", "ajv@8.17.1"]);
+
+/// A client by other people, which needs a newer Node than systems have.
+const ACPX: Packages = Packages::Npm("acpx-0.19.1", &["acpx@0.19.1", "node@22.23.3"]);
+
+/// A finished case: what the client saw, the project, and the server.
+struct Ran {
+    seen: Value,
+    home: Home,
+    mock: MockServer,
+}
+
+async fn run(mut command: Command, case: &str, scenario: Scenario, home: Home) -> Ran {
+    let mock = MockServer::start(scenario).await.unwrap();
+    command
+        .arg(case)
+        .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
+        .env("PROJECT", home.path("project"))
+        .env("HOME", home.path("home"))
+        .env("ANTHROPIC_BASE_URL", mock.origin())
+        .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
+    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let seen = serde_json::from_str(text.lines().last().unwrap_or_default());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let seen: Value = seen.unwrap_or_else(|error| panic!("{case}: {error}: {text} {errors}"));
+    Ran { seen, home, mock }
+}
+
+/// Runs a case with the TypeScript client.
+async fn typescript(case: &str, scenario: Scenario, home: Home) -> Option<Ran> {
+    let folder = requires(Part::TypeScriptAcpClient, TYPESCRIPT.folder())?;
+    let mut command = Command::new("node");
+    command.current_dir(&folder).arg(script("acp_client.mjs"));
+    let ran = run(command, case, scenario, home).await;
+    assert_eq!(ran.seen["problems"], json!([]), "{case}: messages against the schema");
+    assert!(ran.seen["validated"].as_u64().unwrap() > 5, "{case}");
+    assert_eq!(ran.seen["exit"], 0, "{case}: {}", ran.seen);
+    Some(ran)
+}
+
+/// Runs a case with the Python client.
+async fn python(case: &str, scenario: Scenario) -> Option<Ran> {
+    let folder = requires(Part::PythonAcpClient, PYTHON.folder())?;
+    let mut command = Command::new("python3");
+    command.env("PYTHONPATH", folder).arg(script("acp_client.py"));
+    Some(run(command, case, scenario, Home::new()).await)
+}
+
+fn hello() -> Scenario {
+    let first = Reply::new().thinking("Let me greet.", None).pieces(["Hello ", "there."]);
+    Scenario::reply(first).then("Again.").looped()
+}
+
+fn touches() -> Scenario {
+    let mut reply = Reply::new();
+    for file in ["allowed", "rejected", "remembered", "unknown"] {
+        reply = reply.tool("Bash", json!({"command": format!("touch {file}")}));
+    }
+    Scenario::reply(reply).then("Done.")
+}
+
+fn made(home: &Home) -> Vec<&'static str> {
+    let files = ["allowed", "rejected", "remembered", "unknown"];
+    files.into_iter().filter(|file| home.path("project").join(file).exists()).collect()
+}
+
+#[tokio::test]
+async fn sdk_08_acp_a_prompt_is_answered_in_pieces() {
+    let Some(Ran { seen, .. }) = typescript("talk", hello(), Home::new()).await else { return };
+    assert_eq!(seen["init"]["protocolVersion"], 1);
+    assert_eq!(seen["init"]["agentInfo"]["name"], "robota");
+    assert_eq!(seen["end"], json!({"stopReason": "end_turn"}), "{seen}");
+    assert_eq!(seen["said"], "Hello there.");
+    assert_eq!(seen["thought"], "Let me greet.");
+    let modes = &seen["session"]["modes"];
+    assert_eq!(modes["currentModeId"], "default");
+    assert_eq!(modes["availableModes"].as_array().unwrap().len(), 3, "no bypass unless allowed");
+    let options = seen["session"]["configOptions"].as_array().unwrap();
+    let categories: Vec<_> = options.iter().map(|option| &option["category"]).collect();
+    assert_eq!(categories, ["mode", "model", "thought_level"]);
+    assert!(seen["all"].as_str().unwrap().contains("Permission mode: default"), "{seen}");
+    assert!(seen["usage"]["used"].as_u64().unwrap() > 0, "{seen}");
+    assert!(seen["usage"]["cost"]["amount"].as_f64().unwrap() > 0.0, "{seen}");
+    let commands = seen["commands"]["availableCommands"].as_array().unwrap();
+    assert!(commands.iter().any(|command| command["name"] == "compact"));
+    assert_eq!(seen["missing"]["error"]["code"], -32002);
+    assert_eq!(seen["unknown"]["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn sdk_08_acp_users_decide_about_calls() {
+    let Some(Ran { seen, home, mock }) = typescript("permissions", touches(), Home::new()).await
+    else {
+        return;
+    };
+    assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
+    assert_eq!(made(&home), ["allowed", "remembered"], "{seen}");
+    let asked = seen["asked"].as_array().unwrap();
+    assert_eq!(asked.len(), 4);
+    let names: Vec<_> =
+        asked[2]["options"].as_array().unwrap().iter().map(|option| &option["name"]).collect();
+    let rule = "Bash(touch remembered)";
+    let session = format!("Allow in this session: {rule}");
+    assert_eq!(names, ["Allow", session.as_str(), &format!("Always allow: {rule}"), "Reject"]);
+    let settings = home.path("project/.robota/settings.local.json");
+    assert!(std::fs::read_to_string(settings).unwrap().contains(rule), "the narrow rule is saved");
+    let calls = seen["calls"].as_array().unwrap();
+    // A call is announced before the user is asked about it, and ends as completed or failed.
+    for (asked, status) in asked.iter().zip(["completed", "failed", "completed", "failed"]) {
+        let id = &asked["toolCall"]["toolCallId"];
+        let of: Vec<_> = calls.iter().filter(|call| call["toolCallId"] == *id).collect();
+        assert_eq!(of[0]["sessionUpdate"], "tool_call");
+        assert_eq!(of[0]["kind"], "execute");
+        assert_eq!(of.last().unwrap()["status"], status, "{seen}");
+    }
+    assert_eq!(mock.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn sdk_08_acp_edits_are_diffs_and_todos_are_the_plan() {
+    let home = Home::new();
+    home.write("project/a.txt", "one\ntwo\n").write("project/b.txt", "old\n");
+    let todos = json!([
+        {"content": "Read", "status": "completed"},
+        {"content": "Write", "status": "in_progress"},
+    ]);
+    let scenario = Scenario::reply(
+        Reply::new()
+            .tool("Read", json!({"file_path": "a.txt"}))
+            .tool("Read", json!({"file_path": "b.txt"})),
+    )
+    .then(
+        Reply::new()
+            .tool("TodoWrite", json!({"todos": todos}))
+            .tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2"}))
+            .tool("Write", json!({"file_path": "b.txt", "content": "new\n"}))
+            .tool("Write", json!({"file_path": "c.txt", "content": "c\n"})),
+    )
+    .then("Done.");
+    let Some(Ran { seen, home, .. }) = typescript("edits", scenario, home).await else { return };
+    let path = |name: &str| home.path("project").join(name).display().to_string();
+    let diff = |name: &str, old: Option<&str>, new: &str| {
+        let mut diff = json!({"type": "diff", "path": path(name), "newText": new});
+        if let Some(old) = old {
+            diff["oldText"] = json!(old);
+        }
+        diff
+    };
+    let calls = seen["calls"].as_array().unwrap();
+    let ended: Vec<_> = calls.iter().filter(|call| call["status"] == "completed").collect();
+    assert_eq!(ended.len(), 5, "the to-do list is no call: {seen}");
+    assert_eq!(ended[2]["content"], json!([diff("a.txt", Some("one\ntwo\n"), "one\n2\n")]));
+    assert_eq!(ended[3]["content"], json!([diff("b.txt", Some("old\n"), "new\n")]));
+    assert_eq!(ended[4]["content"], json!([diff("c.txt", None, "c\n")]));
+    // The user who decides sees what is replaced.
+    let writes = seen["asked"].as_array().unwrap();
+    assert_eq!(writes[1]["toolCall"]["content"], json!([diff("b.txt", Some("old\n"), "new\n")]));
+    assert_eq!(writes[1]["toolCall"]["locations"], json!([{"path": path("b.txt")}]));
+    let entries = seen["plan"][0]["entries"].as_array().unwrap();
+    assert_eq!(entries[1]["status"], "in_progress");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_a_turn_is_cancelled_at_any_time() {
+    let scenario = || {
+        let half = || Reply::new().text("Half an answer").gate("never");
+        Scenario::reply(half()).then("Fine.").looped()
+    };
+    let Some(Ran { seen, .. }) = typescript("cancel", scenario(), Home::new()).await else {
+        return;
+    };
+    assert_eq!(seen["end"], json!({"stopReason": "cancelled"}), "{seen}");
+    assert_eq!(seen["end2"], json!({"stopReason": "cancelled"}), "{seen}");
+    assert_eq!(seen["after"], json!({"stopReason": "end_turn"}), "{seen}");
+    let scenario = Scenario::reply(Reply::new().tool("Bash", json!({"command": "touch x"})));
+    let ran = typescript("cancel_permission", scenario, Home::new()).await;
+    let Some(Ran { seen, home, .. }) = ran else { return };
+    assert_eq!((&seen["end"], &seen["asked"]), (&json!({"stopReason": "cancelled"}), &json!(1)));
+    assert!(!home.path("project/x").exists());
+}
+
+#[tokio::test]
+async fn sdk_08_acp_sessions_are_loaded_resumed_forked_and_deleted() {
+    let scenario = Scenario::reply(
+        Reply::new().text("I look.").tool("Bash", json!({"command": "touch made"})),
+    )
+    .then("Done.")
+    .then("Again.")
+    .then("Forked.");
+    let Some(Ran { seen, mock, .. }) = typescript("load", scenario, Home::new()).await else {
+        return;
+    };
+    // A load tells what was told live, in the same order.
+    let told = |updates: &Value| -> Vec<String> {
+        let mut told: Vec<String> = Vec::new();
+        for update in updates.as_array().unwrap() {
+            match update["sessionUpdate"].as_str().unwrap() {
+                "agent_message_chunk" => {
+                    let text = update["content"]["text"].as_str().unwrap();
+                    match told.last_mut().filter(|last| last.starts_with('"')) {
+                        Some(last) => last.push_str(text),
+                        None => told.push(format!("\"{text}")),
+                    }
+                }
+                "tool_call" => told.push(update["title"].to_string().replace('"', "")),
+                _ => {}
+            }
+        }
+        told
+    };
+    assert_eq!(told(&seen["live"]), ["\"I look.", "`touch made`", "\"Done."]);
+    assert_eq!(told(&seen["replayed"]), told(&seen["live"]));
+    let replayed = seen["replayed"].as_array().unwrap();
+    assert_eq!(replayed[0]["sessionUpdate"], "user_message_chunk", "{replayed:?}");
+    assert!(replayed.iter().any(|update| update["status"] == "completed"));
+    assert_eq!(seen["list"]["sessions"][0]["sessionId"], seen["sessionId"]);
+    assert_eq!(seen["loaded"]["modes"]["currentModeId"], "default");
+    assert_eq!(seen["again"]["stopReason"], "end_turn");
+    assert_eq!(seen["closed"]["error"]["code"], -32002);
+    assert_eq!(seen["silent"], json!([]), "a resume replays nothing");
+    assert_ne!(seen["forked"]["sessionId"], seen["sessionId"]);
+    assert_eq!(seen["inFork"]["stopReason"], "end_turn", "{seen}");
+    assert_eq!(seen["missing"]["error"]["code"], -32002, "{seen}");
+    assert_eq!(seen["deleted"], json!({}));
+    assert_eq!(seen["list2"]["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(seen["relative"]["error"]["code"], -32602);
+    let messages = |call: usize| mock.calls()[call].json["messages"].as_array().unwrap().len();
+    assert_eq!(messages(3), messages(2) + 2, "the fork goes on from the same conversation");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_modes_models_and_efforts_are_changed() {
+    let scenario =
+        Scenario::reply(Reply::new().tool("Write", json!({"file_path": "w", "content": "w"})))
+            .then("Written.")
+            .then("Hello.");
+    let Some(Ran { seen, home, mock }) = typescript("modes", scenario, Home::new()).await else {
+        return;
+    };
+    assert_eq!(seen["asked"], 0, "{seen}");
+    assert!(home.path("project/w").exists());
+    assert_eq!(seen["modes"][0]["currentModeId"], "acceptEdits");
+    let chosen = |answer: &Value, id: &str| {
+        let options = answer["configOptions"].as_array().unwrap();
+        let option = options.iter().find(|option| option["id"] == id).unwrap();
+        option["currentValue"].clone()
+    };
+    assert_eq!(chosen(&seen["model"], "model"), "claude-opus-5");
+    assert_eq!(chosen(&seen["effort"], "effort"), "high");
+    assert_eq!(chosen(&seen["effort"], "mode"), "acceptEdits");
+    assert_eq!(seen["wrong"]["error"]["code"], -32602, "bypass was not allowed at the start");
+    let last = &mock.calls()[2].json;
+    assert_eq!(last["model"], "claude-opus-5");
+    assert!(last.to_string().contains("\"effort\":\"high\""), "{last}");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_prompts_have_all_kinds_of_blocks() {
+    let Some(Ran { seen, mock, .. }) = typescript("blocks", hello(), Home::new()).await else {
+        return;
+    };
+    assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
+    let sent = mock.calls()[0].json["messages"].to_string();
+    for part in ["a.txt", "embedded text", "image/png", "iVBORw0KGgo="] {
+        assert!(sent.contains(part), "{part}: {sent}");
+    }
+    assert_eq!(seen["audio"]["error"]["code"], -32602);
+    assert!(seen["audio"]["error"]["message"].as_str().unwrap().contains("audio"), "{seen}");
+    let notice = seen["notices"][0]["title"].as_str().unwrap();
+    assert!(notice.contains("MCP servers") && notice.contains("files"), "{notice}");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_the_model_asks_the_user_with_a_form() {
+    let question = json!({"questions": [
+        {"question": "Which?", "header": "Choice", "options": [{"label": "A"}, {"label": "B"}]},
+    ]});
+    let scenario = Scenario::reply(Reply::new().tool("AskUserQuestion", question)).then("B it is.");
+    let Some(Ran { seen, mock, .. }) = typescript("form", scenario, Home::new()).await else {
+        return;
+    };
+    assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
+    assert_eq!(seen["asked"][0]["message"], "Which?");
+    let sent = mock.calls()[1].json["messages"].to_string();
+    assert!(sent.contains("Which?") && sent.contains('B'), "{sent}");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_an_editor_that_vanishes_leaves_a_session_that_goes_on() {
+    let half = Reply::new().text("Half an answer").gate("never");
+    let scenario = Scenario::reply(half).then("Going on.");
+    let home = Home::new();
+    let folder = requires(Part::TypeScriptAcpClient, TYPESCRIPT.folder());
+    let Some(folder) = folder else { return };
+    let mut command = Command::new("node");
+    command.current_dir(&folder).arg(script("acp_client.mjs"));
+    let Ran { seen, .. } = run(command, "gone", scenario, home).await;
+    assert_eq!((&seen["exit"], &seen["exit2"]), (&json!(0), &json!(0)), "{seen}");
+    assert_eq!(seen["problems"], json!([]));
+    assert!(seen["replayed"].as_str().unwrap().starts_with("Half an answer"), "{seen}");
+    assert_eq!(seen["end"]["stopReason"], "end_turn");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_the_python_client_drives_it_too() {
+    if let Some(Ran { seen, .. }) = python("talk", hello()).await {
+        assert_eq!((&seen["end"], &seen["said"]), (&json!("end_turn"), &json!("Hello there.")));
+        assert_eq!(seen["modes"], json!(["plan", "default", "acceptEdits"]), "{seen}");
+    }
+    if let Some(Ran { seen, home, .. }) = python("permissions", touches()).await {
+        assert_eq!(made(&home), ["allowed", "remembered"], "{seen}");
+    }
+    let half = Reply::new().text("Half an answer").gate("never");
+    if let Some(Ran { seen, .. }) = python("cancel", Scenario::reply(half)).await {
+        assert_eq!(seen["end"], "cancelled", "{seen}");
+    }
+    let work = Scenario::reply(
+        Reply::new().text("I look.").tool("Bash", json!({"command": "touch made"})),
+    );
+    if let Some(Ran { seen, .. }) = python("load", work.then("Done.").then("Again.")).await {
+        assert_eq!(seen["live"], "I look.Done.", "{seen}");
+        assert_eq!((&seen["replayed"], &seen["end"]), (&seen["live"], &json!("end_turn")));
+    }
+    let write = Reply::new().tool("Write", json!({"file_path": "w", "content": "w"}));
+    if let Some(Ran { seen, home, .. }) =
+        python("modes", Scenario::reply(write).then("Written.")).await
+    {
+        assert_eq!((&seen["end"], &seen["asked"]), (&json!("end_turn"), &json!(0)), "{seen}");
+        assert!(Path::new(&home.path("project/w")).exists());
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_acp_an_independent_client_drives_it() {
+    let Some(folder) = requires(Part::TypeScriptAcpClient, ACPX.folder()) else { return };
+    let home = Home::new();
+    let calls = "- tools: [{tool: Bash, input: {command: touch made}}]\n- It is made.\n";
+    home.write("home/script.yaml", calls);
+    let agent = format!(
+        "{} acp --provider scripted:{}",
+        env!("CARGO_BIN_EXE_robota"),
+        home.path("home/script.yaml").display()
+    );
+    let bin = folder.join("node_modules/.bin");
+    let run = async |approve: &str, file: &str| {
+        let mut command = Command::new(bin.join("node"));
+        command.arg(bin.join("acpx")).args(["--agent", &agent, approve, "--format", "text"]);
+        command.args(["exec", "Make it."]).current_dir(home.path("project"));
+        command.env("HOME", home.path("home"));
+        let output =
+            tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("It is made."), "{text} {}", crate::home::stderr(&output));
+        home.path("project").join(file).exists()
+    };
+    assert!(!run("--deny-all", "made").await, "the client denied the call");
+    assert!(run("--approve-all", "made").await, "the client approved the call");
+}

@@ -1,0 +1,144 @@
+// Drives `robota mcp serve` with the official TypeScript MCP client. Usage: mcp_client.mjs CASE;
+// prints one JSON object. URL and TOKEN select HTTP; without them the program is started over stdio.
+
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+// The packages are installed in the folder in which the test starts this script.
+const require = createRequire(process.cwd() + "/");
+const load = (name) => import(pathToFileURL(require.resolve(name)).href);
+const { Client } = await load("@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = await load("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport } = await load("@modelcontextprotocol/sdk/client/streamableHttp.js");
+const { ElicitRequestSchema } = await load("@modelcontextprotocol/sdk/types.js");
+
+function transport() {
+  if (process.env.URL) {
+    const headers = { Authorization: `Bearer ${process.env.TOKEN}` };
+    return new StreamableHTTPClientTransport(new URL(process.env.URL), { requestInit: { headers } });
+  }
+  const args = ["mcp", "serve", ...JSON.parse(process.env.ARGS ?? "[]")];
+  return new StdioClientTransport({ command: process.env.ROBOTA, args, cwd: process.env.PROJECT, env: process.env });
+}
+
+/** Connects. `answer` makes the client one that can ask its user. */
+async function connect(answer) {
+  const capabilities = answer ? { elicitation: {} } : {};
+  const client = new Client({ name: "robota-test", version: "1.0.0" }, { capabilities });
+  const asked = [];
+  if (answer) {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      asked.push(params);
+      return answer(params);
+    });
+  }
+  await client.connect(transport());
+  const progress = [];
+  const call = async (name, args) => {
+    try {
+      return await client.callTool({ name, arguments: args }, undefined, { onprogress: (p) => progress.push(p) });
+    } catch (e) {
+      return { error: { code: e.code, message: e.message } };
+    }
+  };
+  return { client, call, asked, progress };
+}
+
+const text = (result) => result.content?.map((c) => c.text).join("");
+const allow = () => ({ action: "accept", content: { decision: "allow" } });
+
+const cases = {
+  async tools() {
+    const { client, call, progress } = await connect();
+    const info = client.getServerVersion();
+    const { tools } = await client.listTools();
+    const read = await call("Read", { file_path: "a.txt" });
+    const denied = await call("Bash", { command: "touch denied" });
+    const allowed = await call("Bash", { command: "echo allowed-by-rule" });
+    const wrong = await call("Read", { file: "a.txt" });
+    const unknown = await call("Nope", {});
+    const escape = await call("Read", { file_path: "/etc/passwd" });
+    await client.close();
+    return { info, tools, read, denied, allowed, wrong, unknown, escape, progress: progress.length };
+  },
+  async ask() {
+    const answers = [allow(), { action: "decline" }, { action: "accept", content: { decision: "deny" } }];
+    const { client, call, asked } = await connect(() => answers.shift());
+    const results = [];
+    for (const file of ["first", "second", "third"]) results.push(text(await call("Bash", { command: `touch ${file}` })));
+    await client.close();
+    return { results, asked };
+  },
+  async agent() {
+    const { client, call, asked, progress } = await connect(allow);
+    const started = await call("agent_start", { prompt: "Make a file." });
+    const session = started.structuredContent?.session;
+    const sent = await call("agent_send", { session, prompt: "And now?" });
+    const waited = await call("agent_wait", { session });
+    const outside = await call("agent_start", { prompt: "x", cwd: "/etc" });
+    const cancelled = await call("agent_cancel", { session });
+    const gone = await call("agent_wait", { session });
+    await client.close();
+    return { started, sent, waited, outside, cancelled, gone, asked, progress };
+  },
+  async decide() {
+    const { client, call } = await connect();
+    const started = await call("agent_start", { prompt: "Make a file." });
+    const { session, permissions } = started.structuredContent;
+    const decided = await call("agent_decide", { session, call: permissions[0].call, decision: "allow" });
+    const done = await call("agent_wait", { session });
+    const again = await call("agent_decide", { session, call: permissions[0].call, decision: "allow" });
+    await client.close();
+    return { started, decided, done, again };
+  },
+  async headless() {
+    const { client, call } = await connect();
+    const { tools } = await client.listTools();
+    const done = await call("agent_start", { prompt: "Make a file." });
+    await client.close();
+    return { names: tools.map((t) => t.name), done };
+  },
+  /** Loses the connection in the middle of a call, and goes on by Last-Event-ID. */
+  async resume() {
+    const url = process.env.URL;
+    const base = { Authorization: `Bearer ${process.env.TOKEN}`, Accept: "application/json, text/event-stream" };
+    const post = (session, body, signal) => fetch(url, {
+      method: "POST", signal, body: JSON.stringify({ jsonrpc: "2.0", ...body }),
+      headers: { ...base, "Content-Type": "application/json", ...(session ? { "Mcp-Session-Id": session } : {}) },
+    });
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } };
+    const first = await post(null, { id: 1, method: "initialize", params });
+    const session = first.headers.get("mcp-session-id");
+    await first.text();
+    await (await post(session, { method: "notifications/initialized" })).text();
+    const cut = new AbortController();
+    const call = { id: 2, method: "tools/call", params: { name: "Bash", arguments: { command: "echo allowed-by-rule" } } };
+    const stream = await post(session, call, cut.signal);
+    const { value } = await stream.body.getReader().read();
+    const id = /^id: ?(.+)$/m.exec(Buffer.from(value).toString())?.[1];
+    cut.abort();
+    const get = async (last, token = base.Authorization) => {
+      const headers = { ...base, Authorization: token, "Mcp-Session-Id": session, "Last-Event-ID": last };
+      const limit = AbortSignal.timeout(20000);
+      const answer = await fetch(url, { headers, signal: limit });
+      let text = "";
+      try {
+        for await (const part of answer.body) {
+          text += Buffer.from(part).toString();
+          if (text.includes("allowed-by-rule")) break;
+        }
+      } catch (e) {
+        text += String(e);
+      }
+      return { status: answer.status, text };
+    };
+    const resumed = await get(id);
+    const foreign = await get(id, "Bearer wrong");
+    const [name] = id.split(".");
+    const guessed = await get(`${name.slice(0, -4)}0000.1`).catch((e) => ({ status: 0, text: String(e) }));
+    return { id, resumed, foreign, guessed };
+  },
+};
+
+console.log(JSON.stringify(await cases[process.argv[2]]()));
+process.exit(0);

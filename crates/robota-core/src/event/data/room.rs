@@ -1,0 +1,61 @@
+//! Data of the events of rooms, in which several sessions talk. A room has a journal of its own; a
+//! member's journal records which messages of a room it received.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::session::data;
+use crate::ids::SessionId;
+
+data! {
+    /// A member joined the room.
+    RoomJoined {
+        /// The member's name in the room.
+        member: String,
+        /// The member's session.
+        session: SessionId,
+    }
+
+    /// A member left the room.
+    RoomLeft {
+        /// The member's name in the room.
+        member: String,
+    }
+
+    /// Somebody said something in the room.
+    RoomSaid {
+        /// The number of the message in the room, from 1.
+        number: u64,
+        /// Who said it.
+        from: String,
+        /// The members that receive it.
+        to: Vec<String>,
+        /// The text, as it was said.
+        text: String,
+        /// How many messages led to this one, each an answer to the one before it.
+        #[serde(default)]
+        hops: u32,
+        /// The number of the message that this one answers; absent if it answers none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<u64>,
+    }
+
+    /// A member's session accepted a message of the room.
+    RoomDelivered {
+        /// The number of the message.
+        number: u64,
+        /// The member.
+        member: String,
+    }
+
+    /// This session received a message of a room. The input is accepted in the same append.
+    RoomHeard {
+        /// The journal of the room.
+        room: SessionId,
+        /// The number of the message.
+        number: u64,
+        /// How many messages led to it.
+        #[serde(default)]
+        hops: u32,
+    }
+}

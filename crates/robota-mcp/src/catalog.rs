@@ -1,0 +1,229 @@
+//! What a server offers: its tools, prompts and instructions.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::text::{clean, clean_line};
+
+/// The longest description of a tool that models get, in bytes.
+const MAX_DESCRIPTION: usize = 2 * 1024;
+/// The longest instructions of a server, in bytes.
+const MAX_INSTRUCTIONS: usize = 2 * 1024;
+
+/// What a server offers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Catalog {
+    /// Its tools.
+    pub tools: Vec<ToolDefinition>,
+    /// Its prompts.
+    #[serde(default)]
+    pub prompts: Vec<PromptDefinition>,
+    /// Whether it has resources.
+    #[serde(default)]
+    pub resources: bool,
+    /// Its instructions for models.
+    #[serde(default)]
+    pub instructions: Option<String>,
+    /// Its own name and version.
+    #[serde(default)]
+    pub server_info: Value,
+    /// The version of the protocol that was agreed on.
+    #[serde(default)]
+    pub protocol: String,
+}
+
+/// A tool of a server, as the server describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToolDefinition(Value);
+
+impl ToolDefinition {
+    /// Reads a definition; none if it has no name.
+    #[must_use]
+    pub fn read(value: Value) -> Option<Self> {
+        let name = value.get("name").and_then(Value::as_str)?;
+        (!name.is_empty() && name.len() <= 256).then_some(())?;
+        Some(Self(value))
+    }
+
+    /// Returns the name that the server knows.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the description for models, without hidden characters.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let text = |key: &str| self.0.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+        let title = self.0.pointer("/annotations/title").and_then(Value::as_str);
+        let text = text("description").or(text("title")).or(title).unwrap_or_default();
+        clean(text, MAX_DESCRIPTION)
+    }
+
+    /// Returns the schema of the arguments, as the server wrote it.
+    #[must_use]
+    pub fn input_schema(&self) -> &Value {
+        self.0.get("inputSchema").unwrap_or(&Value::Null)
+    }
+
+    /// Returns the whole definition, as the server wrote it.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.0
+    }
+
+    /// Returns the server's hints about what the tool does. They are not trusted.
+    #[must_use]
+    pub fn annotations(&self) -> &Value {
+        self.0.get("annotations").unwrap_or(&Value::Null)
+    }
+
+    /// Returns the hash of everything that a model or a person reads of the tool.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        robota_core::blob::hex(&Sha256::digest(canonical(&self.0).as_bytes()))
+    }
+}
+
+/// A prompt of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptDefinition {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Its arguments, in order.
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// Whether it must be given.
+    pub required: bool,
+}
+
+impl PromptDefinition {
+    /// Reads a definition; none if it has no name.
+    #[must_use]
+    pub fn read(value: &Value) -> Option<Self> {
+        let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
+        let name = text(value, "name").filter(|name| !name.is_empty())?;
+        let description = text(value, "description").or_else(|| text(value, "title"));
+        let arguments = value.get("arguments").and_then(Value::as_array).into_iter().flatten();
+        let arguments = arguments.filter_map(|argument| {
+            let required = argument.get("required") == Some(&Value::Bool(true));
+            Some(PromptArgument { name: text(argument, "name")?, required })
+        });
+        Some(Self {
+            name,
+            description: clean_line(&description.unwrap_or_default(), 200),
+            arguments: arguments.take(32).collect(),
+        })
+    }
+}
+
+impl Catalog {
+    /// Reads the server's own description of the handshake.
+    pub(crate) fn describe(&mut self, info: &Value) {
+        self.server_info = info.get("serverInfo").cloned().unwrap_or_default();
+        let instructions = info.get("instructions").and_then(Value::as_str);
+        self.instructions = instructions.map(|text| clean(text, MAX_INSTRUCTIONS));
+        let version = info.get("protocolVersion").and_then(Value::as_str);
+        self.protocol = version.unwrap_or_default().to_owned();
+        self.resources = info.pointer("/capabilities/resources").is_some_and(|it| !it.is_null());
+    }
+}
+
+/// How the tools of a server differ from those that the user approved.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolChanges {
+    /// Tools that were not there.
+    pub added: Vec<String>,
+    /// Tools whose definition differs.
+    pub changed: Vec<String>,
+    /// Tools that are gone.
+    pub removed: Vec<String>,
+}
+
+impl ToolChanges {
+    /// Compares the tools of a server with the approved ones.
+    #[must_use]
+    pub fn between(approved: &[ToolDefinition], now: &[ToolDefinition]) -> Self {
+        let find = |all: &'_ [ToolDefinition], name: &str| -> Option<String> {
+            all.iter().find(|tool| tool.name() == name).map(ToolDefinition::hash)
+        };
+        let mut changes = Self::default();
+        for tool in now {
+            match find(approved, tool.name()) {
+                None => changes.added.push(tool.name().to_owned()),
+                Some(hash) if hash != tool.hash() => changes.changed.push(tool.name().to_owned()),
+                Some(_) => {}
+            }
+        }
+        let gone = approved.iter().filter(|tool| find(now, tool.name()).is_none());
+        changes.removed = gone.map(|tool| tool.name().to_owned()).collect();
+        changes
+    }
+
+    /// Returns whether a tool is new or different, so that the user must approve it.
+    #[must_use]
+    pub fn need_approval(&self) -> bool {
+        !self.added.is_empty() || !self.changed.is_empty()
+    }
+
+    /// Returns whether this tool waits for approval.
+    #[must_use]
+    pub fn concern(&self, tool: &str) -> bool {
+        self.added.iter().chain(&self.changed).any(|name| name == tool)
+    }
+
+    /// Returns the changes as data.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({"added": self.added, "changed": self.changed, "removed": self.removed})
+    }
+}
+
+impl std::fmt::Display for ToolChanges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut first = true;
+        let lists = [("new", &self.added), ("changed", &self.changed), ("gone", &self.removed)];
+        for (word, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
+            if !std::mem::take(&mut first) {
+                f.write_str("; ")?;
+            }
+            let shown: Vec<_> = names.iter().take(5).map(|name| clean_line(name, 64)).collect();
+            write!(f, "{word}: {}", shown.join(", "))?;
+            if names.len() > 5 {
+                write!(f, " and {} more", names.len() - 5)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the canonical text of a value: sorted keys, no spaces.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| format!("{}:{}", json!(name), canonical(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(","))
+        }
+        plain => plain.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

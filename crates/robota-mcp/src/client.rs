@@ -1,0 +1,31 @@
+//! The client: connections to servers, and their tools, resources and prompts for a session.
+//!
+//! [`McpServers`] has all servers of a session. A server is started when it is needed: when one of its
+//! tools is called, or when its tools are not known yet. Tools that the user approved before are
+//! known from [`CatalogStore`], so a session offers them without a start.
+
+mod call;
+mod connection;
+mod handler;
+mod host;
+mod http;
+mod link;
+mod list;
+mod options;
+mod outcome;
+mod prompts;
+mod resources;
+mod search;
+mod server;
+mod servers;
+mod session_tools;
+mod sse;
+mod stdio;
+mod tool;
+
+pub use host::HostChannel;
+pub use options::{ElicitAnswer, Elicitation, Elicitor, McpOptions};
+pub use prompts::PromptCommand;
+pub use server::{ServerReport, ServerStatus};
+pub use servers::McpServers;
+pub use session_tools::{LIST_RESOURCES, READ_RESOURCE, SessionTools, TOOL_SEARCH};

@@ -1,0 +1,274 @@
+//! One connection to a server: the handshake, requests with limits, and the end.
+
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
+    RoleClient, RunningService, ServiceError,
+};
+use robota_core::tool::Progress;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::handler::Handler;
+use super::host::HostTransport;
+use super::options::McpOptions;
+use super::stdio::{self, StdioState};
+use super::{http, sse};
+use crate::config::{Endpoint, ProtocolChoice, ServerConfig};
+use crate::error::McpError;
+use crate::text::clean_line;
+
+/// How long a server may take to start. The first start of a package runner downloads the server.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(4);
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestLimits {
+    /// Without an answer or progress.
+    pub(super) idle: Duration,
+    /// In total.
+    pub(super) total: Duration,
+}
+
+impl RequestLimits {
+    /// The limits of requests that only ask for lists and the like.
+    pub(super) const SHORT: Self =
+        Self { idle: Duration::from_secs(30), total: Duration::from_secs(60) };
+    /// The limits of calls.
+    pub(super) const CALL: Self =
+        Self { idle: Duration::from_secs(300), total: Duration::from_secs(3_600) };
+}
+
+/// A connection to a server.
+pub(super) struct Connection {
+    server: String,
+    service: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
+    peer: Peer<RoleClient>,
+    handler: Handler,
+    stdio: Option<StdioState>,
+}
+
+impl Connection {
+    /// Connects to a server and agrees on a version of the protocol.
+    pub(super) async fn open(
+        config: &ServerConfig,
+        options: &McpOptions,
+    ) -> Result<Self, McpError> {
+        let handler = Handler::new(&config.name, options.clone());
+        let opening = Self::open_with(config, options, handler);
+        match tokio::time::timeout(START_LIMIT, opening).await {
+            Ok(result) => result,
+            Err(_) => {
+                let problem = format!("it did not start within {} s", START_LIMIT.as_secs());
+                Err(McpError::Connect { server: config.name.clone(), problem })
+            }
+        }
+    }
+
+    async fn open_with(
+        config: &ServerConfig,
+        options: &McpOptions,
+        handler: Handler,
+    ) -> Result<Self, McpError> {
+        let lifecycle = lifecycle(config.protocol);
+        let failed = |problem: String| McpError::Connect { server: config.name.clone(), problem };
+        let mut stdio = None;
+        let started = match &config.endpoint {
+            Endpoint::Stdio { command, args, env } => {
+                let (transport, state) =
+                    stdio::start(options, command, args, env).await.map_err(failed)?;
+                stdio = Some(state);
+                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+            }
+            Endpoint::Http(endpoint) => {
+                let connected = http::connect(config, endpoint, options, handler.clone(), lifecycle);
+                connected.await.map_err(|error| *error)?
+            }
+            Endpoint::Sse(endpoint) => {
+                let transport = sse::connect(config, endpoint, options).await.map_err(|error| *error)?;
+                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+            }
+            Endpoint::Host => {
+                let channel = options.host.clone();
+                let channel = channel.ok_or_else(|| failed("there is no host".to_owned()))?;
+                let transport = HostTransport::new(&config.name, channel);
+                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+            }
+        };
+        let service = started.map_err(|error| start_error(&config.name, &error, stdio.as_ref()))?;
+        Ok(Self {
+            server: config.name.clone(),
+            peer: service.peer().clone(),
+            service: tokio::sync::Mutex::new(Some(service)),
+            handler,
+            stdio,
+        })
+    }
+
+    /// Returns what the server said about itself.
+    pub(super) fn info(&self) -> Value {
+        let info = self.peer.peer_info();
+        info.and_then(|info| serde_json::to_value(&*info).ok()).unwrap_or_default()
+    }
+
+    pub(super) fn handler(&self) -> &Handler {
+        &self.handler
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    /// Sends a request and waits for its result, within limits.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        limits: RequestLimits,
+        cancel: &CancellationToken,
+        progress: Option<&Progress>,
+    ) -> Result<Value, McpError> {
+        let server = || self.server.clone();
+        let request: ClientRequest =
+            serde_json::from_value(json!({"method": method, "params": params})).map_err(|error| {
+                McpError::Invalid { server: server(), problem: format!("{method}: {error}") }
+            })?;
+        let options = PeerRequestOptions::with_timeout(limits.idle)
+            .reset_timeout_on_progress()
+            .with_max_total_timeout(limits.total);
+        let handle = tokio::time::timeout(
+            limits.idle,
+            self.peer.send_request_with_option(request, options),
+        );
+        let handle = match handle.await {
+            Ok(handle) => handle.map_err(|error| self.error(error))?,
+            Err(_) => return Err(McpError::TimedOut { server: server(), limit: limits.idle }),
+        };
+        let _guard = progress.map(|progress| self.handler.watch(&handle.progress_token, progress));
+        let (id, peer) = (handle.id.clone(), handle.peer.clone());
+        tokio::select! {
+            biased;
+            result = handle.await_response() => match result {
+                Ok(ServerResult::CustomResult(result)) => Ok(result.0),
+                Ok(result) => serde_json::to_value(&result).map_err(|error| McpError::Invalid {
+                    server: server(), problem: error.to_string(),
+                }),
+                Err(error) => Err(self.error(error)),
+            },
+            () = cancel.cancelled() => {
+                // The server may ignore it; nobody waits for its answer any more.
+                tokio::spawn(async move { cancel_request(&peer, id).await });
+                Err(McpError::Cancelled { server: server() })
+            }
+        }
+    }
+
+    /// Checks that the server answers.
+    pub(super) async fn ping(&self) -> Result<(), McpError> {
+        let token = CancellationToken::new();
+        let limits = RequestLimits { idle: Duration::from_secs(10), total: Duration::from_secs(10) };
+        self.request("ping", json!({}), limits, &token, None).await.map(|_| ())
+    }
+
+    fn error(&self, error: ServiceError) -> McpError {
+        let server = self.server.clone();
+        match error {
+            ServiceError::McpError(ErrorData { code, message, .. }) => {
+                let message = clean_line(&message, 2_000);
+                McpError::Answer { server, code: code.0, message }
+            }
+            ServiceError::Timeout { timeout } => McpError::TimedOut { server, limit: timeout },
+            ServiceError::TransportClosed => McpError::Closed { server, problem: self.problem() },
+            ServiceError::Cancelled { .. } => McpError::Cancelled { server },
+            ServiceError::TransportSend(error) => {
+                let text = error_chain(&error);
+                if text.contains("Session expired") {
+                    McpError::Expired { server }
+                } else if text.contains("Auth required") || text.contains("Auth error") {
+                    McpError::NeedsLogin { server }
+                } else {
+                    McpError::Closed { server, problem: clean_line(&text, 1_000) }
+                }
+            }
+            other => McpError::Invalid { server, problem: clean_line(&other.to_string(), 500) },
+        }
+    }
+
+    fn problem(&self) -> String {
+        match &self.stdio {
+            Some(state) => state.problem(),
+            None => "the server closed it".to_owned(),
+        }
+    }
+
+    /// Closes the connection and ends the server's program.
+    pub(super) async fn close(&self) {
+        if let Some(mut service) = self.service.lock().await.take() {
+            let _ = service.close_with_timeout(CLOSE_LIMIT).await;
+        }
+    }
+}
+
+async fn cancel_request(peer: &Peer<RoleClient>, id: NumberOrString) {
+    let notification = json!({
+        "method": "notifications/cancelled",
+        "params": {"requestId": id, "reason": "the user cancelled the call"},
+    });
+    if let Ok(notification) = serde_json::from_value(notification) {
+        let _ = peer.send_notification(notification).await;
+    }
+}
+
+fn lifecycle(protocol: ProtocolChoice) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::LATEST];
+    match protocol {
+        ProtocolChoice::Legacy => ClientLifecycleMode::Initialize,
+        ProtocolChoice::Auto => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+        ProtocolChoice::Modern => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// Explains why the handshake failed.
+pub(super) fn start_error(
+    server: &str,
+    error: &ClientInitializeError,
+    stdio: Option<&StdioState>,
+) -> McpError {
+    let server = server.to_owned();
+    if error.is_authorization_required() || error.auth_challenge().is_some() {
+        return McpError::NeedsLogin { server };
+    }
+    let problem = match (error, stdio) {
+        (ClientInitializeError::ConnectionClosed(_), Some(stdio)) => stdio.problem(),
+        (ClientInitializeError::TransportError { .. }, Some(stdio)) => stdio.problem(),
+        (ClientInitializeError::JsonRpcError(error), _) => format!("it answered: {}", error.message),
+        (ClientInitializeError::TransportError { error, .. }, None) => error_chain(error),
+        (other, _) => other.to_string(),
+    };
+    McpError::Connect { server, problem: clean_line(&problem, 2_000) }
+}
+
+/// Returns the text of an error with its causes.
+pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+

@@ -1,0 +1,34 @@
+//! What the transports of this crate share: decoding of messages, and their error.
+
+use rmcp::model::{CustomResult, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::service::{RoleClient, RxJsonRpcMessage};
+use serde_json::Value;
+
+/// A message is at most this long, in bytes.
+pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// A failure of a transport.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct LinkError(String);
+
+impl LinkError {
+    pub(super) fn new(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Decodes a message. Results are kept as they are: the library would try one type after another, and
+/// lose what does not fit. Only the handshake needs its types. Returns none for what is not a message.
+pub(super) fn decode(value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+    let is_response = value.get("result").is_some() && value.get("method").is_none();
+    let is_handshake = value.pointer("/result/protocolVersion").is_some()
+        || value.pointer("/result/supportedVersions").is_some();
+    if is_response && !is_handshake {
+        let Value::Object(mut fields) = value else { return None };
+        let id: RequestId = serde_json::from_value(fields.remove("id")?).ok()?;
+        let result = ServerResult::CustomResult(CustomResult::new(fields.remove("result")?));
+        return Some(JsonRpcMessage::response(result, id));
+    }
+    serde_json::from_value(value).ok()
+}

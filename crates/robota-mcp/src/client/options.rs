@@ -1,0 +1,90 @@
+//! What all servers of a session share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use robota_core::blob::Blobs;
+use robota_exec::{Environment, Supervisor};
+use serde_json::Value;
+
+use super::host::HostChannel;
+use crate::oauth::TokenStore;
+use crate::store::CatalogStore;
+
+/// What all servers of a session share.
+#[derive(Clone)]
+pub struct McpOptions {
+    /// Starts the programs.
+    pub supervisor: Supervisor,
+    /// The working folder of programs, and the first root.
+    pub cwd: PathBuf,
+    /// Further folders that belong to the workspace.
+    pub roots: Vec<PathBuf>,
+    /// The environment of programs; the configuration of a server adds to it.
+    pub environment: Environment,
+    /// The approved tools; none approves all tools and remembers none.
+    pub catalogs: Option<CatalogStore>,
+    /// The tokens of logins; none sends no tokens.
+    pub tokens: Option<TokenStore>,
+    /// The host program, for the servers in it.
+    pub host: Option<Arc<dyn HostChannel>>,
+    /// Answers questions of servers; none declines them.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Receives messages for the user.
+    pub on_notice: Arc<dyn Fn(String) + Send + Sync>,
+    /// Stores images of results outside of a call.
+    pub blobs: Option<Arc<dyn Blobs>>,
+}
+
+impl McpOptions {
+    /// Creates options for a working folder, with nothing that is optional.
+    pub fn new(supervisor: Supervisor, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            supervisor,
+            cwd: cwd.into(),
+            roots: Vec::new(),
+            environment: Environment::new(),
+            catalogs: None,
+            tokens: None,
+            host: None,
+            elicitor: None,
+            on_notice: Arc::new(|_| {}),
+            blobs: None,
+        }
+    }
+
+    pub(crate) fn notice(&self, text: String) {
+        (self.on_notice)(text);
+    }
+}
+
+/// A question of a server to the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elicitation {
+    /// The server.
+    pub server: String,
+    /// The question.
+    pub message: String,
+    /// The schema of a form, or none if the user is to open an address.
+    pub schema: Option<Value>,
+    /// The address to open.
+    pub url: Option<String>,
+}
+
+/// The answer of the user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitAnswer {
+    /// The user agreed, with the content of the form.
+    Accept(Value),
+    /// The user refused.
+    Decline,
+    /// The user did not decide.
+    Cancel,
+}
+
+/// Asks the user for a server.
+#[async_trait::async_trait]
+pub trait Elicitor: Send + Sync {
+    /// Asks and returns the answer.
+    async fn ask(&self, question: Elicitation) -> ElicitAnswer;
+}

@@ -1,0 +1,212 @@
+//! The tool that finds tools.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::{Value, json};
+
+use super::session_tools::{Found, SessionTools, TOOL_SEARCH};
+
+/// How many tools a search finds by default.
+const DEFAULT_RESULTS: usize = 5;
+/// How many tools a search finds at most.
+const MAX_RESULTS: usize = 20;
+/// How many bytes of names the description lists.
+const MAX_NAMES: usize = 1_200;
+/// How long a search waits for servers that are being started.
+const START_WAIT: Duration = Duration::from_secs(30);
+
+/// Finds tools of servers.
+pub(super) struct ToolSearch {
+    spec: ToolSpec,
+    tools: SessionTools,
+}
+
+impl ToolSearch {
+    pub(super) fn new(tools: SessionTools, all: &[Found]) -> Self {
+        let spec = ToolSpec {
+            name: TOOL_SEARCH.to_owned(),
+            description: description(&tools, all),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "query": {
+                        "type": "string",
+                        "description": "Words, or select:NAME,NAME for tools whose names you know",
+                    },
+                    "max_results": {"type": "integer", "minimum": 1},
+                },
+                "required": ["query"],
+                "additionalProperties": false,
+            }),
+            class: Class::Inspect,
+        };
+        Self { spec, tools }
+    }
+}
+
+fn description(tools: &SessionTools, all: &[Found]) -> String {
+    let mut text = "Finds more tools, of MCP servers. Returns their descriptions and schemas; they can \
+                    be called afterwards."
+        .to_owned();
+    let starting: Vec<_> = tools
+        .servers()
+        .iter()
+        .filter(|server| !server.is_known())
+        .map(|server| server.name().to_owned())
+        .collect();
+    if !starting.is_empty() {
+        text.push_str(&format!(" Servers that are starting: {}.", starting.join(", ")));
+    }
+    let mut by_server: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (server, (spec, _)) in all {
+        match by_server.last_mut() {
+            Some((name, names)) if *name == server.name() => names.push(&spec.name),
+            _ => by_server.push((server.name(), vec![&spec.name])),
+        }
+    }
+    let share = MAX_NAMES / by_server.len().max(1);
+    for (server, names) in by_server {
+        let mut listed = String::new();
+        let mut count = 0;
+        for name in &names {
+            if listed.len() + name.len() + 2 > share {
+                break;
+            }
+            listed.push_str(if count == 0 { "" } else { ", " });
+            listed.push_str(name);
+            count += 1;
+        }
+        text.push_str(&format!("\n{server}: {} tools", names.len()));
+        match names.len() - count {
+            0 => text.push_str(&format!(": {listed}")),
+            _ if count == 0 => {}
+            more => text.push_str(&format!(": {listed} and {more} more")),
+        }
+    }
+    text
+}
+
+#[async_trait::async_trait]
+impl Tool for ToolSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        let query = input.get("query").and_then(Value::as_str).unwrap_or_default();
+        let limit = input.get("max_results").and_then(Value::as_u64);
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_RESULTS);
+        tokio::select! {
+            _ = self.tools.servers().settled(START_WAIT) => {}
+            () = context.scope.cancel.cancelled() => {}
+        }
+        let all = self.tools.all();
+        let found = find(query, &all, limit.clamp(1, MAX_RESULTS));
+        if found.is_empty() {
+            let failed: Vec<_> = self
+                .tools
+                .servers()
+                .reports()
+                .into_iter()
+                .filter_map(|report| report.error)
+                .collect();
+            let mut text = format!("no tool matches `{query}`");
+            if !failed.is_empty() {
+                text.push_str(&format!(". {}", failed.join(". ")));
+            }
+            return ToolOutcome::ok(text);
+        }
+        self.tools.load(found.iter().map(|(_, (spec, _))| spec.name.clone()));
+        let described = found.iter().map(|(_, (spec, _))| {
+            let tool = json!({
+                "name": spec.name, "description": spec.description, "input_schema": spec.input_schema,
+            });
+            tool.to_string()
+        });
+        ToolOutcome::ok(described.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Returns the tools that fit a query best, best first.
+pub(super) fn find<'a>(query: &str, all: &'a [Found], limit: usize) -> Vec<&'a Found> {
+    if let Some(names) = query.trim().strip_prefix("select:") {
+        let names: Vec<_> = names.split(',').map(str::trim).collect();
+        let named = all.iter().filter(|(_, (spec, definition))| {
+            names.iter().any(|name| *name == spec.name || *name == definition.name())
+        });
+        return named.take(MAX_RESULTS).collect();
+    }
+    let documents: Vec<_> = all
+        .iter()
+        .map(|(_, (spec, _))| (words(&spec.name), words(&spec.description)))
+        .collect();
+    let wanted = words(query);
+    let texts: Vec<Vec<&str>> = documents
+        .iter()
+        .map(|(name, description)| {
+            // A word of the name counts three times.
+            let name = name.iter().flat_map(|word| std::iter::repeat_n(word.as_str(), 3));
+            name.chain(description.iter().map(String::as_str)).collect()
+        })
+        .collect();
+    let scores = bm25(&wanted, &texts);
+    let mut order: Vec<_> = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+    order.sort_by(|(one, a), (other, b)| b.total_cmp(a).then(one.cmp(other)));
+    order.into_iter().take(limit).filter_map(|(at, _)| all.get(at)).collect()
+}
+
+/// Splits a text into lower-case words, at punctuation and inside camelCase.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut was_lower = false;
+    for character in text.chars() {
+        let starts = character.is_uppercase() && was_lower;
+        if (!character.is_alphanumeric() || starts) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if character.is_alphanumeric() {
+            word.extend(character.to_lowercase());
+        }
+        was_lower = character.is_lowercase() || character.is_numeric();
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    // Plural and singular are the same word.
+    let stem = |word: String| match word.strip_suffix('s') {
+        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
+        _ => word,
+    };
+    words.into_iter().filter(|word| word != "mcp").map(stem).collect()
+}
+
+/// Rates texts for a query (Okapi BM25).
+fn bm25(wanted: &[String], texts: &[Vec<&str>]) -> Vec<f64> {
+    const K: f64 = 1.2;
+    const B: f64 = 0.75;
+    let count = texts.len() as f64;
+    let average = texts.iter().map(Vec::len).sum::<usize>() as f64 / count.max(1.0);
+    let mut with_word: HashMap<&str, f64> = HashMap::new();
+    for word in wanted {
+        let having = texts.iter().filter(|text| text.contains(&word.as_str())).count();
+        with_word.insert(word, having as f64);
+    }
+    let score = |text: &Vec<&str>| -> f64 {
+        let of_word = |word: &String| {
+            let times = text.iter().filter(|other| *other == word).count() as f64;
+            let having = with_word.get(word.as_str()).copied().unwrap_or_default();
+            let rarity = ((count - having + 0.5) / (having + 0.5) + 1.0).ln();
+            let length = 1.0 - B + B * text.len() as f64 / average.max(1.0);
+            rarity * times * (K + 1.0) / (times + K * length)
+        };
+        wanted.iter().map(of_word).sum()
+    };
+    texts.iter().map(score).collect()
+}
+
+#[cfg(test)]
+mod tests;

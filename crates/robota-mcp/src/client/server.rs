@@ -1,0 +1,401 @@
+//! One server: when it is started, what it offers, and which of its tools the user approved.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::connection::Connection;
+use super::list::{self, MAX_ITEMS};
+use super::options::McpOptions;
+use crate::catalog::{Catalog, PromptDefinition, ToolChanges, ToolDefinition};
+use crate::config::{Endpoint, ServerConfig};
+use crate::error::McpError;
+
+/// A server that failed this often within [`FAILURE_PERIOD`] is not started again.
+const MAX_FAILURES: usize = 3;
+/// See [`MAX_FAILURES`].
+const FAILURE_PERIOD: Duration = Duration::from_secs(300);
+/// The wait before the second start after a failure; it doubles with each failure.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// At most this often the lists of a server are read again because it says that they changed.
+const REFRESH_PERIOD: Duration = Duration::from_secs(1);
+
+/// Whether a server can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerStatus {
+    /// It has not been needed yet.
+    Pending,
+    /// It is being started.
+    Starting,
+    /// It is connected.
+    Connected,
+    /// It wants a login.
+    NeedsAuth,
+    /// It failed.
+    Failed,
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerReport {
+    /// Its name.
+    pub name: String,
+    /// Whether it can be used.
+    pub status: ServerStatus,
+    /// How it is reached.
+    pub transport: &'static str,
+    /// The names of its tools that can be called, as the server knows them.
+    pub tools: Vec<String>,
+    /// How many prompts it has.
+    pub prompts: usize,
+    /// Its own name and version.
+    pub server_info: Value,
+    /// The version of the protocol.
+    pub protocol: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Changes of its tools that the user must approve.
+    pub changes: Option<ToolChangesReport>,
+}
+
+/// Changes that the user must approve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolChangesReport {
+    /// Tools that were not there.
+    pub added: Vec<String>,
+    /// Tools whose definition differs.
+    pub changed: Vec<String>,
+}
+
+/// Announces changes of servers.
+#[derive(Clone)]
+pub(super) struct Changes(watch::Sender<u64>);
+
+impl Changes {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(1))
+    }
+
+    pub(super) fn announce(&self) {
+        self.0.send_modify(|version| *version += 1);
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        *self.0.borrow()
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+}
+
+/// A server.
+pub(super) struct Server {
+    pub(super) config: ServerConfig,
+    pub(super) options: McpOptions,
+    changes: Changes,
+    state: Mutex<State>,
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+    stop: CancellationToken,
+    _stop_on_drop: DropGuard,
+}
+
+struct State {
+    status: ServerStatus,
+    /// What the user approved.
+    approved: Option<Catalog>,
+    /// What the server offers now; none before it was connected.
+    live: Option<Catalog>,
+    changes: ToolChanges,
+    failures: Vec<Instant>,
+    problem: Option<String>,
+}
+
+impl Server {
+    pub(super) fn new(config: ServerConfig, options: McpOptions, changes: Changes) -> Arc<Self> {
+        let stored = options.catalogs.as_ref().filter(|_| is_pinned(&config));
+        let approved = stored.and_then(|catalogs| catalogs.load(config.identity()));
+        let stop = CancellationToken::new();
+        Arc::new(Self {
+            config,
+            options,
+            changes,
+            state: Mutex::new(State {
+                status: ServerStatus::Pending,
+                approved,
+                live: None,
+                changes: ToolChanges::default(),
+                failures: Vec::new(),
+                problem: None,
+            }),
+            connection: tokio::sync::Mutex::default(),
+            _stop_on_drop: stop.clone().drop_guard(),
+            stop,
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether its tools are known, so that it need not be started to offer them.
+    pub(super) fn is_known(&self) -> bool {
+        self.state().approved.is_some()
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        self.state().status
+    }
+
+    /// Returns the tools that the user approved and the server, as far as is known, still has.
+    pub(super) fn tools(&self) -> Vec<ToolDefinition> {
+        let state = self.state();
+        let approved = state.approved.iter().flat_map(|catalog| &catalog.tools);
+        let usable = approved.filter(|tool| {
+            let name = tool.name();
+            !state.changes.concern(name) && !state.changes.removed.iter().any(|gone| gone == name)
+        });
+        usable.cloned().collect()
+    }
+
+    fn with_catalog<T>(&self, read: impl FnOnce(&Catalog) -> T) -> Option<T> {
+        let state = self.state();
+        state.live.as_ref().or(state.approved.as_ref()).map(read)
+    }
+
+    pub(super) fn prompts(&self) -> Vec<PromptDefinition> {
+        self.with_catalog(|catalog| catalog.prompts.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn has_resources(&self) -> bool {
+        self.with_catalog(|catalog| catalog.resources).unwrap_or_default()
+    }
+
+    pub(super) fn report(&self) -> ServerReport {
+        let tools = self.tools();
+        let described = self.with_catalog(|catalog| {
+            (catalog.prompts.len(), catalog.server_info.clone(), catalog.protocol.clone())
+        });
+        let (prompts, server_info, protocol) = described.unwrap_or_default();
+        let state = self.state();
+        ServerReport {
+            name: self.config.name.clone(),
+            status: state.status,
+            transport: self.config.transport(),
+            tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            prompts,
+            server_info,
+            protocol,
+            error: state.problem.clone(),
+            changes: state.changes.need_approval().then(|| ToolChangesReport {
+                added: state.changes.added.clone(),
+                changed: state.changes.changed.clone(),
+            }),
+        }
+    }
+
+    /// Returns the connection; starts the server if it does not run.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, McpError> {
+        let mut slot = self.connection.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(connection.clone());
+        }
+        if slot.take().is_some() {
+            // It ran and ended by itself.
+            self.state().failures.push(Instant::now());
+        }
+        let wait = self.next_start()?;
+        self.set_status(ServerStatus::Starting, None);
+        tokio::time::sleep(wait).await;
+        let opened = match Connection::open(&self.config, &self.options).await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                self.refresh(&connection).await.map(|()| connection)
+            }
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(connection) => {
+                self.set_status(ServerStatus::Connected, None);
+                tokio::spawn(watch_lists(Arc::downgrade(self), connection.clone(), self.stop.clone()));
+                *slot = Some(connection.clone());
+                Ok(connection)
+            }
+            Err(error) => {
+                let status = match &error {
+                    McpError::NeedsLogin { .. } => ServerStatus::NeedsAuth,
+                    _ => ServerStatus::Failed,
+                };
+                self.state().failures.push(Instant::now());
+                self.set_status(status, Some(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns how long to wait before the next start.
+    fn next_start(&self) -> Result<Duration, McpError> {
+        let mut state = self.state();
+        let now = Instant::now();
+        state.failures.retain(|failure| now.duration_since(*failure) < FAILURE_PERIOD);
+        let times = state.failures.len();
+        if times >= MAX_FAILURES {
+            return Err(McpError::GaveUp {
+                server: self.config.name.clone(),
+                times,
+                within: FAILURE_PERIOD,
+                problem: state.problem.clone().unwrap_or_else(|| "it ended".to_owned()),
+            });
+        }
+        let doubled = |times: usize| u32::try_from(times).map_or(1, |times| 2_u32.pow(times - 1));
+        Ok(if times == 0 { Duration::ZERO } else { FIRST_WAIT * doubled(times) })
+    }
+
+    fn set_status(&self, status: ServerStatus, problem: Option<String>) {
+        {
+            let mut state = self.state();
+            state.status = status;
+            state.problem = problem;
+        }
+        self.changes.announce();
+    }
+
+    /// Reads what the server offers, and compares its tools with the approved ones.
+    async fn refresh(&self, connection: &Connection) -> Result<(), McpError> {
+        let info = connection.info();
+        let mut catalog = Catalog::default();
+        catalog.describe(&info);
+        let has = |what: &str| info.get("capabilities").is_some_and(|all| all.get(what).is_some());
+        if has("tools") {
+            let listed = list::list(connection, "tools/list", "tools").await?;
+            if listed.cut {
+                let name = &self.config.name;
+                let text = format!("the MCP server `{name}` has more than {MAX_ITEMS} tools; the rest is not used");
+                self.options.notice(text);
+            }
+            let mut names = std::collections::HashSet::new();
+            let tools = listed.items.into_iter().filter_map(ToolDefinition::read);
+            catalog.tools = tools.filter(|tool| names.insert(tool.name().to_owned())).collect();
+            catalog.tools.sort_by(|one, other| one.name().cmp(other.name()));
+        }
+        if has("prompts") {
+            // A server whose prompts fail still has tools.
+            let listed = list::list(connection, "prompts/list", "prompts").await;
+            let items = listed.map(|listed| listed.items).unwrap_or_default();
+            catalog.prompts = items.iter().filter_map(PromptDefinition::read).collect();
+        }
+        self.take_over(catalog);
+        Ok(())
+    }
+
+    fn take_over(&self, catalog: Catalog) {
+        let store = self.options.catalogs.as_ref().filter(|_| is_pinned(&self.config));
+        let (save, notice) = {
+            let mut state = self.state();
+            let before = state.changes.clone();
+            let approve = match (&state.approved, store) {
+                (Some(approved), Some(_)) => {
+                    state.changes = ToolChanges::between(&approved.tools, &catalog.tools);
+                    false
+                }
+                // The tools of a server that is seen for the first time are those that the user
+                // configured.
+                (None, _) | (_, None) => true,
+            };
+            if approve {
+                state.approved = Some(catalog.clone());
+                state.changes = ToolChanges::default();
+            }
+            let news = state.changes.need_approval() && state.changes != before;
+            let notice = news.then(|| {
+                let name = &self.config.name;
+                format!(
+                    "the tools of the MCP server `{name}` have changed since you approved them \
+                     ({}). They are not offered; review them with `robota mcp get {name}`, then \
+                     run `robota mcp approve {name}`",
+                    state.changes
+                )
+            });
+            state.live = Some(catalog.clone());
+            (approve, notice)
+        };
+        if let (true, Some(store)) = (save, store)
+            && let Err(error) = store.save(self.config.identity(), &catalog)
+        {
+            self.options.notice(format!("the tools of MCP servers cannot be stored: {error}"));
+        }
+        if let Some(notice) = notice {
+            self.options.notice(notice);
+        }
+        self.changes.announce();
+    }
+
+    /// Approves the tools that the server has now.
+    pub(super) fn approve(&self) -> Result<ToolChanges, std::io::Error> {
+        let (catalog, changes) = {
+            let mut state = self.state();
+            let Some(live) = state.live.clone() else { return Ok(ToolChanges::default()) };
+            state.approved = Some(live.clone());
+            (live, std::mem::take(&mut state.changes))
+        };
+        if let Some(store) = &self.options.catalogs {
+            store.save(self.config.identity(), &catalog)?;
+        }
+        self.changes.announce();
+        Ok(changes)
+    }
+
+    /// Forgets earlier failures, so that the server is started again.
+    pub(super) async fn reset(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.close().await;
+        }
+        self.state().failures.clear();
+        self.set_status(ServerStatus::Pending, None);
+    }
+
+    /// Ends the connection.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.close().await;
+        }
+    }
+}
+
+/// The tools of the host program change only with the host, so they need no approval.
+fn is_pinned(config: &ServerConfig) -> bool {
+    config.endpoint != Endpoint::Host
+}
+
+/// Reads the lists again when the server says that they changed.
+async fn watch_lists(server: Weak<Server>, connection: Arc<Connection>, stop: CancellationToken) {
+    let handler = connection.handler().clone();
+    let connection = {
+        let weak = Arc::downgrade(&connection);
+        drop(connection);
+        weak
+    };
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = handler.changed() => {}
+        }
+        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
+        if connection.is_closed() || server.refresh(&connection).await.is_err() {
+            return;
+        }
+        drop((server, connection));
+        tokio::time::sleep(REFRESH_PERIOD).await;
+    }
+}

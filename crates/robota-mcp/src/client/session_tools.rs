@@ -1,0 +1,121 @@
+//! The tools of servers in one session. Many tools are not offered at once: the model finds them with
+//! a search, and what it found is offered from its next call on.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use robota_core::tool::{Tool, ToolSource, ToolSpec};
+
+use super::resources::{ListResources, ReadResource};
+use super::search::ToolSearch;
+use super::server::{Server, ServerStatus};
+use super::servers::McpServers;
+use super::tool::McpTool;
+use crate::catalog::ToolDefinition;
+
+/// The name of the tool that finds tools.
+pub const TOOL_SEARCH: &str = "ToolSearch";
+/// The name of the tool that lists resources.
+pub const LIST_RESOURCES: &str = "ListMcpResources";
+/// The name of the tool that reads a resource.
+pub const READ_RESOURCE: &str = "ReadMcpResource";
+
+/// Up to this many tools are offered at once.
+const MAX_OFFERED: usize = 40;
+/// Up to this many bytes of descriptions and schemas are offered at once: about 2 % of a usual context
+/// window.
+const MAX_OFFERED_BYTES: usize = 16 * 1024;
+
+/// The tools of servers in one session. Clones share them.
+#[derive(Clone)]
+pub struct SessionTools(Arc<Shared>);
+
+struct Shared {
+    servers: McpServers,
+    loaded: Mutex<BTreeSet<String>>,
+    loads: AtomicU64,
+}
+
+/// A tool of a server that can be called.
+pub(super) type Found = (Arc<Server>, (ToolSpec, ToolDefinition));
+
+impl SessionTools {
+    pub(super) fn new(servers: McpServers) -> Self {
+        let shared = Shared { servers, loaded: Mutex::default(), loads: AtomicU64::new(0) };
+        Self(Arc::new(shared))
+    }
+
+    pub(super) fn servers(&self) -> &McpServers {
+        &self.0.servers
+    }
+
+    /// Returns all tools that can be called.
+    pub(super) fn all(&self) -> Vec<Found> {
+        let of = |server: &Arc<Server>| {
+            let server = server.clone();
+            McpTool::specs(&server).into_iter().map(move |found| (server.clone(), found))
+        };
+        self.servers().iter().flat_map(of).collect()
+    }
+
+    /// Returns whether the tools of servers are found by a search instead of being offered.
+    pub(super) fn defers(tools: &[Found]) -> bool {
+        let deferrable = || tools.iter().filter(|(server, _)| !server.config.always_load);
+        let bytes = |(_, (spec, _)): &Found| {
+            spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+        };
+        deferrable().count() > MAX_OFFERED
+            || deferrable().map(bytes).sum::<usize>() > MAX_OFFERED_BYTES
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers these tools from the next model call on.
+    pub(super) fn load(&self, names: impl IntoIterator<Item = String>) {
+        let mut loaded = self.loaded();
+        let before = loaded.len();
+        loaded.extend(names);
+        if loaded.len() != before {
+            self.0.loads.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether a server is being started for the first time.
+    pub(super) fn is_starting(&self) -> bool {
+        self.servers()
+            .iter()
+            .any(|server| !server.is_known() && server.status() == ServerStatus::Starting)
+    }
+}
+
+impl ToolSource for SessionTools {
+    fn version(&self) -> u64 {
+        self.servers().changes.version() + self.0.loads.load(Ordering::Relaxed)
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let all = self.all();
+        let defers = SessionTools::defers(&all);
+        let loaded = self.loaded().clone();
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if defers || self.is_starting() {
+            tools.push(Arc::new(ToolSearch::new(self.clone(), &all)));
+        }
+        if self.servers().iter().any(|server| server.has_resources()) {
+            tools.push(Arc::new(ListResources::new(self.servers().clone())));
+            tools.push(Arc::new(ReadResource::new(self.servers().clone())));
+        }
+        let this = self.clone();
+        let on_call: Arc<dyn Fn(&str) + Send + Sync> =
+            Arc::new(move |name| this.load([name.to_owned()]));
+        for (server, found) in all {
+            let offered =
+                !defers || server.config.always_load || loaded.contains(&found.0.name);
+            tools.push(Arc::new(McpTool::new(&server, found, offered, on_call.clone())));
+        }
+        tools
+    }
+}

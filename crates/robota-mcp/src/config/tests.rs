@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+use serde_json::json;
+
+use super::*;
+
+fn parse(entry: Value) -> Result<ParsedServer, ConfigError> {
+    let lookup = |name: &str| match name {
+        "TOKEN" => Some("secret".to_owned()),
+        "TOOL" => Some("/opt/tool".to_owned()),
+        _ => None,
+    };
+    ServerConfig::parse("one", entry.as_object().unwrap(), &lookup)
+}
+
+#[test]
+fn variables_are_replaced_in_commands_arguments_environment_addresses_and_headers() {
+    let parsed = parse(json!({
+        "command": "${TOOL}", "args": ["--key=${TOKEN}", "${ABSENT:-fallback}", "$TOKEN", "${a b}"],
+        "env": {"KEY": "${TOKEN}", "N": 3},
+    }));
+    let Endpoint::Stdio { command, args, env } = parsed.unwrap().config.endpoint else { panic!() };
+    assert_eq!(command, "/opt/tool");
+    assert_eq!(args, ["--key=secret", "fallback", "$TOKEN", "${a b}"]);
+    assert_eq!((env["KEY"].as_str(), env["N"].as_str()), ("secret", "3"));
+    let parsed = parse(json!({
+        "type": "http", "url": "https://${ABSENT:-example.com}/mcp",
+        "headers": {"Authorization": "Bearer ${TOKEN}"},
+    }));
+    let Endpoint::Http(http) = parsed.unwrap().config.endpoint else { panic!() };
+    assert_eq!(http.url, "https://example.com/mcp");
+    assert_eq!(http.headers["Authorization"], "Bearer secret");
+}
+
+#[test]
+fn a_variable_that_is_not_set_stays_and_is_reported_once() {
+    let parsed = parse(json!({"command": "x", "args": ["${NOPE}", "${NOPE}"]})).unwrap();
+    assert_eq!(parsed.warnings, ["the variable NOPE is not set"]);
+    let Endpoint::Stdio { args, .. } = parsed.config.endpoint else { panic!() };
+    assert_eq!(args, ["${NOPE}", "${NOPE}"]);
+}
+
+#[test]
+fn entries_that_cannot_be_used_say_why() {
+    let error = |entry| parse(entry).unwrap_err();
+    assert_eq!(error(json!({"url": "https://x"})).code(), "url_missing_type");
+    for (entry, part) in [
+        (json!({}), "neither `command` nor `url`"),
+        (json!({"type": "stdio"}), "no `command`"),
+        (json!({"type": "http"}), "no `url`"),
+        (json!({"type": "ws", "url": "wss://x"}), "`ws` is not supported"),
+        (json!({"command": ""}), "`command` is empty"),
+        (json!({"command": "x", "args": "y"}), "`args` is not a list"),
+        (json!({"type": "http", "url": "file:///etc/passwd"}), "use http or https"),
+    ] {
+        let error = error(entry);
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(error.code(), "invalid_config");
+    }
+}
+
+#[test]
+fn the_identity_is_that_of_what_runs_not_of_the_value_of_a_secret() {
+    let of = |entry: Value, token: &'static str| {
+        let lookup = move |name: &str| (name == "TOKEN").then(|| token.to_owned());
+        let parsed = ServerConfig::parse("one", entry.as_object().unwrap(), &lookup).unwrap();
+        parsed.config.identity().to_owned()
+    };
+    let entry = json!({"command": "x", "env": {"KEY": "${TOKEN}"}});
+    assert_eq!(of(entry.clone(), "a"), of(entry.clone(), "b"));
+    for other in [
+        json!({"command": "y", "env": {"KEY": "${TOKEN}"}}),
+        json!({"command": "x", "args": ["z"], "env": {"KEY": "${TOKEN}"}}),
+        json!({"command": "x", "env": {"KEY": "other"}}),
+        json!({"type": "http", "url": "http://x"}),
+    ] {
+        assert_ne!(of(entry.clone(), "a"), of(other, "a"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Failures of connections to servers.
+
+use std::time::Duration;
+
+/// Why a server could not be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum McpError {
+    /// The server did not start, or the connection was refused.
+    #[error("the MCP server `{server}` cannot be reached: {problem}")]
+    Connect {
+        /// The server.
+        server: String,
+        /// What happened.
+        problem: String,
+    },
+    /// The server wants a login.
+    #[error("the MCP server `{server}` needs a login; run `robota mcp login {server}`")]
+    NeedsLogin {
+        /// The server.
+        server: String,
+    },
+    /// The server failed too often.
+    #[error(
+        "the MCP server `{server}` failed {times} times within {} minutes: {problem}; it is not \
+         started again now", within.as_secs() / 60
+    )]
+    GaveUp {
+        /// The server.
+        server: String,
+        /// How often it failed.
+        times: usize,
+        /// The period.
+        within: Duration,
+        /// The last failure.
+        problem: String,
+    },
+    /// The server answered with an error.
+    #[error("the MCP server `{server}` answered with error {code}: {message}")]
+    Answer {
+        /// The server.
+        server: String,
+        /// The code of the error.
+        code: i32,
+        /// Its text.
+        message: String,
+    },
+    /// The server did not answer in time.
+    #[error("the MCP server `{server}` did not answer within {} s", limit.as_secs())]
+    TimedOut {
+        /// The server.
+        server: String,
+        /// The time limit.
+        limit: Duration,
+    },
+    /// The connection ended while the server worked on a request.
+    #[error("the connection to the MCP server `{server}` ended: {problem}")]
+    Closed {
+        /// The server.
+        server: String,
+        /// Why.
+        problem: String,
+    },
+    /// The session of the server is over; a new connection is needed. The request did not run.
+    #[error("the session with the MCP server `{server}` has expired")]
+    Expired {
+        /// The server.
+        server: String,
+    },
+    /// The request was cancelled.
+    #[error("the request to the MCP server `{server}` was cancelled")]
+    Cancelled {
+        /// The server.
+        server: String,
+    },
+    /// The server sent something that is not an answer to the request.
+    #[error("the MCP server `{server}` sent an invalid answer: {problem}")]
+    Invalid {
+        /// The server.
+        server: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl McpError {
+    /// Returns the code of a failed call.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } | Self::GaveUp { .. } => "mcp_unreachable",
+            Self::NeedsLogin { .. } => "mcp_needs_login",
+            Self::Answer { .. } => "mcp_error",
+            Self::TimedOut { .. } => "timeout",
+            Self::Closed { .. } => "mcp_closed",
+            Self::Expired { .. } => "mcp_expired",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Invalid { .. } => "mcp_invalid",
+        }
+    }
+
+    /// Returns whether the server may have worked on the request.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } | Self::Closed { .. } | Self::Cancelled { .. } => true,
+            Self::Invalid { .. } => true,
+            Self::Connect { .. }
+            | Self::NeedsLogin { .. }
+            | Self::GaveUp { .. }
+            | Self::Answer { .. }
+            | Self::Expired { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Logins to servers with OAuth 2.1: discovery, registration, PKCE, refresh, and tokens on disk.
+//!
+//! The library finds the authorisation server of a server and refuses private addresses in what it
+//! finds, unless the server itself is at one. A token is stored for the address that it was made for,
+//! together with its issuer, and sent nowhere else.
+
+mod login;
+mod store;
+
+pub use login::{Login, LoginError, start_login};
+pub(crate) use store::stored_login;
+pub use store::TokenStore;

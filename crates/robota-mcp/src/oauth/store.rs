@@ -1,0 +1,154 @@
+//! Tokens of logins, in one file that only the user can read.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use rmcp::transport::auth::OAuthClientConfig;
+use rmcp::transport::{
+    AuthError, AuthorizationManager, CredentialRefreshGuard, CredentialStore, StoredCredentials,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::config::ServerConfig;
+use crate::store::write_private;
+
+/// The tokens of all logins.
+#[derive(Debug, Clone)]
+pub struct TokenStore {
+    file: PathBuf,
+}
+
+/// What is stored for one address.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct StoredLogin {
+    pub(super) credentials: StoredCredentials,
+    #[serde(default)]
+    pub(super) client_secret: Option<String>,
+}
+
+type Logins = BTreeMap<String, StoredLogin>;
+
+impl TokenStore {
+    /// Uses this file, which is created with the first login.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into() }
+    }
+
+    /// Returns whether there is a login for an address.
+    #[must_use]
+    pub fn has(&self, url: &str) -> bool {
+        self.read().contains_key(url)
+    }
+
+    /// Deletes the login for an address, and returns whether there was one.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn remove(&self, url: &str) -> io::Result<bool> {
+        let _lock = self.lock()?;
+        let mut logins = self.read();
+        let removed = logins.remove(url).is_some();
+        if removed {
+            self.write(&logins)?;
+        }
+        Ok(removed)
+    }
+
+    pub(super) fn get(&self, url: &str) -> Option<StoredLogin> {
+        self.read().remove(url)
+    }
+
+    pub(super) fn put(&self, url: &str, login: StoredLogin) -> io::Result<()> {
+        let _lock = self.lock()?;
+        let mut logins = self.read();
+        logins.insert(url.to_owned(), login);
+        self.write(&logins)
+    }
+
+    fn read(&self) -> Logins {
+        let bytes = std::fs::read(&self.file).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    fn write(&self, logins: &Logins) -> io::Result<()> {
+        write_private(&self.file, &serde_json::to_vec_pretty(logins)?)
+    }
+
+    /// Locks the file against other processes that change it.
+    fn lock(&self) -> io::Result<std::fs::File> {
+        self.lock_file("lock")
+    }
+
+    fn lock_file(&self, extension: &str) -> io::Result<std::fs::File> {
+        if let Some(folder) = self.file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let file = std::fs::File::create(self.file.with_extension(extension))?;
+        file.lock()?;
+        Ok(file)
+    }
+}
+
+/// The login for one address, for the library.
+pub(super) struct AddressStore {
+    pub(super) tokens: TokenStore,
+    pub(super) url: String,
+    pub(super) client_secret: Option<String>,
+}
+
+fn failed(error: impl std::fmt::Display) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+#[async_trait::async_trait]
+impl CredentialStore for AddressStore {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        Ok(self.tokens.get(&self.url).map(|login| login.credentials))
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let client_secret = self.client_secret.clone();
+        let client_secret =
+            client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
+        self.tokens.put(&self.url, StoredLogin { credentials, client_secret }).map_err(failed)
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        self.tokens.remove(&self.url).map(|_| ()).map_err(failed)
+    }
+
+    /// Two processes must not use one refresh token at the same time: the second would be refused.
+    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let tokens = self.tokens.clone();
+        let lock = tokio::task::spawn_blocking(move || tokens.lock_file("refresh"));
+        let lock = lock.await.map_err(failed)?.map_err(failed)?;
+        Ok(Some(CredentialRefreshGuard::new(lock)))
+    }
+}
+
+/// Returns the login for a server; none if there is none.
+pub(crate) async fn stored_login(
+    config: &ServerConfig,
+    tokens: &TokenStore,
+) -> Result<Option<AuthorizationManager>, AuthError> {
+    let Some(url) = config.url() else { return Ok(None) };
+    let Some(login) = tokens.get(url) else { return Ok(None) };
+    let mut manager = AuthorizationManager::new(url).await?;
+    let client_secret = login.client_secret.clone();
+    manager.set_credential_store(AddressStore {
+        tokens: tokens.clone(),
+        url: url.to_owned(),
+        client_secret: client_secret.clone(),
+    });
+    if !manager.initialize_from_store().await? {
+        return Ok(None);
+    }
+    // The library does not store the secret of a client.
+    if let Some(secret) = client_secret {
+        let client = OAuthClientConfig::new(login.credentials.client_id, "http://localhost")
+            .with_client_secret(secret);
+        manager.configure_client(client)?;
+    }
+    Ok(Some(manager))
+}

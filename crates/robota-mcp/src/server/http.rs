@@ -1,0 +1,44 @@
+//! Streamable HTTP.
+
+use std::sync::Arc;
+
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use robota_core::ids::Ids;
+use tokio_util::sync::CancellationToken;
+
+use super::events::Events;
+use super::handler::Handler;
+use super::{ServedTools, ServerInfo};
+
+/// The service of the protocol. It checks `Host` and `Origin`; whoever serves it checks the token.
+pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// How a server is reached.
+pub struct HttpOptions {
+    /// The names by which clients may reach the server, with or without a port.
+    pub hosts: Vec<String>,
+    /// The web pages that may use the server, as `scheme://host:port`. Requests of other pages are
+    /// refused; requests of programs have no origin.
+    pub origins: Vec<String>,
+    /// Stops all connections.
+    pub stop: CancellationToken,
+    /// Makes the ids of streams, which must not be guessable.
+    pub ids: Arc<dyn Ids>,
+}
+
+/// Returns the service that answers HTTP requests.
+pub fn http_service(
+    info: ServerInfo,
+    tools: Arc<dyn ServedTools>,
+    options: HttpOptions,
+) -> HttpService {
+    let sessions = LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(options.hosts)
+        .with_allowed_origins(options.origins)
+        .enforce_origin_validation()
+        .with_cancellation_token(options.stop);
+    let handler = Handler::new(info, tools);
+    StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config)
+}

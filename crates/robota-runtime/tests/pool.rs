@@ -1,0 +1,264 @@
+//! Pools of sessions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{TokioClock, builder, crash, events, model, said};
+use futures::StreamExt as _;
+use robota_core::gate::AllowAll;
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore as _, MemoryStore};
+use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::state::State;
+use robota_runtime::{
+    AgentOptions, NewSchedule, Pool, PoolError, PoolLimits, SessionSchedules as _, Template,
+};
+use robota_session::{EventFilter, Session, StartAt};
+use serde_json::json;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn id(name: &str) -> SessionId {
+    SessionId::from(format!("org:acme/agent:dev/session:{name}"))
+}
+
+fn clock() -> TokioClock {
+    TokioClock::starting("2026-01-01T00:30:00Z")
+}
+
+fn pool(store: &Arc<MemoryStore>, limits: PoolLimits) -> Pool {
+    let clock = clock();
+    Pool::builder(store.clone())
+        .template(Template::new("dev", builder(clock)))
+        .limits(limits)
+        .clock(clock)
+        .start()
+}
+
+fn plain() -> AgentOptions {
+    AgentOptions::default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_create_get_list_and_limits() {
+    let store = Arc::new(MemoryStore::new());
+    let limits =
+        PoolLimits { max_sessions: 3, max_per_tenant: 2, ..PoolLimits::default() };
+    let pool = pool(&store, limits);
+    pool.create(id("a"), "dev", plain()).await.unwrap();
+    pool.create(id("b"), "dev", plain()).await.unwrap();
+    let twice = pool.create(id("a"), "dev", plain()).await.err().unwrap();
+    assert_eq!(twice, PoolError::Exists(id("a")));
+    let tenant = pool.create(id("c"), "dev", plain()).await.err().unwrap();
+    assert_eq!(tenant, PoolError::TenantFull { tenant: "org:acme".to_owned(), limit: 2 });
+    let other = SessionId::from("org:other/agent:dev/session:a");
+    pool.create(other.clone(), "dev", plain()).await.unwrap();
+    let full = pool.create("user:u/agent:dev/session:a", "dev", plain()).await.err().unwrap();
+    assert_eq!(full, PoolError::Full { limit: 3 });
+    let unknown = pool.create("user:u/agent:x/session:a", "x", plain()).await.err().unwrap();
+    assert_eq!(unknown, PoolError::NoTemplate("x".to_owned()));
+    let listed: Vec<_> = pool.list("org:acme/").into_iter().map(|it| it.session).collect();
+    assert_eq!(listed, [id("a"), id("b")]);
+    assert_eq!((pool.len(), pool.live()), (3, 3));
+    assert_eq!(pool.get(&id("a")).unwrap().run("hi").await.unwrap(), "Done.");
+    assert!(pool.get(&id("c")).is_none());
+    // A session that is removed makes room; its journal stays.
+    assert!(pool.remove(&other).await.unwrap());
+    assert!(!pool.remove(&other).await.unwrap());
+    store.head(&other).await.unwrap();
+    pool.resume(other.clone(), plain()).await.unwrap();
+    assert!(pool.delete(&other).await.unwrap());
+    assert!(store.head(&other).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_an_idle_session_is_made_passive_and_woken_by_a_message() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits { idle_after: MINUTE, ..PoolLimits::default() });
+    let agent = pool.create(id("a"), "dev", plain()).await.unwrap();
+    agent.run("one").await.unwrap();
+    tokio::time::sleep(30 * Duration::from_secs(1)).await;
+    assert_eq!(pool.live(), 1, "not idle for long enough");
+    tokio::time::sleep(3 * MINUTE).await;
+    assert_eq!(pool.live(), 0);
+    assert!(!pool.list("")[0].live);
+    // The journal is closed: another process could open it.
+    drop(store.open(&id("a")).await.unwrap());
+    agent.send("two").await.unwrap();
+    assert_eq!(pool.live(), 1);
+    agent.run("three").await.unwrap();
+    let said = said(&events(&*store, &id("a")).await, "");
+    assert_eq!(said, ["one", "two", "three"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_a_session_in_use_stays_live_and_a_subscription_wakes_it() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits { idle_after: MINUTE, ..PoolLimits::default() });
+    let agent = pool.create(id("a"), "dev", plain()).await.unwrap();
+    let held = agent.session().await.unwrap();
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(pool.live(), 1);
+    drop(held);
+    tokio::time::sleep(3 * MINUTE).await;
+    assert_eq!(pool.live(), 0);
+    let mut subscription =
+        agent.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    assert_eq!(pool.live(), 1);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(pool.live(), 1);
+    assert!(subscription.next().await.unwrap().is_ok());
+    drop(subscription);
+    tokio::time::sleep(3 * MINUTE).await;
+    assert_eq!(pool.live(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_a_schedule_wakes_a_passive_session_also_in_the_next_process() {
+    let store = Arc::new(MemoryStore::new());
+    let limits = PoolLimits { idle_after: MINUTE, ..PoolLimits::default() };
+    let first = pool(&store, limits.clone());
+    let agent = first.create(id("a"), "dev", plain()).await.unwrap();
+    let session = agent.session().await.unwrap();
+    session.schedule().add(NewSchedule::cron("0 * * * *", "hourly").id("h")).await.unwrap();
+    drop(session);
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!(first.live(), 0);
+    assert_eq!(first.list("")[0].due.unwrap().to_string(), "2026-01-01T01:00:00Z");
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(first.live(), 0, "it is passive between two runs");
+    assert_eq!(said(&events(&*store, &id("a")).await, "hourly").len(), 2);
+    let store = crash(&*store, &[&id("a")]).await;
+    first.shutdown(Duration::ZERO).await;
+    tokio::time::sleep(2 * HOUR).await;
+    // The next process adds what is stored; the missed times fire at once.
+    let clock = TokioClock::starting("2026-01-01T04:41:00Z");
+    let next = Pool::builder(store.clone())
+        .template(Template::new("dev", builder(clock)))
+        .limits(limits)
+        .clock(clock)
+        .start();
+    assert_eq!(next.resume_all("org:acme/").await.unwrap(), 1);
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!(said(&events(&*store, &id("a")).await, "hourly").len(), 3);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(said(&events(&*store, &id("a")).await, "hourly").len(), 4);
+    assert_eq!(next.live(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_least_recently_used_idle_session_makes_room() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits { max_live: 2, ..PoolLimits::default() });
+    for name in ["a", "b", "c"] {
+        pool.create(id(name), "dev", plain()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let live = |pool: &Pool| -> Vec<SessionId> {
+        pool.list("").into_iter().filter(|it| it.live).map(|it| it.session).collect()
+    };
+    assert_eq!(live(&pool), [id("b"), id("c")]);
+    let b = pool.get(&id("b")).unwrap().session().await.unwrap();
+    let c = pool.get(&id("c")).unwrap().session().await.unwrap();
+    let busy = pool.get(&id("a")).unwrap().send("hi").await.unwrap_err();
+    assert_eq!(busy, PoolError::AllBusy { limit: 2 });
+    drop(b);
+    pool.get(&id("a")).unwrap().send("hi").await.unwrap();
+    assert_eq!(live(&pool), [id("a"), id("c")]);
+    drop(c);
+}
+
+#[tokio::test]
+async fn messages_during_passivation_arrive_once_each() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits::default());
+    pool.create(id("a"), "dev", plain()).await.unwrap();
+    let passivating = {
+        let pool = pool.clone();
+        tokio::spawn(async move {
+            for _ in 0..200 {
+                pool.passivate_idle().await;
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    let agent = pool.get(&id("a")).unwrap();
+    for n in 0..40 {
+        agent.send(format!("message {n}.")).await.unwrap();
+        if n % 3 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    passivating.await.unwrap();
+    agent.run("last").await.unwrap();
+    let expected: Vec<String> = (0..40).map(|n| format!("message {n}.")).collect();
+    assert_eq!(said(&events(&*store, &id("a")).await, "message"), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_shutdown_waits_for_running_turns_and_then_interrupts_them() {
+    let store = Arc::new(MemoryStore::new());
+    let quick = Answer::new().pause(Duration::from_secs(5)).text("Done.");
+    let quick = ScriptedProvider::new(Script::new().answer(quick).looped());
+    let slow = ScriptedProvider::new(Script::new().answer(Answer::new().stall()).looped());
+    let pool = Pool::builder(store.clone())
+        .template(Template::new("quick", Session::builder(quick, "m")))
+        .template(Template::new("slow", Session::builder(slow, "m")))
+        .start();
+    let (quick, slow) = ("agent:quick/session:a", "agent:slow/session:a");
+    let idle = "agent:quick/session:idle";
+    for (id, template) in [(quick, "quick"), (slow, "slow"), (idle, "quick")] {
+        pool.create(id, template, plain()).await.unwrap();
+    }
+    let get = |id: &str| pool.get(&SessionId::from(id)).unwrap();
+    get(quick).send("work").await.unwrap();
+    get(slow).send("work").await.unwrap();
+    get(slow).send("later").await.unwrap();
+    let mut report = pool.shutdown(Duration::from_secs(30)).await;
+    report.completed.sort();
+    assert_eq!(report.completed, [SessionId::from(quick), SessionId::from(idle)]);
+    assert_eq!(report.interrupted, [SessionId::from(slow)]);
+    assert_eq!(report.failed, []);
+    assert_eq!(get(quick).send("more").await.unwrap_err(), PoolError::Closing);
+    let refused = pool.create("agent:quick/session:b", "quick", plain()).await;
+    assert_eq!(refused.err().unwrap(), PoolError::Closing);
+    // The input that waited is kept for the next process.
+    let slow = SessionId::from(slow);
+    let state = State::fold(&events(&*store, &slow).await).unwrap();
+    assert_eq!(state.inputs.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_14_a_session_delegates_to_a_named_template() {
+    let store = Arc::new(MemoryStore::new());
+    let input = json!({"agent": "dev", "prompt": "Build it."});
+    let wrong = json!({"agent": "ceo", "prompt": "Build it."});
+    let script = Script::new().tool("TaskRun", wrong).tool("TaskRun", input).text("All built.");
+    let lead = ScriptedProvider::new(script);
+    let pool = Pool::builder(store.clone())
+        .template(
+            Template::new("lead", Session::builder(lead.clone(), "m").gate(AllowAll))
+                .sub_agents(["dev"]),
+        )
+        .template(Template::new("dev", Session::builder(model(), "m")).description("Builds."))
+        .start();
+    let lead_id = SessionId::from("org:acme/agent:lead/session:a");
+    let agent = pool.create(lead_id.clone(), "lead", plain()).await.unwrap();
+    assert_eq!(agent.run("Ship it.").await.unwrap(), "All built.");
+    let request = &lead.requests()[0];
+    let tool = request.tools.iter().find(|tool| tool.name == "TaskRun").unwrap();
+    assert!(tool.description.ends_with("Agents:\n- dev: Builds."), "{}", tool.description);
+    let heads = store.list(&robota_core::journal::SessionFilter::default()).await.unwrap();
+    let child = heads.sessions.iter().find(|head| head.session != lead_id).unwrap();
+    assert!(child.session.as_str().starts_with("org:acme/agent:dev/session:"));
+    assert_eq!(child.spawned_by.as_ref().unwrap().session, lead_id);
+    assert_eq!(said(&events(&*store, &child.session).await, ""), ["Build it."]);
+    assert_eq!(pool.len(), 1, "a delegated session leaves the pool when it is done");
+    let results = events(&*store, &lead_id).await;
+    let text = format!("{results:?}");
+    assert!(text.contains("Done."), "the answer is the result of the call");
+}

@@ -1,0 +1,277 @@
+//! Rooms, in which sessions of a pool talk.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{crash_after, events, model, said};
+use robota_core::gate::AllowAll;
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore, MemoryStore};
+use robota_core::scripted::{Script, ScriptedProvider};
+use robota_core::state::State;
+use robota_runtime::{AgentOptions, Pool, Room, RoomError, Template};
+use robota_session::Session;
+use serde_json::json;
+
+const ROOM: &str = "agent:room/session:standup";
+
+fn id(name: &str) -> SessionId {
+    SessionId::from(format!("agent:dev/session:{name}"))
+}
+
+async fn pool(store: Arc<dyn JournalStore>) -> Pool {
+    let pool = Pool::builder(store)
+        .template(Template::new("dev", Session::builder(model(), "m")))
+        .start();
+    pool.resume_all("agent:dev/").await.unwrap();
+    for name in ["alice", "bob", "carol"] {
+        if pool.get(&id(name)).is_none() {
+            pool.create(id(name), "dev", AgentOptions::default()).await.unwrap();
+        }
+    }
+    pool
+}
+
+async fn room_of_three(store: Arc<dyn JournalStore>) -> (Pool, Room) {
+    let pool = pool(store).await;
+    let room = Room::open(&pool, ROOM).await.unwrap();
+    for name in ["alice", "bob", "carol"] {
+        room.join(name, id(name), 0).await.unwrap();
+    }
+    (pool, room)
+}
+
+async fn settle(pool: &Pool) {
+    for name in ["alice", "bob", "carol"] {
+        let Some(agent) = pool.get(&id(name)) else { continue };
+        let session = agent.session().await.unwrap();
+        while session.status().await.unwrap().queued > 0 || session.is_running() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn heard(store: &dyn JournalStore, name: &str) -> Vec<String> {
+    said(&events(store, &id(name)).await, "[from:")
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_10_mentions_are_direct_and_broadcasts_go_to_all_but_the_sender() {
+    let store = Arc::new(MemoryStore::new());
+    let (pool, room) = room_of_three(store.clone()).await;
+    assert_eq!(room.members().await[1], ("bob".to_owned(), id("bob")));
+    let direct = room.say("alice", "@bob Please review the PR").await.unwrap();
+    assert_eq!((direct.number, direct.delivered), (1, vec!["bob".to_owned()]));
+    let all = room.say("alice", "Meeting at 3pm").await.unwrap();
+    assert_eq!(all.delivered, ["bob", "carol"]);
+    room.say("user", "Hello").await.unwrap();
+    settle(&pool).await;
+    assert_eq!(heard(&*store, "alice").await, ["[from:user] Hello"]);
+    assert_eq!(
+        heard(&*store, "bob").await,
+        [
+            "[from:alice] @bob Please review the PR",
+            "[from:alice] Meeting at 3pm",
+            "[from:user] Hello"
+        ]
+    );
+    assert_eq!(
+        heard(&*store, "carol").await,
+        ["[from:alice] Meeting at 3pm", "[from:user] Hello"]
+    );
+    assert!(room.leave("carol").await.unwrap());
+    assert!(!room.leave("carol").await.unwrap());
+    assert_eq!(room.say("alice", "Bye").await.unwrap().delivered, ["bob"]);
+    let taken = room.join("bob", id("carol"), 0).await.unwrap_err();
+    assert_eq!(taken, RoomError::NameTaken("bob".to_owned()));
+    let name = room.join("b b", id("carol"), 0).await.unwrap_err();
+    assert!(matches!(name, RoomError::Name { .. }), "{name}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_10_a_late_joiner_sees_what_was_said() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(store.clone()).await;
+    let room = Room::open(&pool, ROOM).await.unwrap();
+    room.join("alice", id("alice"), 10).await.unwrap();
+    for n in 1..=3 {
+        room.say("user", &format!("message {n}")).await.unwrap();
+    }
+    room.join("bob", id("bob"), 2).await.unwrap();
+    settle(&pool).await;
+    assert_eq!(heard(&*store, "bob").await, [""; 0], "the history starts no turn");
+    let bob = pool.get(&id("bob")).unwrap().session().await.unwrap();
+    let view = bob.journal().state(|state| state.view.messages[0].text()).await.unwrap();
+    assert_eq!(
+        view,
+        "You joined a room. It was said before:\n[from:user] message 2\n[from:user] message 3"
+    );
+    room.say("alice", "hi").await.unwrap();
+    drop(bob);
+    settle(&pool).await;
+    assert_eq!(heard(&*store, "bob").await, ["[from:alice] hi"]);
+    let history = room.history(10).await.unwrap();
+    assert_eq!(history.len(), 4);
+    assert_eq!(history[3].to_text(), "[from:alice] hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_10_a_room_survives_its_process() {
+    let store = Arc::new(MemoryStore::new());
+    let (first, room) = room_of_three(store.clone()).await;
+    room.say("alice", "one").await.unwrap();
+    room.close().await.unwrap();
+    first.shutdown(Duration::from_secs(1)).await;
+    let next = pool(store.clone()).await;
+    let room = Room::open(&next, ROOM).await.unwrap();
+    assert_eq!(room.members().await.len(), 3);
+    assert_eq!(room.say("bob", "two").await.unwrap().number, 2);
+    settle(&next).await;
+    assert_eq!(heard(&*store, "carol").await, ["[from:alice] one", "[from:bob] two"]);
+    let open = Room::open(&next, ROOM).await.err().unwrap();
+    assert!(matches!(open, RoomError::Journal(_)), "one process has it open: {open}");
+    let session = Room::open(&next, id("nobody")).await.unwrap();
+    session.close().await.unwrap();
+}
+
+/// Whatever the process wrote last, in the room or in a member's journal, every member is accounted
+/// for and receives every message once.
+#[tokio::test(start_paused = true)]
+async fn kode_10_whichever_event_is_the_last_every_message_arrives_once() {
+    let store = Arc::new(MemoryStore::new());
+    let (pool_before, room) = room_of_three(store.clone()).await;
+    for text in ["one", "@bob two", "three"] {
+        room.say("alice", text).await.unwrap();
+    }
+    settle(&pool_before).await;
+    let room_id = SessionId::from(ROOM);
+    let (members, lengths) = (["alice", "bob", "carol"].map(id), |count| count);
+    let of_room = events(&*store, &room_id).await;
+    let joined = of_room.iter().position(|it| it.event.kind() == "room_said").unwrap();
+    let bobs = events(&*store, &members[1]).await;
+    let carols = events(&*store, &members[2]).await;
+    for room_events in joined..=of_room.len() {
+        // The messages that the room has sent by then; members cannot have received others.
+        let kept = &of_room[..room_events];
+        let state = State::fold(kept).unwrap();
+        let room_state = state.room.unwrap();
+        for bob_events in [3, bobs.len() / 3, bobs.len() / 2, bobs.len()] {
+            let carol_events = carols.len();
+            let journals = [
+                (&room_id, room_events),
+                (&members[0], lengths(usize::MAX)),
+                (&members[1], possible(&bobs, bob_events, &room_state)),
+                (&members[2], possible(&carols, carol_events, &room_state)),
+            ];
+            let left = crash_after(&*store, &journals).await;
+            let next = pool(left.clone()).await;
+            let room = Room::open(&next, ROOM).await.unwrap();
+            assert_eq!(room.members().await.len(), 3);
+            settle(&next).await;
+            let history = room.history(10).await.unwrap();
+            for (name, all) in [("bob", ["one", "@bob two", "three"].as_slice()), ("carol", &["one", "three"])] {
+                let expected: Vec<String> = all
+                    .iter()
+                    .filter(|text| history.iter().any(|said| said.text == **text))
+                    .map(|text| format!("[from:alice] {text}"))
+                    .collect();
+                let found = heard(&*left, name).await;
+                assert_eq!(found, expected, "{name}, room {room_events}, bob {bob_events}");
+            }
+            next.shutdown(Duration::ZERO).await;
+        }
+    }
+}
+
+/// Returns how many of a member's events can exist while the room has that state: those up to the
+/// last message that the room sent, and at least those that the room knows to be delivered.
+fn possible(
+    events: &[robota_core::event::Envelope],
+    wanted: usize,
+    room: &robota_core::state::RoomState,
+) -> usize {
+    use robota_core::event::Event;
+    let heard = |at: usize| match &events[at].event {
+        Event::RoomHeard(data) => Some(data.number),
+        _ => None,
+    };
+    let not_sent = (0..events.len()).find(|at| heard(*at).is_some_and(|number| number > room.said));
+    // The input of a message is written before the record of its number, in one append.
+    let most = not_sent.map_or(events.len(), |at| at - 1);
+    let owed: Vec<u64> = room.owed.iter().map(|owed| owed.number).collect();
+    let delivered = (0..most).filter(|at| heard(*at).is_some_and(|number| !owed.contains(&number)));
+    let least = delivered.max().map_or(0, |at| at + 1);
+    let mut count = wanted.clamp(least, most.max(least));
+    // One append is never torn.
+    while count < most && matches!(events.get(count).map(|it| &it.event), Some(Event::RoomHeard(_))) {
+        count += 1;
+    }
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_10_agents_that_answer_each_other_come_to_an_end() {
+    let store = Arc::new(MemoryStore::new());
+    // Both always answer in the room.
+    let chatty = || {
+        let script = Script::new().tool("RoomSay", json!({"text": "And you?"})).text("I spoke.");
+        ScriptedProvider::new(script.looped())
+    };
+    let template = |name: &str| {
+        Template::new(name, Session::builder(chatty(), "m").gate(AllowAll)).joins_rooms()
+    };
+    let pool = Pool::builder(store.clone()).template(template("a")).template(template("b")).start();
+    let (a, b) = ("agent:a/session:1", "agent:b/session:1");
+    pool.create(a, "a", AgentOptions::default()).await.unwrap();
+    pool.create(b, "b", AgentOptions::default()).await.unwrap();
+    let room = Room::open(&pool, ROOM).await.unwrap().hop_limit(4);
+    room.join("a", a, 0).await.unwrap();
+    room.join("b", b, 0).await.unwrap();
+    room.say("user", "@a Begin.").await.unwrap();
+    let quiet = async {
+        let mut last = 0;
+        loop {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            let now = room.history(1_000).await.unwrap().len();
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    };
+    assert_eq!(quiet.await, 5, "the first message and four answers");
+    let hops: Vec<u32> = room.history(9).await.unwrap().iter().map(|it| it.hops).collect();
+    assert_eq!(hops, [0, 1, 2, 3, 4]);
+    // The model is told why.
+    let told = [a, b].map(SessionId::from);
+    let mut refused = 0;
+    for id in &told {
+        let text = format!("{:?}", events(&*store, id).await);
+        refused += usize::from(text.contains("4 answers followed each other"));
+    }
+    assert_eq!(refused, 1);
+    room.say("user", "@b Once more.").await.unwrap();
+    assert!(quiet_again(&room).await > 5, "a message from outside starts anew");
+}
+
+async fn quiet_again(room: &Room) -> usize {
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    room.history(1_000).await.unwrap().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_to_a_member_that_cannot_be_opened_is_delivered_later() {
+    let store = Arc::new(MemoryStore::new());
+    let (pool, room) = room_of_three(store.clone()).await;
+    pool.remove(&id("bob")).await.unwrap();
+    let said = room.say("alice", "one").await.unwrap();
+    assert_eq!(said.delivered, ["carol"]);
+    assert_eq!(said.failed[0].0, "bob");
+    pool.resume(id("bob"), AgentOptions::default()).await.unwrap();
+    assert_eq!(room.say("alice", "two").await.unwrap().delivered, ["bob", "carol"]);
+    settle(&pool).await;
+    assert_eq!(heard(&*store, "bob").await, ["[from:alice] one", "[from:alice] two"]);
+}

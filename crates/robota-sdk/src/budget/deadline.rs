@@ -1,0 +1,53 @@
+//! Stops turns that run longer than the budget allows, also in the middle of an answer or a command.
+
+use std::sync::{Arc, Weak};
+
+use tokio::sync::watch;
+
+use super::{BudgetGuard, Guarded};
+use crate::interactive::OpenSessions;
+
+impl BudgetGuard {
+    /// Watches the time of the turns, if it is limited. The watch ends with the guard.
+    pub(crate) fn stop_in_time(&self, sessions: OpenSessions) {
+        let budget = self.0.budget;
+        if budget.session.time.is_some() || budget.turn.time.is_some() {
+            drop(tokio::spawn(watch(Arc::downgrade(&self.0), self.0.turns.subscribe(), sessions)));
+        }
+    }
+}
+
+/// Waits until the time is used up, anew whenever a turn begins or ends.
+async fn watch(guard: Weak<Guarded>, mut turns: watch::Receiver<u64>, sessions: OpenSessions) {
+    loop {
+        turns.borrow_and_update();
+        let left = match guard.upgrade() {
+            Some(guard) => BudgetGuard(guard).time_left(),
+            None => return,
+        };
+        let expired = async {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = turns.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = expired => {
+                let Some(guard) = guard.upgrade() else { return };
+                let reason = BudgetGuard(guard).stop_for_time();
+                for session in sessions.all().into_iter().filter(|it| it.is_executing()) {
+                    // A turn that has just ended needs no interruption.
+                    let _ = session.session().interrupt(Some(reason.clone())).await;
+                }
+                if turns.changed().await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

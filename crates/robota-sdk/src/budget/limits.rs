@@ -1,0 +1,176 @@
+//! The limits of a budget, and where they come from.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use robota_config::SettingsFile;
+use robota_config::model::{Amount, LimitSettings};
+use serde::Serialize;
+
+/// Limits of a session, a turn or a subagent. An absent limit does not apply.
+///
+/// ```
+/// use robota_sdk::BudgetLimits;
+///
+/// let limits = BudgetLimits { usd: Some(2.0), tokens: Some(500_000), ..BudgetLimits::default() };
+/// assert_eq!(limits.turns, None);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct BudgetLimits {
+    /// The most dollars. Calls of models without a price count as nothing.
+    pub usd: Option<f64>,
+    /// The most tokens, sent and received.
+    pub tokens: Option<u64>,
+    /// The most turns. Has no meaning for a single turn.
+    pub turns: Option<u64>,
+    /// The longest time in which turns run.
+    pub time: Option<Duration>,
+}
+
+/// The budget of a session.
+///
+/// ```
+/// use robota_sdk::Budget;
+///
+/// let mut budget = Budget::default();
+/// budget.set("usd=2.50")?;
+/// budget.set("turn.tokens=200000")?;
+/// assert_eq!(budget.turn.tokens, Some(200_000));
+/// assert!(budget.set("turn.pages=3").is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Budget {
+    /// The limits of all turns of this process together, those of forks included.
+    pub session: BudgetLimits,
+    /// The limits of each turn.
+    pub turn: BudgetLimits,
+    /// The limits of each subagent.
+    pub subagent: BudgetLimits,
+}
+
+impl Budget {
+    /// Returns the budget of the settings.
+    pub(crate) fn of_settings(settings: &SettingsFile) -> Self {
+        let Some(budget) = &settings.budget else { return Self::default() };
+        Self {
+            session: BudgetLimits::of(&budget.session),
+            turn: budget.turn.as_ref().map(BudgetLimits::of).unwrap_or_default(),
+            subagent: budget.subagent.as_ref().map(BudgetLimits::of).unwrap_or_default(),
+        }
+    }
+
+    /// Returns this budget, with the limits of another one where it has none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            session: self.session.or(other.session),
+            turn: self.turn.or(other.turn),
+            subagent: self.subagent.or(other.subagent),
+        }
+    }
+
+    /// Sets a limit from text: `usd=2.50`, `tokens=N`, `turns=N` or `seconds=N` for the session, with
+    /// `turn.` or `subagent.` in front for each turn or subagent.
+    ///
+    /// # Errors
+    /// If the text is no limit; the message is for users.
+    pub fn set(&mut self, limit: &str) -> Result<(), String> {
+        let unknown = || {
+            format!(
+                "`{limit}` is no limit; write usd=, tokens=, turns= or seconds= and a number above \
+                 0, with turn. or subagent. in front for each turn or subagent"
+            )
+        };
+        let (name, value) = limit.split_once('=').ok_or_else(unknown)?;
+        let (part, name) = name.split_once('.').unwrap_or(("session", name));
+        let limits = match part {
+            "session" => &mut self.session,
+            "turn" => &mut self.turn,
+            "subagent" => &mut self.subagent,
+            _ => return Err(unknown()),
+        };
+        let number = || value.trim().parse().ok().filter(|number: &u64| *number > 0);
+        match name.trim() {
+            "usd" => {
+                let usd = value.trim().parse().ok();
+                let usd = usd.filter(|usd: &f64| usd.is_finite() && *usd > 0.0);
+                limits.usd = Some(usd.ok_or_else(unknown)?);
+            }
+            "tokens" => limits.tokens = Some(number().ok_or_else(unknown)?),
+            "turns" if part != "turn" => limits.turns = Some(number().ok_or_else(unknown)?),
+            "seconds" => {
+                limits.time = Some(Duration::from_secs(number().ok_or_else(unknown)?));
+            }
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+}
+
+/// What was used of a budget.
+///
+/// ```
+/// use robota_sdk::BudgetUse;
+///
+/// assert_eq!(BudgetUse::default().tokens, 0);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct BudgetUse {
+    /// Dollars.
+    pub usd: f64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Turns.
+    pub turns: u64,
+    /// The time in which turns ran.
+    pub time: Duration,
+}
+
+impl BudgetLimits {
+    fn of(settings: &LimitSettings) -> Self {
+        Self {
+            usd: settings.usd.map(|Amount(usd)| usd),
+            tokens: settings.tokens.map(NonZeroU64::get),
+            turns: settings.turns.map(NonZeroU64::get),
+            time: settings.seconds.map(|seconds| Duration::from_secs(seconds.get())),
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            usd: self.usd.or(other.usd),
+            tokens: self.tokens.or(other.tokens),
+            turns: self.turns.or(other.turns),
+            time: self.time.or(other.time),
+        }
+    }
+
+    /// Returns the share in use of the limit that is used most, and how it reads.
+    pub(super) fn nearest(&self, used: &BudgetUse) -> Option<(f64, String)> {
+        let shares = [
+            self.usd
+                .map(|limit| (share(used.usd, limit), format!("${:.2} of ${limit:.2}", used.usd))),
+            self.tokens.map(|limit| {
+                (
+                    share(used.tokens as f64, limit as f64),
+                    format!("{} of {limit} tokens", used.tokens),
+                )
+            }),
+            self.turns.map(|limit| {
+                (share(used.turns as f64, limit as f64), format!("{} of {limit} turns", used.turns))
+            }),
+            self.time.map(|limit| {
+                let (used, limit) = (used.time.as_secs_f64(), limit.as_secs_f64());
+                (share(used, limit), format!("{used:.0} of {limit:.0} s"))
+            }),
+        ];
+        shares.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
+/// Returns the share of a limit in use; a limit of zero is used up.
+fn share(used: f64, limit: f64) -> f64 {
+    if limit > 0.0 { used / limit } else { 1.0 }
+}
+

@@ -1,0 +1,48 @@
+//! `/todos`: shows the to-do list of the model.
+
+use async_trait::async_trait;
+use robota_core::event::Event;
+use robota_tools::{Todo, TodoStatus};
+use serde_json::{Value, json};
+
+use super::failed;
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+
+/// `/todos`
+pub(super) struct Todos;
+
+#[async_trait]
+impl SystemCommand for Todos {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("todos", "Shows the to-do list of the model")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
+        let events = match session.journal_events().await {
+            Ok(events) => events,
+            Err(error) => return failed(&error),
+        };
+        let last = events.iter().rev().find_map(|envelope| match &envelope.event {
+            Event::ToolCalled(data) if data.tool_use.name == "TodoWrite" => {
+                todos(data.tool_use.input.json()?)
+            }
+            _ => None,
+        });
+        let todos = last.unwrap_or_default();
+        if todos.is_empty() {
+            return CommandResult::ok("There is no to-do list.").with("todos", json!([]));
+        }
+        let lines = todos.iter().map(|todo| match todo.status {
+            TodoStatus::Completed => format!("☑ {}", todo.content),
+            TodoStatus::InProgress => format!("▸ {}", todo.content),
+            TodoStatus::Pending => format!("☐ {}", todo.content),
+        });
+        CommandResult::ok(lines.collect::<Vec<_>>().join("\n")).with("todos", json!(todos))
+    }
+}
+
+/// Returns the list that a call of the tool sets; none if the arguments were not valid.
+fn todos(input: &Value) -> Option<Vec<Todo>> {
+    serde_json::from_value(input.get("todos")?.clone()).ok()
+}

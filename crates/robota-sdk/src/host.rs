@@ -1,0 +1,243 @@
+//! Sessions for protocols that open several of them: an editor, or an MCP host.
+//!
+//! A protocol knows folders and session ids; the program knows settings, models and stores. A
+//! [`SessionHost`] connects both: the program implements it once, and every protocol uses it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use robota_core::error::{Diagnose as _, ErrorKind};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, SessionHead};
+use robota_core::permission::Mode;
+use robota_session::{Approvals, SessionError};
+pub use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
+
+use serde_json::{Map, Value, json};
+
+use crate::error::SdkError;
+use crate::interactive::InteractiveSession;
+use crate::model_setup::ModelSetup;
+use crate::notice::Notice;
+use crate::select::SessionChoice;
+
+/// Opens and finds sessions.
+#[async_trait::async_trait]
+pub trait SessionHost: Send + Sync {
+    /// Checks that a model is configured.
+    async fn check_model(&self) -> Result<(), HostError>;
+
+    /// Opens a session.
+    async fn open(&self, request: OpenRequest) -> Result<HostedSession, HostError>;
+
+    /// Lists the stored sessions of a folder, the newest first; without one, of the folder that the
+    /// program was started in.
+    async fn list(&self, cwd: Option<&Path>) -> Result<Vec<SessionHead>, HostError>;
+
+    /// Deletes a stored session. Returns false if there is none.
+    async fn delete(&self, cwd: Option<&Path>, id: &SessionId) -> Result<bool, HostError>;
+
+    /// Changes the model of an open session, from its next turn on. Returns the model that is used.
+    async fn set_model(
+        &self,
+        session: &InteractiveSession,
+        model: &str,
+    ) -> Result<String, HostError>;
+}
+
+/// What a session is opened with.
+pub struct OpenRequest {
+    /// Which session.
+    pub choice: SessionChoice,
+    /// The working folder; none for that of the program.
+    pub cwd: Option<PathBuf>,
+    /// Further folders of the workspace.
+    pub directories: Vec<PathBuf>,
+    /// The permission mode; none for that of the settings.
+    pub mode: Option<Mode>,
+    /// Who decides on calls that need approval.
+    pub approvals: Approvals,
+    /// Who answers the questions of the model; none does not offer the tool.
+    pub questions: Option<Arc<dyn QuestionHandler>>,
+    /// The model; none for the configured one.
+    pub model: Option<String>,
+    /// A provider with its settings, instead of any model service.
+    pub provider: Option<ModelSetup>,
+    /// How many prompts may wait; none for the default.
+    pub queue_limit: Option<usize>,
+    /// The MCP servers that the client passes to the session.
+    pub mcp_servers: Vec<ClientMcpServer>,
+    /// Receives messages for the user.
+    pub on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl OpenRequest {
+    /// Returns a request for a session that denies what needs approval.
+    #[must_use]
+    pub fn new(choice: SessionChoice) -> Self {
+        Self {
+            choice,
+            cwd: None,
+            directories: Vec::new(),
+            mode: None,
+            approvals: Approvals::Deny,
+            questions: None,
+            model: None,
+            provider: None,
+            queue_limit: None,
+            mcp_servers: Vec::new(),
+            on_notice: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// An MCP server that a client passes to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientMcpServer {
+    /// The name of the server.
+    pub name: String,
+    /// How it is reached.
+    pub connection: McpConnection,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpConnection {
+    /// A program that speaks over its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables of its environment.
+        env: BTreeMap<String, String>,
+    },
+    /// An address, by streamable HTTP.
+    Http {
+        /// The address.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+    /// An address, by the older HTTP with server-sent events.
+    Sse {
+        /// The address.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// Writes servers as the JSON that configurations of MCP servers have: `{"mcpServers": {…}}`.
+#[must_use]
+pub fn mcp_config(servers: &[ClientMcpServer]) -> String {
+    let entry = |server: &ClientMcpServer| {
+        let value = match &server.connection {
+            McpConnection::Stdio { command, args, env } => {
+                json!({"type": "stdio", "command": command, "args": args, "env": env})
+            }
+            McpConnection::Http { url, headers } => {
+                json!({"type": "http", "url": url, "headers": headers})
+            }
+            McpConnection::Sse { url, headers } => {
+                json!({"type": "sse", "url": url, "headers": headers})
+            }
+        };
+        (server.name.clone(), value)
+    };
+    let servers: Map<String, Value> = servers.iter().map(entry).collect();
+    json!({"mcpServers": servers}).to_string()
+}
+
+/// An open session, and what its client can choose.
+#[derive(Clone)]
+pub struct HostedSession {
+    /// The session.
+    pub session: InteractiveSession,
+    /// The model that it uses.
+    pub model: String,
+    /// The models that it can use.
+    pub models: Vec<ModelChoice>,
+    /// The effort of the model; none for its default.
+    pub effort: Option<String>,
+    /// The modes that its client can choose.
+    pub modes: Vec<Mode>,
+}
+
+/// A model that a client can choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+}
+
+/// The efforts that a client can choose.
+pub const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
+/// Why a host cannot do what a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// What kind of problem it is.
+    pub kind: HostErrorKind,
+    /// The problem, for people.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// The kinds of [`HostError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostErrorKind {
+    /// There is no such session.
+    NotFound,
+    /// The request is not valid.
+    Invalid,
+    /// No model is configured, or its key is missing.
+    NoModel,
+    /// Anything else.
+    Failed,
+}
+
+impl HostError {
+    /// Makes an error without a hint.
+    pub fn new(kind: HostErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+}
+
+impl From<SdkError> for HostError {
+    fn from(error: SdkError) -> Self {
+        let missing = matches!(
+            &error,
+            SdkError::SessionNotFound(_)
+                | SdkError::NothingToContinue { .. }
+                | SdkError::Journal(JournalError::NotFound(_))
+                | SdkError::Session(SessionError::Journal(JournalError::NotFound(_)))
+        );
+        let kind = match error.kind() {
+            _ if missing => HostErrorKind::NotFound,
+            ErrorKind::Validation => HostErrorKind::Invalid,
+            _ => HostErrorKind::Failed,
+        };
+        Self { kind, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<SessionError> for HostError {
+    fn from(error: SessionError) -> Self {
+        SdkError::from(error).into()
+    }
+}
+
+impl From<JournalError> for HostError {
+    fn from(error: JournalError) -> Self {
+        SdkError::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Shell commands that the user runs in a session.
+
+use robota_core::ids::RandomIds;
+use robota_core::message::Message;
+use robota_core::tool::ToolOutcome;
+use serde_json::json;
+
+use super::InteractiveSession;
+use super::history::DISPLAY;
+use crate::error::SdkError;
+
+impl InteractiveSession {
+    /// Runs a shell command that the user typed, and adds it with its output to the conversation, so
+    /// that the model knows of it. What deny rules forbid does not run; nobody is asked about the rest,
+    /// because the user typed it.
+    ///
+    /// # Errors
+    /// If the permissions deny the command, the session has no shell, or the journal cannot be written.
+    pub async fn run_shell(&self, command: &str) -> Result<ToolOutcome, SdkError> {
+        let refused = |problem: String| SdkError::Option { option: "command", problem };
+        let tools = self.0.skills.as_ref().map(crate::skills::SkillRunner::tools);
+        let tools = tools.ok_or_else(|| refused("this session has no shell".to_owned()))?;
+        let input = json!({ "command": command });
+        let ran = tools.run_for_user(self.session(), "Bash", input).await;
+        let outcome = ran.map_err(|not_run| refused(not_run.reason()))?;
+        let text = format!(
+            "<bash-input>{command}</bash-input>\n<bash-output>{}</bash-output>",
+            outcome.text()
+        );
+        let message =
+            Message::user(&RandomIds, text).with_metadata(DISPLAY, format!("!{command}"));
+        self.session().context().inject(message).await?;
+        Ok(outcome)
+    }
+}

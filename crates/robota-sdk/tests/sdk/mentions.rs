@@ -1,0 +1,140 @@
+//! Files that prompts mention.
+
+use robota_core::message::Block;
+use robota_core::permission::Mode;
+use robota_sdk::mentions::Attached;
+use robota_sdk::{Entered, InteractiveSession, Prepared, Prompt, ProjectOptions};
+
+use crate::common::Scene;
+
+/// A PNG of one pixel.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+    \0\0\0\rIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\x18\xdd\x8d\xb0\0\0\0\0IEND\xaeB`\x82";
+
+async fn prepared(session: &InteractiveSession, text: &str) -> robota_sdk::PreparedPrompt {
+    match session.prepare(text).await.unwrap() {
+        Prepared::Prompt(prompt) => prompt,
+        Prepared::Command(result) => panic!("{result:?}"),
+    }
+}
+
+fn texts(content: &[Block]) -> Vec<&str> {
+    let text = |block| match block {
+        &Block::Text(ref text) => Some(text.text.as_str()),
+        _ => None,
+    };
+    content.iter().filter_map(text).collect()
+}
+
+#[tokio::test]
+async fn mentioned_files_and_folders_are_attached() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/a.txt", "one\ntwo\nthree\nfour\n");
+    scene.write("project/dir/b c.txt", "with spaces\n");
+    scene.write("project/dir/sub/x.txt", "deep\n");
+    let session = scene.open().await;
+    let typed = "See @a.txt#L2-3, @\"dir/b c.txt\", @dir and @missing.txt and `@a.txt` by @someone.";
+    let prompt = prepared(&session, typed).await;
+    let all = texts(&prompt.content);
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert_eq!(all[0], typed);
+    assert!(all[1].starts_with("<file path=\"a.txt\" lines=\"2-3\">"), "{}", all[1]);
+    assert!(all[1].contains("two") && all[1].contains("three") && !all[1].contains("four"));
+    assert!(all[2].contains("with spaces"), "{}", all[2]);
+    assert_eq!(all[3], "<folder path=\"dir\">\nb c.txt\nsub/\n</folder>");
+    let kinds: Vec<_> = prompt.attachments.iter().map(|it| it.attached.clone()).collect();
+    assert_eq!(kinds, [Attached::File, Attached::File, Attached::Folder]);
+    let plain = session.prepare_prompt(Prompt::from(typed).without_mentions()).await;
+    assert_eq!(plain.content.len(), 1);
+}
+
+#[tokio::test]
+async fn the_history_shows_what_the_user_typed_and_the_model_may_edit_the_file() {
+    let edit = "{tools: [{tool: Edit, input: {file_path: a.txt, old_string: one, new_string: uno}}]}";
+    let scene = Scene::new(&format!("- {edit}\n- done\n"));
+    scene.write("project/a.txt", "one\n");
+    std::fs::write(scene.path().join("project/p.png"), PNG).unwrap();
+    let session = scene.open().await;
+    let submission = match session.enter("Change @a.txt like @p.png").await.unwrap() {
+        Entered::Submitted(submission) => submission,
+        Entered::Command(result) => panic!("{result:?}"),
+    };
+    assert_eq!(submission.result().await.unwrap().response, "done");
+    assert_eq!(std::fs::read_to_string(scene.path().join("project/a.txt")).unwrap(), "uno\n");
+    let request = &scene.provider.requests()[0];
+    let sent = &request.messages.last().unwrap().content;
+    assert!(sent.iter().any(|block| matches!(block, Block::Image(_))), "{sent:?}");
+    assert!(texts(sent).iter().any(|text| text.contains("<file path=\"a.txt\">")));
+    let history = session.full_history().await.unwrap();
+    let first = serde_json::to_value(&history[0]).unwrap();
+    assert_eq!(first["data"]["content"].as_array().unwrap().len(), 2, "{first}");
+    assert_eq!(first["data"]["content"][0]["text"], "Change @a.txt like @p.png");
+    assert_eq!(first["data"]["metadata"]["attachments"][1]["attached"], "image", "{first}");
+}
+
+#[tokio::test]
+async fn read_rules_hold_for_mentions() {
+    let scene = Scene::new("- done\n");
+    for (name, text) in [
+        ("project/secret/key.txt", "top secret"),
+        ("project/.env", "TOKEN=top secret"),
+        ("outside.txt", "top secret"),
+    ] {
+        scene.write(name, text);
+    }
+    scene.write("project/dir/open.txt", "open");
+    scene.write("project/dir/closed.txt", "top secret");
+    scene.write(
+        "home/.robota/settings.json",
+        r#"{"permissions": {"deny": ["Read(secret/**)", "Read(dir/closed.txt)", "Read(.env)"]}}"#,
+    );
+    let options = ProjectOptions { mode: Some(Mode::Default), ..ProjectOptions::default() };
+    let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
+    let session = InteractiveSession::builder(scene.project_with(options), model)
+        .store(scene.store.clone())
+        .open()
+        .await
+        .unwrap();
+    let prompt =
+        prepared(&session, "@secret/key.txt @.env @../outside.txt @dir @dir/closed.txt").await;
+    let all = texts(&prompt.content).join("\n");
+    assert!(!all.contains("top secret"), "{all}");
+    assert!(all.contains("open.txt") && !all.contains("\nclosed.txt"), "{all}");
+    let refused = prompt.attachments.iter().filter(|it| {
+        matches!(it.attached, Attached::Nothing { .. })
+    });
+    assert_eq!(refused.count(), 4, "{:?}", prompt.attachments);
+}
+
+#[tokio::test]
+async fn attachments_are_capped() {
+    let scene = Scene::new("- done\n");
+    for number in 0..30 {
+        scene.write(&format!("project/f{number}.txt"), &"long line of text\n".repeat(1_500));
+    }
+    let session = scene.open().await;
+    let names: Vec<_> = (0..30).map(|number| format!("@f{number}.txt")).collect();
+    let prompt = prepared(&session, &names.join(" ")).await;
+    let bytes: usize = texts(&prompt.content).iter().map(|text| text.len()).sum();
+    assert!(bytes < 300 * 1024, "{bytes}");
+    assert!(prompt.attachments.len() == 30);
+    assert!(matches!(prompt.attachments[29].attached, Attached::Nothing { .. }));
+}
+
+#[tokio::test]
+async fn hooks_judge_what_the_user_typed() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/a.txt", "the content\n");
+    let hook = format!("cat > {}", scene.path().join("seen.json").display());
+    scene.write(
+        "home/.robota/settings.json",
+        &serde_json::json!({"hooks": {"UserPromptSubmit": [
+            {"hooks": [{"type": "command", "command": hook}]}
+        ]}})
+        .to_string(),
+    );
+    let session = scene.open().await;
+    session.submit("Look at @a.txt").await.unwrap().result().await.unwrap();
+    let seen = std::fs::read_to_string(scene.path().join("seen.json")).unwrap();
+    assert!(seen.contains("Look at @a.txt") && !seen.contains("the content"), "{seen}");
+}

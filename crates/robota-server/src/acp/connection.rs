@@ -1,0 +1,103 @@
+//! The connection to the editor: sends lines, and matches responses to requests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::rpc::{self, INTERNAL_ERROR, RequestId, RpcError};
+
+/// The length limit of a line of the editor. A prompt may contain images.
+pub const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// What was read of the editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputLine {
+    /// A line, without its end.
+    Line(Vec<u8>),
+    /// A line above [`MAX_LINE`]. It was skipped.
+    TooLong,
+}
+
+/// The sending side of a connection.
+pub(super) struct Connection {
+    out: mpsc::Sender<String>,
+    next: AtomicI64,
+    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Result<Value, RpcError>>>>,
+}
+
+impl Connection {
+    pub(super) fn new(out: mpsc::Sender<String>) -> Self {
+        Self { out, next: AtomicI64::new(1), waiting: Mutex::default() }
+    }
+
+    /// Sends a line. When the editor is gone, the line is dropped: the input ends too, and that
+    /// ends everything else.
+    async fn send(&self, line: String) {
+        let _ = self.out.send(line).await;
+    }
+
+    /// Sends a notification.
+    pub(super) async fn notify(&self, method: &str, params: &impl Serialize) {
+        self.send(rpc::notification(method, params)).await;
+    }
+
+    /// Sends the response to a request of the editor.
+    pub(super) async fn respond(&self, id: Option<&RequestId>, result: Result<Value, RpcError>) {
+        self.send(rpc::response(id, &result)).await;
+    }
+
+    /// Sends a request and waits for its response. When the future is dropped, the editor is told
+    /// that the answer is not needed any more.
+    pub(super) async fn request<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<T, RpcError> {
+        let id = RequestId::Number(self.next.fetch_add(1, Ordering::Relaxed));
+        let (answer, answered) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answer);
+        let pending = Pending { connection: self, id };
+        self.send(rpc::request(&pending.id, method, params)).await;
+        let gone = || RpcError::new(INTERNAL_ERROR, "the editor is gone");
+        let result = answered.await.map_err(|_| gone())??;
+        serde_json::from_value(result).map_err(|error| {
+            RpcError::new(INTERNAL_ERROR, format!("the editor's answer to {method}: {error}"))
+        })
+    }
+
+    /// Takes the response to a request. A response that nobody waits for is ignored.
+    pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, RpcError>) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(result);
+        }
+    }
+
+    /// Ends all requests that wait: no answer will come.
+    pub(super) fn end(&self) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// A request that waits for its answer.
+struct Pending<'a> {
+    connection: &'a Connection,
+    id: RequestId,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let waiting = &self.connection.waiting;
+        let open = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        if open.is_some() {
+            let params = json!({"requestId": self.id});
+            // A full queue loses the notice, which is only a courtesy.
+            let _ = self.connection.out.try_send(rpc::notification("$/cancel_request", &params));
+        }
+    }
+}

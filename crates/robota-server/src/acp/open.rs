@@ -1,0 +1,270 @@
+//! An open session: the task that follows its events, and what the editor chose for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::event::{Event, TurnFinished};
+use robota_core::ids::CallId;
+use robota_sdk::{HostError, HostedSession, InteractiveSession, Notice};
+use robota_session::{EventFilter, SessionError, StartAt, Subscription};
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::project::{self, Projection, Time, Understood};
+use super::v1::{Notification, Update};
+use super::{options, permission};
+
+/// How many events are read from the journal at a time.
+const PAGE: usize = 1_024;
+
+/// What the editor is told about the events before it opened the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Earlier {
+    /// Nothing.
+    Silent,
+    /// Everything.
+    Replayed,
+}
+
+/// How far the editor was told what happened.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    /// The number of the last event.
+    pub(super) seq: u64,
+    /// The end of the last turn, and the number of its event.
+    pub(super) turn: Option<(u64, Arc<TurnFinished>)>,
+}
+
+/// An open session.
+pub(super) struct Open {
+    pub(super) session: InteractiveSession,
+    hosted: Arc<Mutex<HostedSession>>,
+    connection: Arc<Connection>,
+    told: watch::Receiver<Told>,
+    follower: AbortHandle,
+    /// Cancelled by `session/cancel`; each one gets a new token.
+    cancel: Mutex<CancellationToken>,
+    /// Messages for the user, until they are forwarded.
+    notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
+}
+
+impl Open {
+    /// Starts to follow a session. When this returns, the editor was told what happened before.
+    pub(super) async fn start(
+        connection: Arc<Connection>,
+        hosted: HostedSession,
+        earlier: Earlier,
+        understood: Understood,
+        notices: Option<mpsc::UnboundedReceiver<Notice>>,
+    ) -> Result<Self, HostError> {
+        let session = hosted.session.clone();
+        let cwd = session.project().map(|project| project.cwd().to_owned()).unwrap_or_default();
+        let (blobs, mut from) = (session.session().journal().blobs(), session.opened_at());
+        let mut projection;
+        match earlier {
+            Earlier::Replayed => {
+                let costs = robota_sdk::Costs::default();
+                projection = Projection::new(Time::Earlier, understood, cwd, blobs, costs);
+                from = replay(&connection, &session, &mut projection).await?;
+                projection.go_live();
+            }
+            Earlier::Silent => {
+                let costs = match from {
+                    StartAt::Start => robota_sdk::Costs::default(),
+                    StartAt::Now | StartAt::After(_) => session.costs().await?,
+                };
+                projection = Projection::new(Time::Now, understood, cwd, blobs, costs);
+                if from != StartAt::Start {
+                    from = StartAt::Now;
+                }
+            }
+        }
+        let events = session.session().subscribe(from, EventFilter::Everything).await?;
+        let (tell, told) = watch::channel(Told::default());
+        let hosted = Arc::new(Mutex::new(hosted));
+        let follower = Follower {
+            connection: connection.clone(),
+            session: session.clone(),
+            hosted: hosted.clone(),
+            projection,
+            asked: HashMap::new(),
+            tell,
+        };
+        let follower = tokio::spawn(follower.run(events)).abort_handle();
+        let (cancel, notices) = (Mutex::default(), Mutex::new(notices));
+        Ok(Self { session, hosted, connection, told, follower, cancel, notices })
+    }
+
+    /// Returns the session with its choices.
+    pub(super) fn hosted(&self) -> HostedSession {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what the editor chose.
+    pub(super) fn choose(&self, change: impl FnOnce(&mut HostedSession)) {
+        change(&mut self.hosted.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Sends an update of this session.
+    pub(super) async fn update(&self, update: &Update) {
+        send(&self.connection, &self.session, update).await;
+    }
+
+    /// Sends the commands of the session.
+    pub(super) async fn send_commands(&self) {
+        self.update(&project::commands(self.session.commands().list(""))).await;
+    }
+
+    /// Tells the editor what it can be told once it knows the session.
+    pub(super) async fn announce(&self) {
+        self.send_commands().await;
+        let notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut notices) = notices else { return };
+        let (connection, id) = (self.connection.clone(), self.session.id().to_string());
+        // It ends with the session, which holds the other end.
+        tokio::spawn(async move {
+            while let Some(notice) = notices.recv().await {
+                let (severity, title) = match notice {
+                    Notice::Error(text) => ("error", text),
+                    Notice::Note(text) => ("warning", text),
+                    Notice::Hint(text) => ("info", text),
+                };
+                let update = Update::Notice { severity, title };
+                let notification = Notification { session_id: &id, update: &update };
+                connection.notify("session/update", &notification).await;
+            }
+        });
+    }
+
+    /// Sends the choices of the session.
+    pub(super) async fn send_options(&self) {
+        let config_options = options::config(&self.hosted());
+        self.update(&Update::ConfigOptionUpdate { config_options }).await;
+    }
+
+    /// Waits until the editor was told everything up to an event. Returns the end of the turn of
+    /// that event.
+    pub(super) async fn wait_told(&self, seq: u64) -> Option<Arc<TurnFinished>> {
+        let mut told = self.told.clone();
+        let told = told.wait_for(|told| told.seq >= seq).await.ok()?;
+        told.turn.as_ref().filter(|(at, _)| *at == seq).map(|(_, turn)| turn.clone())
+    }
+
+    /// Returns the token that the next `session/cancel` cancels.
+    pub(super) fn cancel_token(&self) -> CancellationToken {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Cancels what was sent so far.
+    pub(super) async fn cancel(&self) -> Result<(), HostError> {
+        let token =
+            std::mem::take(&mut *self.cancel.lock().unwrap_or_else(PoisonError::into_inner));
+        token.cancel();
+        self.session.abort().await?;
+        Ok(())
+    }
+
+    /// Closes the session. It can be opened again.
+    pub(super) async fn close(&self, reason: &str) -> Result<(), HostError> {
+        let ended = self.session.shutdown(reason).await;
+        self.follower.abort();
+        Ok(ended?)
+    }
+}
+
+async fn send(connection: &Connection, session: &InteractiveSession, update: &Update) {
+    let notification = Notification { session_id: session.id().as_str(), update };
+    connection.notify("session/update", &notification).await;
+}
+
+/// Tells the editor everything that happened so far. Returns where the rest begins.
+async fn replay(
+    connection: &Connection,
+    session: &InteractiveSession,
+    projection: &mut Projection,
+) -> Result<StartAt, SessionError> {
+    let journal = session.session().journal();
+    let mut after = None;
+    loop {
+        let page = journal.read(after, PAGE).await?;
+        for event in &page {
+            after = Some(event.cursor());
+            for update in projection.push(&event.envelope).await {
+                send(connection, session, &update).await;
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(after.map_or(StartAt::Start, StartAt::After));
+        }
+    }
+}
+
+/// Follows the events of a session.
+struct Follower {
+    connection: Arc<Connection>,
+    session: InteractiveSession,
+    hosted: Arc<Mutex<HostedSession>>,
+    projection: Projection,
+    /// The questions that the user is asked.
+    asked: HashMap<CallId, AbortHandle>,
+    tell: watch::Sender<Told>,
+}
+
+impl Follower {
+    async fn run(mut self, mut events: Subscription) {
+        while let Some(Ok(event)) = events.next_event().await {
+            for update in self.projection.push(&event.envelope).await {
+                send(&self.connection, &self.session, &update).await;
+            }
+            if let Event::ModeChanged(_) = event.event() {
+                let hosted = self.hosted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let config_options = options::config(&hosted);
+                let update = Update::ConfigOptionUpdate { config_options };
+                send(&self.connection, &self.session, &update).await;
+            }
+            self.ask(event.event());
+            let seq = event.cursor().seq;
+            let turn = match event.event() {
+                Event::TurnFinished(turn) => Some((seq, Arc::new(turn.clone()))),
+                _ => None,
+            };
+            self.tell.send_modify(|told| {
+                told.seq = seq;
+                told.turn = turn.or_else(|| told.turn.take());
+            });
+        }
+    }
+
+    /// Asks the user about a call, and withdraws the question once it is decided.
+    fn ask(&mut self, event: &Event) {
+        match event {
+            Event::PermissionAsked(data) => {
+                let mut pending = self.session.approvals().into_iter();
+                let question = pending.find(|question| question.call.call == data.call);
+                let Some(question) = question else { return };
+                let (connection, session) = (self.connection.clone(), self.session.clone());
+                let asking = tokio::spawn(async move {
+                    permission::ask(&connection, &session, question).await;
+                });
+                self.asked.insert(data.call.clone(), asking.abort_handle());
+            }
+            Event::PermissionDecided(data) => {
+                if let Some(asking) = self.asked.remove(&data.call) {
+                    asking.abort();
+                }
+            }
+            Event::Interrupted(_) | Event::TurnFinished(_) => {
+                self.asked.drain().for_each(|(_, asking)| asking.abort());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.asked.drain().for_each(|(_, asking)| asking.abort());
+    }
+}

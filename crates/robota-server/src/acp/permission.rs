@@ -1,0 +1,92 @@
+//! Approvals: asks the user of the editor about a call.
+
+use robota_core::approve::{Question, Scope};
+use robota_core::message::ToolInput;
+use robota_sdk::InteractiveSession;
+use robota_session::Decision;
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::tool_call;
+use super::v1::{
+    PermissionOption, PermissionOptionKind, PermissionOutcome, PermissionRequest,
+    PermissionResponse, ToolCall, ToolCallStatus,
+};
+
+const ALLOW: &str = "allow";
+const ALLOW_SESSION: &str = "allow_session";
+const ALLOW_ALWAYS: &str = "allow_always";
+const REJECT: &str = "reject";
+
+/// Asks about a call, and tells the session the answer. The session is told nothing when the
+/// question is not open any more.
+pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, question: Question) {
+    let id = session.id().to_string();
+    let request = PermissionRequest {
+        session_id: &id,
+        tool_call: describe(&question, session).await,
+        options: options(&question.rules),
+    };
+    let answer = connection.request("session/request_permission", &request).await;
+    let (decision, note) = match answer {
+        Ok(PermissionResponse { outcome: PermissionOutcome::Selected { option_id } }) => {
+            match option_id.as_str() {
+                ALLOW => (Decision::Allow(Scope::Once), None),
+                ALLOW_SESSION => (Decision::Allow(Scope::Session), None),
+                ALLOW_ALWAYS => (Decision::Allow(Scope::Always), None),
+                REJECT => (Decision::Deny, None),
+                other => (Decision::Deny, Some(format!("the editor chose `{other}`, which was not offered"))),
+            }
+        }
+        Ok(PermissionResponse { outcome: PermissionOutcome::Cancelled }) => {
+            (Decision::Deny, Some("the question was cancelled".to_owned()))
+        }
+        Err(error) => (Decision::Deny, Some(format!("the editor cannot ask: {}", error.message))),
+    };
+    // It fails if the turn was interrupted meanwhile.
+    let _ = session.session().permissions().decide(&question.call.call, decision, note).await;
+}
+
+/// Describes the call: what it does and why it needs approval.
+async fn describe(question: &Question, session: &InteractiveSession) -> ToolCall {
+    let (call, none) = (&question.call, Value::Null);
+    let input = match &call.input {
+        ToolInput::Json(input) => input,
+        ToolInput::Unparsed(_) => &none,
+    };
+    let cwd = session.project().map(|project| project.cwd().to_owned()).unwrap_or_default();
+    let old = tool_call::old_text(&call.name, input, &cwd).await;
+    let mut content = tool_call::diffs(&call.name, input, &cwd, old);
+    if content.is_empty() {
+        let text = super::v1::ContentBlock::text(&question.reason);
+        content.push(super::v1::ToolCallContent::Content { content: text });
+    }
+    ToolCall {
+        tool_call_id: call.call.to_string(),
+        title: Some(tool_call::title(&call.name, input)),
+        kind: Some(tool_call::kind(&call.name)),
+        status: Some(ToolCallStatus::Pending),
+        content: Some(content),
+        locations: Some(tool_call::locations(input, &cwd)),
+        raw_input: Some(input.clone()),
+        raw_output: None,
+    }
+}
+
+/// Returns the answers to choose from. An answer that lasts names the narrow rules that it saves.
+fn options(rules: &[String]) -> Vec<PermissionOption> {
+    let option = |option_id, name: String, kind| PermissionOption { option_id, name, kind };
+    let mut options =
+        vec![option(ALLOW, "Allow".to_owned(), PermissionOptionKind::AllowOnce)];
+    if !rules.is_empty() {
+        let rules = rules.join(", ");
+        let always = PermissionOptionKind::AllowAlways;
+        options.push(option(ALLOW_SESSION, format!("Allow in this session: {rules}"), always));
+        options.push(option(ALLOW_ALWAYS, format!("Always allow: {rules}"), always));
+    }
+    options.push(option(REJECT, "Reject".to_owned(), PermissionOptionKind::RejectOnce));
+    options
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! The messages of ACP version 1, as types.
+//!
+//! They are written by hand: the official crates make `serde_json` keep raw values, which is not
+//! allowed here (`docs/decisions/0007-acp-types-by-hand.md`). Tests check every message against the
+//! official schema. Version 2 gets a module beside this one.
+
+mod client;
+mod content;
+mod initialize;
+mod session;
+mod update;
+
+pub use client::{
+    FormRequest, FormResponse, PermissionOption, PermissionOptionKind, PermissionOutcome,
+    PermissionRequest, PermissionResponse,
+};
+pub use content::{ContentBlock, Resource, ResourceContents};
+pub use initialize::{
+    AgentCapabilities, AuthMethod, AuthenticateRequest, Capability, ClientCapabilities,
+    Implementation, InitializeRequest, InitializeResponse, McpCapabilities, PromptCapabilities,
+    SessionCapabilities,
+};
+pub use session::{
+    ConfigOption, ConfigValue, ForkedSession, ListRequest, ListResponse, McpServer, Mode, ModeState,
+    NameValue, OpenedSession, PromptRequest, PromptResponse, SelectOption, SessionFolder,
+    SessionInfo, SessionReference, SetConfigRequest, SetConfigResponse, SetModeRequest, StopReason,
+};
+pub use update::{
+    Command, CommandInput, Cost, Location, Notification, PlanEntry, PlanStatus, Priority, ToolCall,
+    ToolCallContent, ToolCallStatus, ToolKind, Update,
+};
+
+/// The version of the protocol.
+pub const VERSION: u16 = 1;
+
+/// The client must authenticate first.
+pub const AUTH_REQUIRED: i32 = -32000;
+/// There is no such session or resource.
+pub const NOT_FOUND: i32 = -32002;
+/// The request was cancelled.
+pub const CANCELLED: i32 = -32800;

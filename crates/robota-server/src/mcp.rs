@@ -1,0 +1,179 @@
+//! MCP: other agents use the tools and the agent of this program.
+//!
+//! [`McpServer`] offers two kinds of tools: the built-in tools, whose calls run in a session
+//! without a model ([`tool_session`]), and the agent itself ([`agent`]). Both go through the same
+//! gate as every other call. The protocol is in `robota_mcp`; `docs/mcp-server.md` describes it.
+
+mod agent;
+mod approval;
+mod auth;
+mod http;
+mod tool_session;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use robota_core::ids::Ids;
+use robota_mcp::server::{
+    ServedCall, ServedResult, ServedTool, ServedTools, ServerInfo, serve_stdio,
+};
+use robota_sdk::host::SessionHost;
+use robota_sdk::{Transport, TransportError};
+use tokio_util::sync::CancellationToken;
+
+use agent::AgentTools;
+use tool_session::ToolSession;
+
+/// How a server is reached.
+pub enum McpTransport {
+    /// Standard input and output.
+    Stdio,
+    /// Streamable HTTP.
+    Http {
+        /// The socket that listens.
+        listener: std::net::TcpListener,
+        /// What clients must send as `Authorization: Bearer`.
+        token: String,
+        /// The names by which clients may reach the server.
+        hosts: Vec<String>,
+        /// The web pages that may use the server.
+        origins: Vec<String>,
+        /// Makes the ids of streams.
+        ids: Arc<dyn Ids>,
+    },
+}
+
+/// What a server offers.
+#[derive(Debug, Clone)]
+pub struct McpOptions {
+    /// The version of the program.
+    pub version: &'static str,
+    /// The working folder; none for that of the program.
+    pub cwd: Option<PathBuf>,
+    /// The built-in tools to offer; none for all.
+    pub tools: Option<Vec<String>>,
+    /// Whether the agent is offered.
+    pub agent: bool,
+    /// Whether the host may decide about calls of the agent. A host that is a model would decide
+    /// about its own wishes.
+    pub host_decides: bool,
+}
+
+/// Serves MCP hosts.
+pub struct McpServer {
+    transport: Option<McpTransport>,
+    options: McpOptions,
+    sessions: Option<Arc<dyn SessionHost>>,
+    stop: CancellationToken,
+}
+
+impl McpServer {
+    /// Makes a server.
+    #[must_use]
+    pub fn new(transport: McpTransport, options: McpOptions) -> Self {
+        let (transport, stop) = (Some(transport), CancellationToken::new());
+        Self { transport, options, sessions: None, stop }
+    }
+
+    /// Returns the token that stops the server.
+    #[must_use]
+    pub fn stop_token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Returns the address of a server over HTTP.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        match &self.transport {
+            Some(McpTransport::Http { listener, .. }) => listener.local_addr().ok(),
+            Some(McpTransport::Stdio) | None => None,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Transport for McpServer {
+    fn name(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn attach(&mut self, sessions: Arc<dyn SessionHost>) {
+        self.sessions = Some(sessions);
+    }
+
+    async fn start(&mut self) -> Result<(), TransportError> {
+        let (Some(sessions), Some(transport)) = (self.sessions.clone(), self.transport.take())
+        else {
+            return Err(TransportError::NotAttached("mcp"));
+        };
+        let failed = |source| TransportError::Io { what: "the MCP server failed".to_owned(), source };
+        let tool_session = ToolSession::open(&*sessions, &self.options);
+        let tool_session = tool_session.await.map_err(|error| failed(std::io::Error::other(error)))?;
+        let agent = AgentTools::new(sessions, self.options.clone(), tool_session.folder());
+        let tools = Arc::new(Tools { session: tool_session, agent });
+        let info = ServerInfo {
+            name: "robota",
+            version: self.options.version,
+            instructions: instructions(&self.options),
+        };
+        let stop = self.stop.clone();
+        let served = match transport {
+            McpTransport::Stdio => serve_stdio(info, tools.clone(), stop).await,
+            McpTransport::Http { listener, token, hosts, origins, ids } => {
+                let options = robota_mcp::server::HttpOptions { hosts, origins, stop, ids };
+                http::serve(listener, token, info, tools.clone(), options).await
+            }
+        };
+        tools.close().await;
+        served.map_err(failed)
+    }
+
+    async fn stop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn instructions(options: &McpOptions) -> String {
+    let mut text = "Tools of Robota, a coding agent, for the folder that it was started in. Calls \
+                    that its permission rules do not allow are denied or asked about."
+        .to_owned();
+    if options.agent {
+        text.push_str(
+            " agent_start gives the agent a task and returns a session; agent_wait waits for its \
+             answer, agent_send continues the conversation, agent_cancel stops it.",
+        );
+    }
+    text
+}
+
+/// All tools of a server.
+struct Tools {
+    session: ToolSession,
+    agent: AgentTools,
+}
+
+impl Tools {
+    async fn close(&self) {
+        self.session.close().await;
+        self.agent.close().await;
+    }
+}
+
+#[async_trait::async_trait]
+impl ServedTools for Tools {
+    fn list(&self) -> Vec<ServedTool> {
+        let mut tools = self.session.list();
+        tools.extend(self.agent.list());
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        tools
+    }
+
+    async fn call(&self, call: ServedCall) -> ServedResult {
+        if AgentTools::has(&call.tool) {
+            self.agent.call(call).await
+        } else {
+            self.session.call(call).await
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The agent as tools: start it, talk to it, wait for it, decide about its calls, stop it.
+//!
+//! MCP hosts give up on a call after about a minute, so every call answers before: with the result,
+//! or with the state `running`, after which `agent_wait` goes on.
+
+mod describe;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use robota_core::approve::Scope;
+use robota_core::error::ErrorData;
+use robota_core::event::TurnEnd;
+use robota_core::ids::CallId;
+use robota_core::permission::Mode;
+use robota_mcp::server::{McpHost, ServedCall, ServedContent, ServedResult, ServedTool};
+use robota_sdk::host::SessionHost;
+use robota_sdk::{
+    ExecutionResult, InteractiveEvent, InteractiveSession, OpenRequest, SdkError, SessionChoice,
+    Submission,
+};
+use robota_session::{Approvals, Decision, StartAt};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::{McpOptions, approval};
+
+/// How long a call waits at most, and by default.
+const MAX_WAIT: Duration = Duration::from_secs(45);
+/// How often the host is told that the agent works.
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// How many sessions one server keeps open.
+const MAX_SESSIONS: usize = 16;
+
+/// The agents of the hosts.
+pub(super) struct AgentTools {
+    sessions: Arc<dyn SessionHost>,
+    options: McpOptions,
+    open: Mutex<HashMap<String, Arc<Agent>>>,
+    /// The folder that agents work in.
+    root: PathBuf,
+}
+
+/// One agent.
+struct Agent {
+    session: InteractiveSession,
+    /// The end of the last turn; none while one runs.
+    finished: watch::Sender<Option<Finished>>,
+}
+
+/// The end of a turn.
+#[derive(Debug, Clone)]
+struct Finished {
+    state: State,
+    text: String,
+    cursor: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Running,
+    WaitingPermission,
+    Done,
+    Cancelled,
+    Failed,
+}
+
+/// What a call returns.
+#[derive(Debug, Serialize)]
+struct Report {
+    session: String,
+    state: State,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    permissions: Vec<Waiting>,
+}
+
+/// A call of the agent that waits for a decision.
+#[derive(Debug, Serialize)]
+struct Waiting {
+    call: String,
+    tool: String,
+    input: Value,
+    reason: String,
+    rules: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StartInput {
+    prompt: String,
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    plan: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SendInput {
+    session: String,
+    prompt: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitInput {
+    session: String,
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DecideInput {
+    session: String,
+    call: String,
+    decision: DecisionInput,
+    #[serde(default)]
+    note: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionInput {
+    Allow,
+    AllowSession,
+    Deny,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelInput {
+    session: String,
+}
+
+impl AgentTools {
+    pub(super) fn new(sessions: Arc<dyn SessionHost>, options: McpOptions, root: PathBuf) -> Self {
+        Self { sessions, options, open: Mutex::default(), root }
+    }
+
+    /// Returns whether a tool is one of these.
+    pub(super) fn has(tool: &str) -> bool {
+        describe::NAMES.contains(&tool)
+    }
+
+    /// Lists the tools.
+    pub(super) fn list(&self) -> Vec<ServedTool> {
+        if !self.options.agent {
+            return Vec::new();
+        }
+        describe::tools(self.options.host_decides)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Agent>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, id: &str) -> Result<Arc<Agent>, String> {
+        let missing = || format!("there is no session `{id}`; agent_start starts one");
+        self.lock().get(id).cloned().ok_or_else(missing)
+    }
+
+    /// Runs a call.
+    pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
+        let arguments = Value::Object(call.arguments.clone());
+        let answered = match call.tool.as_str() {
+            describe::START => match read(arguments) {
+                Ok(input) => self.start(input, &call).await,
+                Err(error) => Err(error),
+            },
+            describe::SEND => match read::<SendInput>(arguments) {
+                Ok(input) => self.send(&input, &call).await,
+                Err(error) => Err(error),
+            },
+            describe::WAIT => match read::<WaitInput>(arguments) {
+                Ok(input) => self.wait(&input, &call).await,
+                Err(error) => Err(error),
+            },
+            describe::DECIDE if self.options.host_decides => match read(arguments) {
+                Ok(input) => self.decide(input).await,
+                Err(error) => Err(error),
+            },
+            describe::CANCEL => match read::<CancelInput>(arguments) {
+                Ok(input) => self.cancel(&input).await,
+                Err(error) => Err(error),
+            },
+            other => Err(format!("there is no tool `{other}`")),
+        };
+        match answered {
+            Ok(report) => served(&report),
+            Err(error) => ServedResult::error(error),
+        }
+    }
+
+    async fn start(&self, input: StartInput, call: &ServedCall) -> Result<Report, String> {
+        if self.lock().len() >= MAX_SESSIONS {
+            return Err(format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel"));
+        }
+        let request = OpenRequest {
+            cwd: Some(self.folder(input.cwd)?),
+            mode: input.plan.then_some(Mode::Plan),
+            model: input.model,
+            approvals: Approvals::Decide,
+            ..OpenRequest::new(SessionChoice::New(None))
+        };
+        let hosted = self.sessions.open(request).await.map_err(|error| match &error.hint {
+            Some(hint) => format!("{error} ({hint})"),
+            None => error.to_string(),
+        })?;
+        let session = hosted.session;
+        let agent = Arc::new(Agent { session, finished: watch::Sender::new(None) });
+        self.lock().insert(agent.session.id().to_string(), agent.clone());
+        agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
+        self.follow(&agent, call, MAX_WAIT, true).await
+    }
+
+    /// Returns the folder that an agent works in. It must be the folder of the server, or below it.
+    fn folder(&self, given: Option<PathBuf>) -> Result<PathBuf, String> {
+        let root = self.root.clone();
+        let Some(given) = given else { return Ok(root) };
+        let folder = root.join(given);
+        let real = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
+        let shown = (folder.display(), root.display());
+        inside.then_some(real).ok_or_else(|| format!("{} is not inside {}", shown.0, shown.1))
+    }
+
+    async fn send(&self, input: &SendInput, call: &ServedCall) -> Result<Report, String> {
+        let agent = self.get(&input.session)?;
+        agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
+        self.follow(&agent, call, MAX_WAIT, true).await
+    }
+
+    async fn wait(&self, input: &WaitInput, call: &ServedCall) -> Result<Report, String> {
+        let limit = input.timeout_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT);
+        self.follow(&*self.get(&input.session)?, call, limit, false).await
+    }
+
+    async fn decide(&self, input: DecideInput) -> Result<Report, String> {
+        let agent = self.get(&input.session)?;
+        let decision = match input.decision {
+            DecisionInput::Allow => Decision::Allow(Scope::Once),
+            DecisionInput::AllowSession => Decision::Allow(Scope::Session),
+            DecisionInput::Deny => Decision::Deny,
+        };
+        let permissions = agent.session.session().permissions();
+        let call = CallId::from(input.call);
+        permissions
+            .decide(&call, decision, input.note)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(agent.report())
+    }
+
+    async fn cancel(&self, input: &CancelInput) -> Result<Report, String> {
+        let agent = self.get(&input.session)?;
+        let mut finished = agent.finished.subscribe();
+        let ran = agent.session.abort().await.map_err(|error| error.to_string())?;
+        if ran {
+            ended(&mut finished).await;
+        }
+        // The session stays in the store; `robota -r` continues it.
+        self.lock().remove(&input.session);
+        let report = agent.report();
+        let closed = agent.session.shutdown("cancelled by the MCP host").await;
+        closed.map_err(|error| error.to_string())?;
+        Ok(report)
+    }
+
+    /// Waits for the end of the turn, tells the host about it, and asks its user about calls. A
+    /// host that gives up on a call that it `started` interrupts the turn.
+    async fn follow(
+        &self,
+        agent: &Agent,
+        call: &ServedCall,
+        limit: Duration,
+        started: bool,
+    ) -> Result<Report, String> {
+        let mut finished = agent.finished.subscribe();
+        let events = agent.session.events(StartAt::Now).await;
+        let mut events = events.map_err(|error| error.to_string())?;
+        let deadline = tokio::time::sleep(limit);
+        tokio::pin!(deadline);
+        let mut ticks = tokio::time::interval(PROGRESS_EVERY);
+        ticks.tick().await;
+        let mut step = 0.0;
+        let mut told = |message: String| {
+            step += 1.0;
+            call.host.progress(step, message)
+        };
+        loop {
+            if !self.settle_approvals(agent, &call.host).await {
+                return Ok(agent.report());
+            }
+            tokio::select! {
+                () = ended(&mut finished) => return Ok(agent.report()),
+                () = &mut deadline => return Ok(agent.report()),
+                () = call.cancel.cancelled() => {
+                    if started {
+                        agent.session.abort().await.map_err(|error| error.to_string())?;
+                    }
+                    return Ok(agent.report());
+                }
+                _ = ticks.tick() => told("the agent works".to_owned()).await,
+                event = events.next() => match event {
+                    Some(Ok(InteractiveEvent::ToolStart(tool))) => {
+                        told(format!("{} {}", tool.tool, tool.first_argument)).await;
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Err(error.to_string()),
+                    None => return Ok(agent.report()),
+                },
+            }
+        }
+    }
+
+    /// Gets decisions on the calls that wait. Returns false if the host has to make them by
+    /// `agent_decide`.
+    async fn settle_approvals(&self, agent: &Agent, host: &McpHost) -> bool {
+        let permissions = agent.session.session().permissions();
+        for question in agent.session.approvals() {
+            if approval::ask(host, &permissions, &question).await {
+                continue;
+            }
+            if self.options.host_decides {
+                return false;
+            }
+            let note = "it needs approval, and this host cannot ask its user".to_owned();
+            let _ = permissions.decide(&question.call.call, Decision::Deny, Some(note)).await;
+        }
+        true
+    }
+
+    /// Ends all agents. Their sessions can be continued.
+    pub(super) async fn close(&self) {
+        let all: Vec<_> = self.lock().drain().map(|(_, agent)| agent).collect();
+        for agent in all {
+            if let Err(error) = agent.session.shutdown("the MCP server ended").await {
+                tracing::warn!(%error, "a session did not close cleanly");
+            }
+        }
+    }
+}
+
+impl Agent {
+    /// Sends a prompt, and notes the end of its turn.
+    async fn submit(self: &Arc<Self>, prompt: &str) -> Result<(), SdkError> {
+        let submission: Submission = self.session.submit(prompt).await?;
+        self.finished.send_replace(None);
+        let agent = self.clone();
+        tokio::spawn(async move {
+            let finished = Finished::of(submission.result().await);
+            agent.finished.send_replace(Some(finished));
+        });
+        Ok(())
+    }
+
+    fn report(&self) -> Report {
+        let session = self.session.id().to_string();
+        let waiting = self.session.approvals().into_iter().map(|question| Waiting {
+            call: question.call.call.to_string(),
+            tool: question.call.name.clone(),
+            input: question.call.input.json().cloned().unwrap_or_default(),
+            reason: question.reason,
+            rules: question.rules,
+        });
+        let permissions: Vec<_> = waiting.collect();
+        let finished = self.finished.borrow().clone();
+        match finished {
+            Some(Finished { state, text, cursor, error }) => {
+                Report { session, state, text, cursor, error, permissions }
+            }
+            None => {
+                let waits = !permissions.is_empty();
+                let state = if waits { State::WaitingPermission } else { State::Running };
+                let (text, cursor, error) = (String::new(), None, None);
+                Report { session, state, text, cursor, error, permissions }
+            }
+        }
+    }
+}
+
+impl Finished {
+    fn of(result: Result<ExecutionResult, SdkError>) -> Self {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                let (state, error) = (State::Failed, Some(error.to_string()));
+                return Self { state, text: String::new(), cursor: None, error };
+            }
+        };
+        let state = match (result.end, &result.error) {
+            (TurnEnd::Interrupted, _) => State::Cancelled,
+            (TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked, _) => State::Failed,
+            (_, Some(_)) => State::Failed,
+            (_, None) => State::Done,
+        };
+        let message = |error: ErrorData| error.message;
+        Self {
+            state,
+            text: result.response,
+            cursor: result.last.map(|cursor| cursor.to_string()),
+            error: result.error.map(message),
+        }
+    }
+}
+
+/// Waits for the end of a turn.
+async fn ended(finished: &mut watch::Receiver<Option<Finished>>) {
+    // The sender lives as long as the agent.
+    let _ = finished.wait_for(Option::is_some).await;
+}
+
+fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, String> {
+    serde_json::from_value(arguments).map_err(|error| format!("invalid arguments: {error}"))
+}
+
+/// Returns a report as text and as data.
+fn served(report: &Report) -> ServedResult {
+    let structured = serde_json::to_value(report).unwrap_or(Value::Object(Map::new()));
+    let text = structured.to_string();
+    ServedResult {
+        content: vec![ServedContent::Text(text)],
+        structured: Some(structured),
+        is_error: report.state == State::Failed,
+    }
+}

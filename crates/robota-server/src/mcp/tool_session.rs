@@ -1,0 +1,218 @@
+//! The built-in tools. Every call is a turn of a session without a model: the "answer" of the
+//! provider is the call of the MCP host. So a call takes the way of every other call: schema, rules,
+//! hooks, approval, checkpoint, sandbox; and it is in the journal.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use robota_core::call::CallContext;
+use robota_core::event::{Event, TurnEnd};
+use robota_core::ids::CallId;
+use robota_core::message::{Block, ResultBlock, ToolInput, ToolResult, ToolUse};
+use robota_core::permission::Class;
+use robota_core::provider::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason};
+use robota_mcp::server::{ServedCall, ServedContent, ServedResult, ServedTool};
+use robota_sdk::host::SessionHost;
+use robota_sdk::{HostError, InteractiveSession, ModelSetup, OpenRequest, SessionChoice};
+use robota_session::{Approvals, EventFilter};
+use serde_json::Value;
+
+use super::{McpOptions, approval};
+
+/// Tools that make no sense without a conversation.
+const FOR_MODELS: [&str; 4] = ["AskUserQuestion", "Skill", "Agent", "TodoWrite"];
+/// How the tools begin that run commands of the program.
+const COMMANDS: &str = "robota_command_";
+/// How often the host is told that a call still runs, in seconds.
+const PROGRESS_EVERY: u64 = 10;
+/// The size limit of an image of a result.
+const MAX_IMAGE: u64 = 8 * 1024 * 1024;
+
+/// The session in which the calls of the host run.
+pub(super) struct ToolSession {
+    session: InteractiveSession,
+    calls: Arc<HostCalls>,
+    tools: Vec<ServedTool>,
+    /// Held while a call runs: the calls of a session run one after the other.
+    running: tokio::sync::Mutex<()>,
+}
+
+impl ToolSession {
+    /// Opens the session.
+    pub(super) async fn open(
+        sessions: &dyn SessionHost,
+        options: &McpOptions,
+    ) -> Result<Self, HostError> {
+        let calls = Arc::new(HostCalls::default());
+        let provider: Arc<dyn Provider> = calls.clone();
+        let request = OpenRequest {
+            cwd: options.cwd.clone(),
+            approvals: Approvals::Decide,
+            provider: Some(ModelSetup::new(provider, "mcp-host")),
+            ..OpenRequest::new(SessionChoice::New(None))
+        };
+        let session = sessions.open(request).await?.session;
+        let offered = |name: &str| {
+            let chosen = options.tools.as_ref().is_none_or(|only| only.iter().any(|it| it == name));
+            chosen && !FOR_MODELS.contains(&name) && !name.starts_with(COMMANDS)
+        };
+        let specs = session.tool_specs().iter().filter(|spec| offered(&spec.name));
+        let tools = specs
+            .map(|spec| ServedTool {
+                name: spec.name.clone(),
+                description: spec.description.clone(),
+                input_schema: spec.input_schema.as_object().cloned().unwrap_or_default(),
+                output_schema: None,
+                read_only: spec.class == Class::Inspect,
+            })
+            .collect();
+        Ok(Self { session, calls, tools, running: tokio::sync::Mutex::default() })
+    }
+
+    /// Returns the working folder.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.session.project().map(|project| project.cwd().to_owned()).unwrap_or_default()
+    }
+
+    /// Lists the tools.
+    pub(super) fn list(&self) -> Vec<ServedTool> {
+        self.tools.clone()
+    }
+
+    /// Runs a call.
+    pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
+        let _running = tokio::select! {
+            () = call.cancel.cancelled() => return ServedResult::error("the call was cancelled"),
+            running = self.running.lock() => running,
+        };
+        let text = format!("The MCP host calls {}.", call.tool);
+        self.calls.set(&call);
+        match self.turn(&call, text).await {
+            Ok(result) => result,
+            Err(error) => ServedResult::error(error.to_string()),
+        }
+    }
+
+    async fn turn(&self, call: &ServedCall, text: String) -> Result<ServedResult, HostError> {
+        let (session, permissions) = (self.session.session(), self.session.session().permissions());
+        let mut chat = session.chat(text, EventFilter::Everything).await?;
+        chat.wait_for_approvals();
+        let mut ticks = tokio::time::interval(std::time::Duration::from_secs(PROGRESS_EVERY));
+        let (mut result, mut end, mut step, mut cancelled) = (None, None, 0.0, false);
+        ticks.tick().await;
+        loop {
+            let event = tokio::select! {
+                event = chat.next() => event,
+                _ = ticks.tick() => {
+                    step += 1.0;
+                    call.host.progress(step, format!("{} runs", call.tool)).await;
+                    continue;
+                }
+                () = call.cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    session.interrupt(Some("the host cancelled the call".to_owned())).await?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
+            match event?.event() {
+                Event::PermissionAsked(asked) => {
+                    let mut pending = permissions.pending().into_iter();
+                    let question = pending.find(|question| question.call.call == asked.call);
+                    let Some(question) = question else { continue };
+                    if !approval::ask(&call.host, &permissions, &question).await {
+                        let note = "it needs approval, and this host cannot ask its user; add an \
+                                    allow rule to the settings";
+                        let decided = permissions.decide(
+                            &question.call.call,
+                            robota_session::Decision::Deny,
+                            Some(note.to_owned()),
+                        );
+                        let _ = decided.await;
+                    }
+                }
+                Event::ToolOutput(output) => {
+                    step += 1.0;
+                    let last = output.text.lines().last().unwrap_or_default();
+                    call.host.progress(step, last.chars().take(200).collect::<String>()).await;
+                }
+                Event::ToolResultAdded(added) => result = Some(added.result.clone()),
+                Event::TurnFinished(turn) => end = Some((turn.end, turn.error.clone())),
+                _ => {}
+            }
+        }
+        drop(chat);
+        // The next call starts with an empty conversation; the journal keeps this one.
+        session.context().clear().await?;
+        match (result, end) {
+            (Some(result), _) => Ok(self.served(&result).await),
+            (None, Some((TurnEnd::Interrupted, _))) => {
+                Ok(ServedResult::error("the call was cancelled"))
+            }
+            (None, Some((_, Some(error)))) => Ok(ServedResult::error(error.message)),
+            (None, _) => Ok(ServedResult::error("the call did not run: a hook blocked it")),
+        }
+    }
+
+    async fn served(&self, result: &ToolResult) -> ServedResult {
+        let mut content = Vec::new();
+        for block in &result.content {
+            match block {
+                ResultBlock::Text(text) => content.push(ServedContent::Text(text.text.clone())),
+                ResultBlock::Image(image) if image.blob.bytes <= MAX_IMAGE => {
+                    let blobs = self.session.session().journal().blobs();
+                    if let Ok(Some(bytes)) = blobs.get(&image.blob).await {
+                        let (data, media_type) = (STANDARD.encode(bytes), image.media_type.clone());
+                        content.push(ServedContent::Image { data, media_type });
+                    }
+                }
+                ResultBlock::Image(_) | ResultBlock::Unknown(_) => {}
+            }
+        }
+        ServedResult { content, structured: None, is_error: result.is_error }
+    }
+
+    /// Ends the session and its processes.
+    pub(super) async fn close(&self) {
+        if let Err(error) = self.session.shutdown("the MCP server ended").await {
+            tracing::warn!(%error, "the session of the tools did not close cleanly");
+        }
+    }
+}
+
+/// "Answers" with the call of the host, then with nothing.
+#[derive(Default)]
+struct HostCalls(Mutex<Option<ToolUse>>);
+
+impl HostCalls {
+    fn set(&self, call: &ServedCall) {
+        let input = ToolInput::Json(Value::Object(call.arguments.clone()));
+        // The reader of the stream makes our id of the call.
+        let tool_use = ToolUse::new(CallId::from(""), "call", call.tool.clone(), input);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tool_use);
+    }
+}
+
+#[async_trait::async_trait]
+impl Provider for HostCalls {
+    fn name(&self) -> &'static str {
+        "mcp-host"
+    }
+
+    async fn stream(
+        &self,
+        _request: ModelRequest,
+        _context: CallContext,
+    ) -> Result<DeltaStream, ProviderError> {
+        let call = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let deltas = match call {
+            Some(call) => {
+                vec![Ok(Delta::Block(Block::ToolUse(call))), Ok(Delta::End(StopReason::ToolUse))]
+            }
+            None => vec![Ok(Delta::Text("Done.".to_owned())), Ok(Delta::End(StopReason::EndTurn))],
+        };
+        Ok(Box::pin(futures::stream::iter(deltas)))
+    }
+}

@@ -1,0 +1,190 @@
+//! The program on a pseudo terminal: keys in, bytes out, with the time of each.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Child;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::sh;
+
+/// What a terminal answers when a program asks about it: the query and the answer.
+const ANSWERS: [(&[u8], &[u8]); 4] = [
+    (b"\x1b[6n", b"\x1b[1;1R"),
+    (b"\x1b[c", b"\x1b[?62c"),
+    (b"\x1b[?u", b"\x1b[?0u"),
+    (b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x1b\\"),
+];
+
+/// A program on a pseudo terminal. It is killed when this is dropped.
+pub(crate) struct Pty {
+    keys: File,
+    child: Child,
+    written: Arc<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    bytes: Mutex<Vec<u8>>,
+    changed: Condvar,
+}
+
+impl Written {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pty {
+    /// Starts a program on a terminal with this many columns and rows.
+    pub(crate) fn start(
+        dir: &Path,
+        words: &[&str],
+        env: &[(&str, &str)],
+        (columns, rows): (u16, u16),
+    ) -> Result<Self> {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        grantpt(&master)?;
+        unlockpt(&master)?;
+        let name = ptsname(&master, Vec::new())?;
+        let slave = File::options().read(true).write(true).open(name.to_str()?)?;
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&slave, size)?;
+        let child = sh::start_on_terminal(dir, words, env, OwnedFd::from(slave))?;
+        let (keys, output) = (File::from(master.try_clone()?), File::from(master));
+        let written = Arc::new(Written::default());
+        let (answers, shared) = (keys.try_clone()?, written.clone());
+        std::thread::spawn(move || read_all(output, answers, &shared));
+        Ok(Self { keys, child, written })
+    }
+
+    /// Types keys.
+    pub(crate) fn type_keys(&mut self, keys: &str) -> Result<()> {
+        self.keys.write_all(keys.as_bytes()).context("cannot type")
+    }
+
+    /// Types a letter and returns how long it took until the program printed it; none if it did not
+    /// within the time limit.
+    pub(crate) fn echo(&mut self, letter: char, limit: Duration) -> Result<Option<Duration>> {
+        let start = Instant::now();
+        let from = self.written.bytes().len();
+        self.type_keys(letter.encode_utf8(&mut [0; 4]))?;
+        Ok(self.wait_from(from, &letter.to_string(), start, limit))
+    }
+
+    /// Waits until the program has printed a text. Returns how long that took.
+    pub(crate) fn wait_for(&self, text: &str, limit: Duration) -> Option<Duration> {
+        self.wait_since(0, text, limit)
+    }
+
+    /// Waits until the program has printed a text after the first `from` bytes.
+    pub(crate) fn wait_since(&self, from: usize, text: &str, limit: Duration) -> Option<Duration> {
+        self.wait_from(from, text, Instant::now(), limit)
+    }
+
+    /// Waits until the program has printed nothing for this long.
+    pub(crate) fn wait_until_quiet(&self, quiet: Duration) {
+        let mut bytes = self.written.bytes();
+        loop {
+            let waited = self.written.changed.wait_timeout(bytes, quiet);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() {
+                return;
+            }
+            bytes = guard;
+        }
+    }
+
+    /// Returns the screen that the printed bytes make.
+    pub(crate) fn screen(&self, (columns, rows): (u16, u16)) -> Result<vt100::Parser> {
+        let size = NonZeroU16::new(rows).zip(NonZeroU16::new(columns));
+        let (rows, columns) = size.context("a terminal without rows or columns")?;
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(&self.written.bytes());
+        Ok(parser)
+    }
+
+    fn wait_from(
+        &self,
+        mut from: usize,
+        text: &str,
+        start: Instant,
+        limit: Duration,
+    ) -> Option<Duration> {
+        let needle = text.as_bytes();
+        let mut bytes = self.written.bytes();
+        loop {
+            if bytes[from..].windows(needle.len()).any(|window| window == needle) {
+                return Some(start.elapsed());
+            }
+            from = from.max(bytes.len().saturating_sub(needle.len()));
+            let left = limit.checked_sub(start.elapsed())?;
+            let waited = self.written.changed.wait_timeout(bytes, left);
+            bytes = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Returns the number of bytes that the program has printed.
+    pub(crate) fn printed(&self) -> usize {
+        self.written.bytes().len()
+    }
+
+    /// Returns the end of what the program printed, for messages about failures.
+    pub(crate) fn tail(&self) -> String {
+        let bytes = self.written.bytes();
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(2_000)..]).into_owned()
+    }
+
+    /// Returns the CPU time that the program has used, in seconds.
+    pub(crate) fn cpu(&self) -> Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let (_, fields) = stat.rsplit_once(')').context("an unknown format of /proc")?;
+        let ticks: u64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|field| field.parse::<u64>().unwrap_or(0))
+            .sum();
+        #[expect(clippy::cast_precision_loss, reason = "a small count")]
+        let seconds = ticks as f64 / 100.0;
+        Ok(seconds)
+    }
+
+    /// Returns the memory of the program, in KiB.
+    pub(crate) fn memory_kib(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next());
+        Ok(kib.context("no VmRSS")?.parse()?)
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads until the terminal closes, and answers queries.
+fn read_all(mut output: File, mut answers: File, written: &Written) {
+    let mut buffer = [0; 64 * 1024];
+    while let Ok(count @ 1..) = output.read(&mut buffer) {
+        let piece = &buffer[..count];
+        for (query, answer) in ANSWERS {
+            if piece.windows(query.len()).any(|window| window == query) {
+                let _ = answers.write_all(answer);
+            }
+        }
+        written.bytes().extend_from_slice(piece);
+        written.changed.notify_all();
+    }
+}
