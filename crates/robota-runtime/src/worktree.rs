@@ -63,12 +63,7 @@ impl Worktrees {
         let environment: Environment =
             kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let environment = environment.with("GIT_TERMINAL_PROMPT", "0").with("LC_ALL", "C");
-        Self {
-            supervisor,
-            environment,
-            ids: Arc::new(RandomIds),
-            one_at_a_time: Arc::default(),
-        }
+        Self { supervisor, environment, ids: Arc::new(RandomIds), one_at_a_time: Arc::default() }
     }
 }
 

@@ -65,9 +65,8 @@ impl Repository {
 
 async fn repository() -> Repository {
     let dir = tempfile::tempdir().unwrap();
-    let environment = Environment::new()
-        .with("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .with("HOME", dir.path());
+    let environment =
+        Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin").with("HOME", dir.path());
     let supervisor = Supervisor::new();
     // A variable that redirects git has no effect.
     let redirected = environment.clone().with("GIT_DIR", "/nowhere");
@@ -310,11 +309,8 @@ impl TaskRunner for Writer {
 }
 
 async fn run_agent(repository: &Repository, prompt: &str) -> robota_core::task::TaskState {
-    let agents = WorktreeAgents::new(
-        Arc::new(Writer),
-        repository.worktrees.clone(),
-        repository.path(),
-    );
+    let agents =
+        WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), repository.path());
     let runner: Arc<dyn TaskRunner> = Arc::new(agents);
     let manager = TaskManager::new(TaskManagerOptions::default(), [runner]);
     manager.attach(Arc::new(NoJournal), Tasks::default()).await;

@@ -34,9 +34,7 @@ pub(crate) async fn run(command: WorktreesCommand) -> anyhow::Result<Exit> {
             }
         }
         WorktreesCommand::Remove { name, force, .. } => {
-            if let Removed::Removed { branch_kept } =
-                worktrees.remove(&cwd, &name, force).await?
-            {
+            if let Removed::Removed { branch_kept } = worktrees.remove(&cwd, &name, force).await? {
                 let branch = if branch_kept { "; its branch is kept" } else { " and its branch" };
                 output::line(&format!("removed {name}{branch}"));
             }

@@ -29,7 +29,8 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
     let agents = json!({"reader": {
         "description": "Reads files", "prompt": "You read.", "tools": ["Read"],
     }});
-    let task = json!({"prompt": "Read notes.txt", "subagent_type": "reader", "description": "read"});
+    let task =
+        json!({"prompt": "Read notes.txt", "subagent_type": "reader", "description": "read"});
     let scenario = Scenario::default()
         .then(Reply::new().tool("Task", task))
         .then(Reply::new().tool("Read", json!({"file_path": "notes.txt"})))
@@ -41,7 +42,10 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
     let init = of(&lines, "init")[0];
     assert!(init["agents"].as_array().unwrap().contains(&json!("reader")), "{init}");
     let started = of(&lines, "task_started")[0];
-    assert_eq!((&started["description"], &started["task_type"]), (&json!("read"), &json!("local_agent")));
+    assert_eq!(
+        (&started["description"], &started["task_type"]),
+        (&json!("read"), &json!("local_agent"))
+    );
     assert!(started["tool_use_id"].is_string(), "{started}");
     let progress = of(&lines, "task_progress")[0];
     assert_eq!(progress["last_tool_name"], "Read");

@@ -78,8 +78,7 @@ impl Worktrees {
             let repository = path.ancestors().nth(3).map_or(main, Path::to_owned);
             let branch = field("branch refs/heads/").map(str::to_owned);
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            let branch =
-                branch.unwrap_or_else(|| format!("{BRANCH}{}", name.unwrap_or_default()));
+            let branch = branch.unwrap_or_else(|| format!("{BRANCH}{}", name.unwrap_or_default()));
             let base = match self.git_folder(&path).await {
                 Ok(folder) => std::fs::read_to_string(folder.join(BASE)).unwrap_or_default(),
                 Err(_) => String::new(),

@@ -87,10 +87,8 @@ async fn play(steps: Vec<Step>, limit: usize) {
                 let request = TaskRequest { limits: Some(limits), ..request() };
                 let task = stage.manager.spawn(request).await.unwrap();
                 let (manager, waited) = (stage.manager.clone(), task.clone());
-                waiters.push((
-                    task.clone(),
-                    tokio::spawn(async move { manager.wait(&waited).await }),
-                ));
+                waiters
+                    .push((task.clone(), tokio::spawn(async move { manager.wait(&waited).await })));
                 // The waiter must be registered before the task can be closed.
                 tokio::task::yield_now().await;
                 model.order.push(task);

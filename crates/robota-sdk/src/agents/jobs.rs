@@ -186,12 +186,11 @@ impl AgentRuns {
     fn request(&self, run: AgentRun, mode: TaskMode, call: Option<CallId>) -> TaskRequest {
         let AgentRun { label, mut work, isolation } = run;
         let definition = self.parts.definitions.get(&work.agent);
-        work.isolation = isolation.unwrap_or_else(|| {
-            match definition.map(|definition| definition.isolation) {
+        work.isolation =
+            isolation.unwrap_or_else(|| match definition.map(|definition| definition.isolation) {
                 Some(AgentIsolation::Worktree) => Isolation::Worktree,
                 Some(AgentIsolation::None) | None => Isolation::None,
-            }
-        });
+            });
         let request = TaskRequest::new(TaskWork::Agent(Box::new(work)), label);
         TaskRequest { mode, call, ..request }
     }

@@ -20,9 +20,9 @@ use robota_tools::PolicyAccessCheck;
 
 use super::approvals::AgentApprover;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
+use crate::processes;
 use crate::project::{self, Project};
 use crate::settings_hooks::{self, HookParts};
-use crate::processes;
 use crate::transcript::SessionTranscript;
 
 /// The tool that asks the user. Nobody watches an agent.
@@ -94,8 +94,7 @@ impl SessionAgents {
         let spawned_by =
             SpawnedBy { session: self.parent.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
-        let system =
-            prompt::compose(definition, &parts.instructions, &cwd, job.work.worker);
+        let system = prompt::compose(definition, &parts.instructions, &cwd, job.work.worker);
         let mut builder = Session::builder(setup.provider.clone(), model)
             .system(system)
             .cwd(cwd.display().to_string())

@@ -43,8 +43,7 @@ fn names(entry: &str, tool: &str) -> bool {
         Some(prefix) => tool.starts_with(prefix),
         // `mcp__server` names all tools of a server.
         None => {
-            entry == tool
-                || (entry.starts_with("mcp__") && tool.starts_with(&format!("{entry}__")))
+            entry == tool || (entry.starts_with("mcp__") && tool.starts_with(&format!("{entry}__")))
         }
     }
 }

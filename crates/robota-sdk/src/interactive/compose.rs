@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use robota_config::agents::Agents;
-use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_config::model::CompactThreshold;
+use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_core::driver::SessionConfig;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
@@ -16,7 +16,9 @@ use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
-use robota_tools::{BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
+use robota_tools::{
+    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
+};
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
@@ -26,8 +28,8 @@ use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
-use crate::mentions::MentionReader;
 use crate::hooks::OnHookUsage;
+use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::project;
 use crate::sandbox::{self, Fences};
@@ -125,11 +127,7 @@ impl InteractiveSessionBuilder {
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            SkillHooks {
-                runner: settings_hooks.clone(),
-                files,
-                on_notice: self.on_notice.clone(),
-            },
+            SkillHooks { runner: settings_hooks.clone(), files, on_notice: self.on_notice.clone() },
         );
         // Its description is part of every request.
         if !context.has_memory {

@@ -27,8 +27,7 @@ impl InteractiveSession {
     /// Lets tasks start, and takes over those of an earlier process.
     pub(super) async fn attach_tasks(&self) -> Result<(), SdkError> {
         let Some(tasks) = &self.0.tasks else { return Ok(()) };
-        let journal =
-            SessionTaskJournal { open: self.0.open.clone(), session: self.id().clone() };
+        let journal = SessionTaskJournal { open: self.0.open.clone(), session: self.id().clone() };
         let recorded = self.session().journal().tasks().await?;
         tasks.attach(Arc::new(journal), recorded).await;
         Ok(())

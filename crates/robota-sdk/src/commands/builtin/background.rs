@@ -100,7 +100,8 @@ pub(super) async fn read(tasks: &TaskManager, id: &TaskId, offset: u64) -> Comma
         Ok(page) => {
             let mut text = page.text.clone();
             if text.is_empty() {
-                text = format!("{id} has written nothing{}.", if offset > 0 { " more" } else { "" });
+                text =
+                    format!("{id} has written nothing{}.", if offset > 0 { " more" } else { "" });
             }
             if page.more {
                 text.push_str(&format!("\n[more: read {id} {}]", page.next));
