@@ -11,7 +11,7 @@ mod tools;
 
 use std::sync::Arc;
 
-use robota_config::agents::Agents;
+use robota_config::agents::{AgentDefinition, Agents};
 use robota_core::driver::Observer;
 use robota_core::hook::Hooks;
 use robota_core::journal::JournalStore;
@@ -30,6 +30,22 @@ use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
+
+/// How a session runs agents.
+#[derive(Clone, Default)]
+pub struct AgentOptions {
+    /// Whether the tool Agent is offered, with which the model gives tasks to agents.
+    pub tool: bool,
+    /// Definitions above those of files.
+    pub definitions: Vec<AgentDefinition>,
+    /// What agents may do without a question, and who answers their questions.
+    pub permissions: AgentPermissions,
+    /// Hooks that run before and after the tool calls of agents, besides those of the settings and the
+    /// first hooks of the session.
+    pub hooks: Vec<Arc<dyn Hooks>>,
+    /// Is called for the events of agents, in their own tasks.
+    pub observer: Option<Observer>,
+}
 
 /// What agents are made of: parts of the session that starts them.
 pub(crate) struct AgentParts {

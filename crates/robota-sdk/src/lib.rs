@@ -33,7 +33,7 @@ mod tasks;
 pub mod transport;
 pub mod transcript;
 
-pub use agents::{AgentPermissions, AgentResult, AgentRun, AgentRuns};
+pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,

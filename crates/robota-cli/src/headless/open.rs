@@ -69,9 +69,6 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .max_rounds(args.max_turns)
         .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
-        .agent_tool(true)
-        .agents([given.agents, options.agents.clone()].concat())
-        .on_agent_event(requests.meter.observe_agents())
         .task_logs(!args.session.no_session_persistence)
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
@@ -80,6 +77,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
                 answer.observe(event);
             }
         })));
+    let mut agents = AgentOptions {
+        tool: true,
+        definitions: [given.agents, options.agents.clone()].concat(),
+        observer: Some(requests.meter.observe_agents()),
+        ..AgentOptions::default()
+    };
     if !given.hooks.is_empty() {
         let cwd = cwd.display().to_string();
         let context = HookContext::new(selected.id().as_str(), &*cwd);
@@ -87,8 +90,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         let runner = given.hooks.runner(context, requests.host.clone());
         let runner = Arc::new(runner.transcript(Arc::new(transcript)));
         requests.hook_runners.push(runner.clone());
-        builder = builder.agent_hooks(runner.clone()).hooks(runner);
+        agents.hooks.push(runner.clone());
+        builder = builder.hooks(runner);
     }
+    builder = builder.agents(agents);
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
-use robota_core::driver::Observer;
 use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
@@ -15,7 +13,7 @@ use robota_session::{Approvals, Callbacks, RecoveryHint};
 use robota_tools::QuestionHandler;
 
 use super::{InteractiveSession, OpenSessions};
-use crate::agents::AgentPermissions;
+use crate::agents::AgentOptions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
@@ -62,17 +60,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) background_process: bool,
 }
 
-/// How a session runs agents.
-#[derive(Default)]
-pub(super) struct AgentOptions {
-    /// Whether the model can start agents.
-    pub(super) tool: bool,
-    pub(super) definitions: Vec<AgentDefinition>,
-    pub(super) permissions: AgentPermissions,
-    pub(super) hooks: Vec<Arc<dyn Hooks>>,
-    pub(super) observer: Option<Observer>,
-}
-
 /// The session to open: still to be found, or found by the caller.
 pub(super) enum Selection {
     Choice(SessionChoice),
@@ -114,35 +101,10 @@ impl InteractiveSessionBuilder {
         }
     }
 
-    /// Offers the tool Agent, with which the model gives tasks to the agents that are defined in the
-    /// files of the user and the folder. Commands and skills can run agents without it.
-    pub fn agent_tool(mut self, offered: bool) -> Self {
-        self.agents.tool = offered;
-        self
-    }
-
-    /// Adds agent definitions above those of files.
-    pub fn agents(mut self, definitions: Vec<AgentDefinition>) -> Self {
-        self.agents.definitions.extend(definitions);
-        self
-    }
-
-    /// Sets what agents may do without a question, and who answers their questions.
-    pub fn agent_permissions(mut self, permissions: AgentPermissions) -> Self {
-        self.agents.permissions = permissions;
-        self
-    }
-
-    /// Adds hooks that run before and after the tool calls of agents. [First hooks](Self::first_hooks)
-    /// do so too.
-    pub fn agent_hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
-        self.agents.hooks.push(hooks.into_arc());
-        self
-    }
-
-    /// Sets a function that is called for the events of agents, in their own tasks.
-    pub fn on_agent_event(mut self, observer: Observer) -> Self {
-        self.agents.observer = Some(observer);
+    /// Sets how the session runs agents. The default offers the model no agents; commands and skills
+    /// can run those of the user's files.
+    pub fn agents(mut self, agents: AgentOptions) -> Self {
+        self.agents = agents;
         self
     }
 

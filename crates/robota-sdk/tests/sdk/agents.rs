@@ -9,7 +9,8 @@ use robota_core::journal::{JournalStore as _, SessionFilter};
 use robota_core::permission::Mode;
 use robota_core::task::{TaskChange, TaskErrorCategory, TaskStatus};
 use robota_sdk::{
-    AgentPermissions, CommandResult, Entered, InteractiveEvent, InteractiveSession, SessionChoice,
+    AgentOptions, AgentPermissions, CommandResult, Entered, InteractiveEvent, InteractiveSession,
+    SessionChoice,
 };
 use robota_session::{Approvals, StartAt, approver_fn};
 
@@ -26,6 +27,11 @@ async fn result(session: &InteractiveSession, prompt: &str) -> robota_sdk::Execu
     session.submit(prompt).await.unwrap().result().await.unwrap()
 }
 
+/// Lets the model start agents.
+fn offered() -> AgentOptions {
+    AgentOptions { tool: true, ..AgentOptions::default() }
+}
+
 const EXPLORE: &str = "{tools: [{tool: Agent, input: {prompt: Look at it., subagent_type: Explore, description: look}}]}";
 
 #[tokio::test]
@@ -34,7 +40,7 @@ async fn sdk_15_the_model_gives_a_task_to_an_agent_with_a_session_of_its_own() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- {read}\n- It says hello.\n- All done.\n"));
     scene.write("project/notes.md", "hello\n");
     scene.write("project/AGENTS.md", "Be kind.\n");
-    let session = scene.builder().agent_tool(true).open().await.unwrap();
+    let session = scene.builder().agents(offered()).open().await.unwrap();
     let done = result(&session, "Go.").await;
     assert_eq!(done.response, "All done.");
     assert_eq!(done.tools[0].tool, "Agent");
@@ -66,7 +72,7 @@ async fn sdk_15_jobs_run_at_the_same_time_and_an_unknown_agent_starts_nothing() 
         {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
     let bad = "{tools: [{tool: Agent, input: {prompt: x, subagent_type: Nobody}}]}";
     let scene = Scene::new(&format!("- {bad}\n- {jobs}\n- first\n- second\n- Done.\n"));
-    let session = scene.builder().agent_tool(true).open().await.unwrap();
+    let session = scene.builder().agents(offered()).open().await.unwrap();
     let done = result(&session, "Go.").await;
     assert_eq!(done.response, "Done.");
     let tasks = session.tasks().unwrap();
@@ -83,7 +89,7 @@ async fn sdk_15_jobs_run_at_the_same_time_and_an_unknown_agent_starts_nothing() 
 #[tokio::test]
 async fn run_09_the_costs_of_agents_are_those_of_their_session() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
-    let session = scene.builder().agent_tool(true).open().await.unwrap();
+    let session = scene.builder().agents(offered()).open().await.unwrap();
     result(&session, "Go.").await;
     let calls: u64 = session.costs().await.unwrap().models.values().map(|it| it.calls).sum();
     assert_eq!(calls, 3);
@@ -106,9 +112,8 @@ async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
         });
         let session = scene
             .builder()
-            .agent_tool(true)
+            .agents(AgentOptions { permissions: permissions.clone(), ..offered() })
             .mode(Mode::Default)
-            .agent_permissions(permissions.clone())
             .approvals(Approvals::Handler(approver))
             .open()
             .await
@@ -210,7 +215,7 @@ async fn sdk_13_a_forked_skill_runs_in_an_agent() {
 async fn sdk_02_clients_see_what_happens_to_tasks() {
     use futures::StreamExt as _;
     let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
-    let session = scene.builder().agent_tool(true).open().await.unwrap();
+    let session = scene.builder().agents(offered()).open().await.unwrap();
     let mut events = session.events(StartAt::Start).await.unwrap();
     result(&session, "Go.").await;
     let mut changes = Vec::new();
@@ -266,7 +271,7 @@ async fn run_09_hooks_are_told_when_agents_start_and_keep_them_from_ending() {
         |command: &str| serde_json::json!([{"hooks": [{"type": "command", "command": command}]}]);
     let hooks = serde_json::json!({"SubagentStart": hook(start), "SubagentStop": hook(stop)});
     scene.write("home/.robota/settings.json", &serde_json::json!({ "hooks": hooks }).to_string());
-    let session = scene.builder().agent_tool(true).open().await.unwrap();
+    let session = scene.builder().agents(offered()).open().await.unwrap();
     assert_eq!(result(&session, "Go.").await.response, "Done.");
     let requests = scene.provider.requests();
     assert_eq!(requests[1].messages[0].text(), "Look at it.\n\nBe brief.");
@@ -304,7 +309,7 @@ async fn run_04_an_interrupt_cancels_the_agent_and_its_commands() {
     let sleep = "{tools: [{tool: Bash, input: {command: sleep 1000}}]}";
     let scene = Scene::new(&format!("- {general}\n- {sleep}\n"));
     let session =
-        scene.builder().agent_tool(true).mode(Mode::BypassPermissions).open().await.unwrap();
+        scene.builder().agents(offered()).mode(Mode::BypassPermissions).open().await.unwrap();
     let mut events = session.tasks().unwrap().subscribe();
     let submission = session.submit("Go.").await.unwrap();
     loop {
@@ -337,7 +342,7 @@ async fn sdk_15_a_rule_denies_an_agent_in_every_form_of_the_call() {
     let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
     let session = InteractiveSession::builder(scene.project_with(options), model)
         .store(scene.store.clone())
-        .agent_tool(true)
+        .agents(offered())
         .open()
         .await
         .unwrap();
