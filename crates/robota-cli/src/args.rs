@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Plugin(PluginArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
+    /// List and remove the git worktrees of agents.
+    Worktrees(WorktreesArgs),
     /// List, add, pause, resume and remove the schedules of a session, and run them.
     Schedule(Box<crate::commands::schedule::ScheduleArgs>),
     /// List the models of a provider.
@@ -362,6 +364,41 @@ pub(crate) enum MarketplaceCommand {
         /// Part of a name, a description or a keyword; all plugins without it.
         #[arg(default_value = "")]
         text: String,
+    },
+}
+
+/// `robota worktrees`
+#[derive(Debug, Args)]
+pub(crate) struct WorktreesArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorktreesCommand,
+}
+
+/// The commands of `robota worktrees`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorktreesCommand {
+    /// List the worktrees that agents left in this repository, and what would be lost with each.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove a worktree. Its branch is kept if it has commits.
+    Remove {
+        /// Name, path or branch of the worktree.
+        name: String,
+        /// Remove it with its uncommitted and untracked files.
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove all worktrees that no agent uses and with which nothing is lost.
+    Prune {
+        #[command(flatten)]
+        settings: SettingsArgs,
     },
 }
 

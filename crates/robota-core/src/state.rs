@@ -250,7 +250,6 @@ impl State {
             Event::TaskGroupChanged(data) => {
                 self.tasks.apply_group(&data.group, &data.change, envelope.ts);
             }
-            Event::InputAccepted(data) => self.tasks.mark_told(&data.metadata),
             // The tasks belong to the session that was forked.
             Event::SessionCreated(data) if data.parent.is_some() => self.tasks = Tasks::default(),
             _ => {}

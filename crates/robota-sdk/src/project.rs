@@ -131,6 +131,23 @@ impl Project {
         &self.places.cwd
     }
 
+    /// Returns the same settings for another working folder, such as a worktree of this one. The files
+    /// of that folder add nothing.
+    #[must_use]
+    pub(crate) fn in_folder(&self, cwd: &Path) -> Self {
+        let places = Places { cwd: cwd.to_owned(), ..self.places.clone() };
+        let (policy, _) = Policy::new(&self.settings.policy_spec(&places), &OsPaths);
+        Self {
+            places,
+            environment: self.environment.clone(),
+            settings: self.settings.clone(),
+            policy,
+            sandbox: self.sandbox,
+            trusted_by_caller: self.trusted_by_caller,
+            secrets: self.secrets.clone(),
+        }
+    }
+
     /// Returns the files outside the folder that its instructions import and that the user has not
     /// approved.
     #[must_use]

@@ -145,7 +145,8 @@ async fn most_recent(store: &dyn JournalStore, cwd: &str) -> Result<SessionHead,
     let sessions = store.list(&filter).await?.sessions;
     sessions
         .into_iter()
-        .find(|head| !head.foreign)
+        // Agents are continued by the session that started them.
+        .find(|head| !head.foreign && head.spawned_by.is_none())
         .ok_or_else(|| SdkError::NothingToContinue { folder: cwd.to_owned() })
 }
 

@@ -7,6 +7,7 @@
 mod acp;
 mod agent_sdks;
 mod doctor;
+mod agents;
 mod environment;
 mod errors;
 mod foreign;

@@ -13,6 +13,7 @@ use robota_session::{Approvals, Callbacks, RecoveryHint};
 use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
+use crate::agents::AgentOptions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
@@ -67,6 +68,9 @@ pub struct InteractiveSessionBuilder {
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
     pub(super) mcp: McpSetup,
+    pub(super) agents: AgentOptions,
+    pub(super) task_logs: bool,
+    pub(super) background_process: bool,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -106,7 +110,30 @@ impl InteractiveSessionBuilder {
             commands,
             open: OpenSessions::default(),
             mcp: McpSetup::default(),
+            agents: AgentOptions::default(),
+            task_logs: false,
+            background_process: false,
         }
+    }
+
+    /// Sets how the session runs agents. The default offers the model no agents; commands and skills
+    /// can run those of the user's files.
+    pub fn agents(mut self, agents: AgentOptions) -> Self {
+        self.agents = agents;
+        self
+    }
+
+    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
+    /// it in memory, unless the session is stored in the folder too.
+    pub fn task_logs(mut self, in_files: bool) -> Self {
+        self.task_logs = in_files;
+        self
+    }
+
+    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
+    pub fn background_process(mut self, offered: bool) -> Self {
+        self.background_process = offered;
+        self
     }
 
     /// Sets where the session is stored. The default is `.robota/sessions` in the working folder.

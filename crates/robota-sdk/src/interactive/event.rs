@@ -7,11 +7,12 @@ use futures::{Stream, StreamExt as _};
 use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
 use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
-use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::ids::{CallId, GroupId, InputId, SessionId, TaskId};
 use robota_core::journal::JournalStore;
 use robota_core::message::{Block, ToolUse};
 use robota_core::permission::Mode;
 use robota_core::project::{StreamText, TextUpdate};
+use robota_core::task::{GroupChange, TaskChange};
 use robota_session::{
     EventFilter, SessionError, SessionEvent, StartAt, Subscription, SubscriptionItem,
 };
@@ -128,6 +129,20 @@ pub enum InteractiveEvent {
         /// How long the session waits before the next try, in milliseconds.
         delay_ms: u64,
     },
+    /// Something happened to a background task.
+    BackgroundTaskEvent {
+        /// The task.
+        task: TaskId,
+        /// What happened.
+        change: Box<TaskChange>,
+    },
+    /// Something happened to a group of background tasks.
+    BackgroundJobGroupEvent {
+        /// The group.
+        group: GroupId,
+        /// What happened.
+        change: GroupChange,
+    },
     /// The prompt was answered. Every turn ends with this, `Interrupted` or `Error`.
     Complete(Box<ExecutionResult>),
     /// The turn was interrupted.
@@ -201,6 +216,16 @@ impl Projection {
                 self.response.clear();
                 self.tools.clear();
                 out.push(InteractiveEvent::Thinking { active: true });
+            }
+            Event::TaskChanged(data) => out.push(InteractiveEvent::BackgroundTaskEvent {
+                task: data.task.clone(),
+                change: Box::new(data.change.clone()),
+            }),
+            Event::TaskGroupChanged(data) => {
+                out.push(InteractiveEvent::BackgroundJobGroupEvent {
+                    group: data.group.clone(),
+                    change: data.change.clone(),
+                });
             }
             Event::ToolCalled(data) => {
                 self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());

@@ -6,6 +6,7 @@ use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event};
 use robota_core::ids::Ids;
 use robota_core::state::State;
+use robota_core::task::Tasks;
 use tokio::sync::{oneshot, watch};
 
 use super::Session;
@@ -43,6 +44,14 @@ impl JournalHandle {
                 envelope: Arc::new(envelope),
             })
             .collect())
+    }
+
+    /// Returns the background tasks and groups that the journal has.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn tasks(&self) -> Result<Tasks, SessionError> {
+        self.0.inspect(|state| state.tasks.clone()).await
     }
 
     /// Returns whether the journal is open: the session was not shut down and has not failed.

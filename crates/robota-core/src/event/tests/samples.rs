@@ -21,8 +21,8 @@ use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::{
     EarlierSnapshot, HeardMessage, OwedMessage, RoomState, SafePoints, ScheduleProgress,
 };
-use crate::tool::{ToolOutcome, ToolSpec};
 use crate::task::*;
+use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
 /// A line that says that.
@@ -135,6 +135,7 @@ fn tasks() -> Vec<Event> {
         TaskChange::PermissionAsked(question),
         TaskChange::PermissionDecided { call: "c9".into() },
         TaskChange::Finished(finished),
+        TaskChange::Told,
         TaskChange::Closed,
     ];
     let changes = changes.map(|change| TaskChanged { task: "t1".into(), change }.into());
