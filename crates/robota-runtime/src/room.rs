@@ -15,8 +15,8 @@ use std::sync::{Arc, Weak};
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::driver::Recorder;
 use robota_core::event::{
-    Delivery, Envelope, Event, FORMAT, InputAccepted, InputSource, MessageInjected, Opened, RoomDelivered,
-    RoomHeard, RoomJoined, RoomLeft, RoomSaid, SessionCreated,
+    Delivery, Envelope, Event, FORMAT, InputAccepted, InputSource, MessageInjected, Opened,
+    RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, SessionCreated,
 };
 use robota_core::ids::{InputId, SessionId, name_part};
 use robota_core::journal::{JournalError, JournalStore};

@@ -23,9 +23,8 @@ fn id(name: &str) -> SessionId {
 }
 
 async fn pool(store: Arc<dyn JournalStore>) -> Pool {
-    let pool = Pool::builder(store)
-        .template(Template::new("dev", Session::builder(model(), "m")))
-        .start();
+    let pool =
+        Pool::builder(store).template(Template::new("dev", Session::builder(model(), "m"))).start();
     pool.resume_all("agent:dev/").await.unwrap();
     for name in ["alice", "bob", "carol"] {
         if pool.get(&id(name)).is_none() {
@@ -78,10 +77,7 @@ async fn kode_10_mentions_are_direct_and_broadcasts_go_to_all_but_the_sender() {
             "[from:user] Hello"
         ]
     );
-    assert_eq!(
-        heard(&*store, "carol").await,
-        ["[from:alice] Meeting at 3pm", "[from:user] Hello"]
-    );
+    assert_eq!(heard(&*store, "carol").await, ["[from:alice] Meeting at 3pm", "[from:user] Hello"]);
     assert!(room.leave("carol").await.unwrap());
     assert!(!room.leave("carol").await.unwrap());
     assert_eq!(room.say("alice", "Bye").await.unwrap().delivered, ["bob"]);
@@ -172,7 +168,9 @@ async fn kode_10_whichever_event_is_the_last_every_message_arrives_once() {
             assert_eq!(room.members().await.len(), 3);
             settle(&next).await;
             let history = room.history(10).await.unwrap();
-            for (name, all) in [("bob", ["one", "@bob two", "three"].as_slice()), ("carol", &["one", "three"])] {
+            for (name, all) in
+                [("bob", ["one", "@bob two", "three"].as_slice()), ("carol", &["one", "three"])]
+            {
                 let expected: Vec<String> = all
                     .iter()
                     .filter(|text| history.iter().any(|said| said.text == **text))

@@ -28,7 +28,9 @@ fn id() -> SessionId {
 fn fired(events: &[Envelope], schedule: &str) -> Vec<(String, u64, bool)> {
     let fired = events.iter().filter_map(|envelope| match &envelope.event {
         Event::InputAccepted(data) => match &data.source {
-            Some(InputSource::Schedule { schedule: id, due, missed }) if id.as_str() == schedule => {
+            Some(InputSource::Schedule { schedule: id, due, missed })
+                if id.as_str() == schedule =>
+            {
                 Some((due.map_or_else(String::new, |due| due.to_string()), *missed, true))
             }
             _ => None,
@@ -201,7 +203,9 @@ async fn kode_08_whichever_event_is_the_last_no_due_time_is_lost_or_doubled() {
         let not_delivered = events.iter().filter(|it| matches!(it.event, Event::Recovered(_)));
         assert!(
             inputs == complete.len() || not_delivered.count() > 0,
-            "after event {count}: {inputs} {:?} {:?}", fired(&events, "report"), said(&events, "")
+            "after event {count}: {inputs} {:?} {:?}",
+            fired(&events, "report"),
+            said(&events, "")
         );
         assert_eq!(runs(&events, "report").len(), inputs, "after event {count}");
         drop(resumed);

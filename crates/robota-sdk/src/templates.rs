@@ -71,8 +71,7 @@ impl ToolFactory for ChosenTools {
         let mut tools = self.all.make(session);
         tools.retain(|tool| {
             let name = &tool.spec().name;
-            !self.never.contains(name)
-                && self.only.as_ref().is_none_or(|only| only.contains(name))
+            !self.never.contains(name) && self.only.as_ref().is_none_or(|only| only.contains(name))
         });
         tools
     }

@@ -53,7 +53,8 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let profile = if cfg!(debug_assertions) { "with debug assertions" } else { "optimised" };
     println!("idle sessions in files, whole tool set, after one turn ({profile})");
     println!("sessions | live: KB, descriptors | passive: KB, descriptors | wake: median, p99");

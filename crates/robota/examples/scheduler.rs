@@ -9,9 +9,7 @@ use futures::StreamExt as _;
 use robota::core::event::InputSource;
 use robota::runtime::{MissedRuns, NewSchedule, SessionSchedules as _};
 use robota::scripted::{Script, ScriptedProvider};
-use robota::session::{
-    EventFilter, Resume, Session, StartAt, Subscription, SubscriptionItem,
-};
+use robota::session::{EventFilter, Resume, Session, StartAt, Subscription, SubscriptionItem};
 use robota::{Event, FileStore};
 
 #[tokio::main(flavor = "current_thread")]

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{
     AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
-    InputCancelled, InputSource, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet, Purpose,
-    Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, ScheduleAdded,
-    SchedulePaused, ScheduleRemoved, ScheduleResumed, ScheduleSkipped, SessionCreated, TextChunk,
-    ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted, UserMessage, ViewRestored,
+    InputCancelled, InputSource, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet,
+    Purpose, Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid,
+    ScheduleAdded, SchedulePaused, ScheduleRemoved, ScheduleResumed, ScheduleSkipped,
+    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted,
+    UserMessage, ViewRestored,
 };
 use crate::ids::{CallId, CountingIds, InputId, MessageId, ScheduleId, TurnId};
 use crate::journal::MemoryStore;
