@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
-use robota_sdk::host::HostErrorKind;
+use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, Notice, OpenRequest, SessionHost, store,
+    HostError, HostedSession, InteractiveSession, McpSetup, Notice, OpenRequest, SessionHost, store,
 };
 
 use crate::args::{ServeArgs, SettingsArgs};
@@ -100,12 +100,6 @@ impl SessionHost for ProgramSessions {
         let cwd = request.cwd.as_deref();
         let setup = self.setup(cwd, &request.directories, request.mode)?;
         setup.notices().into_iter().for_each(|notice| (request.on_notice)(notice));
-        if !request.mcp_servers.is_empty() {
-            let names: Vec<_> = request.mcp_servers.iter().map(|it| it.name.as_str()).collect();
-            let names = names.join(", ");
-            let text = format!("MCP servers of the client are not supported yet: {names}");
-            (request.on_notice)(Notice::Error(text));
-        }
         let store = self.store(&setup).await?;
         let folder = setup.places.cwd.display().to_string();
         let selected = request.choice.select(&*store, &folder).await?;
@@ -127,6 +121,10 @@ impl SessionHost for ProgramSessions {
             .approvals(request.approvals)
             .rule_sink(SavedRules::new(setup.clone()))
             .on_notice(move |notice| on_notice(notice));
+        if !request.mcp_servers.is_empty() {
+            let arguments = vec![mcp_config(&request.mcp_servers)];
+            builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
+        }
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
         }

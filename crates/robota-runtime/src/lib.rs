@@ -4,7 +4,7 @@
 //! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
 //! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
 //! [`ProcessTasks`] runs commands on the supervisor, [`InProcessAgents`] runs agents with sessions of
-//! their own.
+//! their own, and [`WorktreeAgents`] gives them a git worktree.
 
 pub mod group;
 mod pool;
@@ -13,6 +13,7 @@ mod schedule;
 pub mod subagent;
 pub mod task;
 mod template;
+pub mod worktree;
 
 pub use group::Groups;
 pub use subagent::{
@@ -35,3 +36,6 @@ pub use schedule::{
     SessionSchedules, change_stored_schedule, stored_schedules,
 };
 pub use template::Template;
+pub use worktree::{
+    ListedWorktree, Removed, Worktree, WorktreeAgents, WorktreeError, WorktreeHooks, Worktrees,
+};

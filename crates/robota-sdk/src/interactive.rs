@@ -12,9 +12,11 @@ mod history;
 mod loaded;
 mod open_sessions;
 mod queue;
+mod resources;
 mod result;
 mod shell;
 mod submit;
+mod tasks;
 mod tool_state;
 
 use std::sync::{Arc, OnceLock};
@@ -29,6 +31,7 @@ use robota_core::permission::Mode;
 use robota_core::provider::View;
 use robota_core::tool::ToolSpec;
 use robota_exec::Supervisor;
+use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
@@ -45,10 +48,12 @@ use crate::budget::{Budget, BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
+use crate::mcp::SessionMcp;
 use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
+use crate::tasks::SessionRuntime;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
 /// session; dropping the last one shuts the session down.
@@ -76,6 +81,7 @@ pub struct InteractiveSession(Arc<Shared>);
 /// What the handles of a session share.
 struct Shared {
     session: Session,
+    mcp: Option<SessionMcp>,
     project: Option<Arc<Project>>,
     since: StartAt,
     supervisor: Option<Supervisor>,
@@ -91,6 +97,8 @@ struct Shared {
     skills: Option<SkillRunner>,
     mentions: Option<MentionReader>,
     budget: Option<BudgetGuard>,
+    tasks: Option<TaskManager>,
+    runtime: Option<SessionRuntime>,
 }
 
 impl InteractiveSession {
@@ -110,6 +118,7 @@ impl InteractiveSession {
         commands.add_module(&crate::commands::builtin::commands());
         Self::new(Shared {
             session,
+            mcp: None,
             project: None,
             since: StartAt::Start,
             supervisor: None,
@@ -124,6 +133,8 @@ impl InteractiveSession {
             skills: None,
             mentions: None,
             budget: None,
+            tasks: None,
+            runtime: None,
         })
     }
 
@@ -161,10 +172,17 @@ impl InteractiveSession {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.tool_specs().iter().map(|spec| spec.name.clone()).collect()
+        let fixed = self.tool_specs().iter().map(|spec| spec.name.clone());
+        fixed.chain(self.0.mcp.iter().flat_map(SessionMcp::offered)).collect()
     }
 
-    /// Returns the descriptions of the offered tools.
+    /// Returns the MCP servers of the session; none if none are configured.
+    #[must_use]
+    pub fn mcp(&self) -> Option<&SessionMcp> {
+        self.0.mcp.as_ref()
+    }
+
+    /// Returns the descriptions of the offered tools, except those of MCP servers.
     #[must_use]
     pub fn tool_specs(&self) -> &[ToolSpec] {
         self.0.tools.get().map(Vec::as_slice).unwrap_or_default()
@@ -226,8 +244,14 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
     pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
+        if let Some(tasks) = &self.0.tasks {
+            tasks.shutdown().await;
+        }
         let ended = self.session().shutdown(reason).await;
         if let Some(supervisor) = &self.0.supervisor {
+            if let Some(mcp) = &self.0.mcp {
+                mcp.servers.close().await;
+            }
             supervisor.shutdown().await;
         }
         Ok(ended?)
@@ -242,8 +266,11 @@ impl InteractiveSession {
     pub async fn fork(&self, at: &Selector) -> Result<Self, SdkError> {
         let session = self.session().fork(at, None).await?;
         let shared = &self.0;
-        Ok(Self::new(Shared {
+        let fork = Self::new(Shared {
+            tasks: shared.runtime.as_ref().and_then(|it| it.new.take(session.id())),
+            runtime: shared.runtime.clone(),
             session,
+            mcp: shared.mcp.clone(),
             project: shared.project.clone(),
             since: StartAt::Now,
             supervisor: None,
@@ -258,7 +285,9 @@ impl InteractiveSession {
             skills: shared.skills.clone(),
             mentions: shared.mentions.clone(),
             budget: shared.budget.clone(),
-        }))
+        });
+        fork.attach_tasks().await?;
+        Ok(fork)
     }
 
     /// Returns the name of the session.

@@ -4,6 +4,7 @@
 //! session with the settings, instructions, commands and skills of a folder. This crate wires the
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
+pub mod agents;
 pub mod budget;
 pub mod commands;
 mod context;
@@ -14,6 +15,7 @@ pub mod hooks;
 pub mod host;
 pub mod import;
 pub mod interactive;
+pub mod mcp;
 pub mod memory;
 pub mod mentions;
 pub mod model_setup;
@@ -28,9 +30,12 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
+mod tasks;
 pub mod transcript;
+mod templates;
 pub mod transport;
 
+pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
@@ -44,12 +49,18 @@ pub use interactive::{
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
     PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
+pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
+pub use robota_runtime::{
+    AgentWork, Groups, Isolation, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager,
+    TaskManagerError, Worktree, WorktreeError, Worktrees,
+};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use transcript::SessionTranscript;
+pub use templates::template_of;
 pub use transport::{Transport, TransportError};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.

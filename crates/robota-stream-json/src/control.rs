@@ -45,6 +45,9 @@ pub enum HostRequest<'a> {
         description: &'a str,
         /// The id of the call.
         tool_use_id: &'a str,
+        /// The agent that makes the call; absent for the session itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
     },
     /// Run a hook of the host.
     HookCallback {
@@ -55,6 +58,13 @@ pub enum HostRequest<'a> {
         /// The id of the call, at a tool's hook.
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<&'a str>,
+    },
+    /// Pass a message to an MCP server in the host.
+    McpMessage {
+        /// The server.
+        server_name: &'a str,
+        /// The message, as the protocol of MCP has it.
+        message: &'a Value,
     },
 }
 

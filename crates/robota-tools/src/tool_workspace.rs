@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
 use crate::arguments::EarlyOutcome;
 use crate::ask_user::QuestionHandler;
-use crate::background_commands::BackgroundCommands;
+use crate::background_commands::{BackgroundCommands, CommandTasks};
 use crate::capture::{CaptureLimits, CommandCapture};
 use crate::editor::{self, EditorFiles, Written};
 use crate::error::FileError;
@@ -104,6 +104,33 @@ impl ToolWorkspace {
             edit_lock: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// Returns a workspace for an agent in another directory, for instance a worktree, with the rules
+    /// of that directory.
+    #[must_use]
+    pub fn in_folder(&self, cwd: impl Into<PathBuf>, rules: Arc<dyn AccessCheck>) -> Self {
+        let cwd = cwd.into();
+        let root = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
+        let mut workspace = self.clone();
+        workspace.capture = self.capture.in_folder(&root);
+        workspace.shell_cwd = Arc::new(Mutex::new(cwd.clone()));
+        workspace.cwd = cwd;
+        workspace.access_check(rules)
+    }
+
+    /// Runs background commands as tasks of the session.
+    #[must_use]
+    pub fn command_tasks(mut self, tasks: Arc<dyn CommandTasks>) -> Self {
+        self.background = BackgroundCommands::of_tasks(Some(tasks));
+        self
+    }
+
+    /// Returns the same workspace without anybody who answers questions to the user.
+    #[must_use]
+    pub fn without_questions(mut self) -> Self {
+        self.question_handler = None;
+        self
     }
 
     /// Sets the rules that decide which files tools may return.

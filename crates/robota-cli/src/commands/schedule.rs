@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt as _;
 use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::event::{Event, ScheduleAdded};
-use robota_core::ids::{RandomIds, ScheduleId, SessionId};
+use robota_core::event::{Event, InputAccepted, InputSource, ScheduleAdded};
+use robota_core::ids::{RandomIds, ScheduleId};
 use robota_core::message::Block;
 use robota_runtime::{
     MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
@@ -271,11 +271,12 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
 fn event_line(event: &Event) -> Option<String> {
     let now = time::minute(SystemClock.now());
     match event {
-        Event::ScheduleFired(data) if data.input.is_some() => {
-            Some(format!("{now}  schedule {} fired", data.schedule))
-        }
-        Event::ScheduleFired(data) => {
-            Some(format!("{now}  schedule {} skipped {} times", data.schedule, data.missed))
+        Event::InputAccepted(InputAccepted {
+            source: Some(InputSource::Schedule { schedule, .. }),
+            ..
+        }) => Some(format!("{now}  schedule {schedule} fired")),
+        Event::ScheduleSkipped(data) => {
+            Some(format!("{now}  schedule {} skipped {} times", data.schedule, data.times))
         }
         Event::AssistantMessage(data) if !data.message.text().is_empty() => {
             Some(format!("{now}  {}", text::plain(&data.message.text())))

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::drive::{Drive, RunFacts};
 use super::input::FromHost;
+use super::mcp::{self, ToolApprover};
 use super::meter::{BudgetHooks, Meter};
 use super::options::{LineMode, RunOptions};
 use super::permissions::HostCommand;
@@ -69,6 +70,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .max_rounds(args.max_turns)
         .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
+        .task_logs(!args.session.no_session_persistence)
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
@@ -76,6 +78,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
                 answer.observe(event);
             }
         })));
+    let mut agents = AgentOptions {
+        tool: true,
+        definitions: [given.agents, options.agents.clone()].concat(),
+        observer: Some(requests.meter.observe_agents()),
+        ..AgentOptions::default()
+    };
     if !given.hooks.is_empty() {
         let cwd = cwd.display().to_string();
         let context = HookContext::new(selected.id().as_str(), &*cwd);
@@ -83,8 +91,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         let runner = given.hooks.runner(context, requests.host.clone());
         let runner = Arc::new(runner.transcript(Arc::new(transcript)));
         requests.hook_runners.push(runner.clone());
+        agents.hooks.push(runner.clone());
         builder = builder.hooks(runner);
     }
+    builder = builder.agents(agents);
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
@@ -94,6 +104,13 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         builder =
             builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());
     }
+    let prompt_tool = options.prompt_tool.clone();
+    let prompt_tool =
+        prompt_tool.map(|tool| Arc::new(ToolApprover::new(tool, options.host_timeout)));
+    if let Some(approver) = &prompt_tool {
+        builder = builder.approvals(Approvals::Handler(approver.clone()));
+    }
+    builder = builder.mcp(mcp::setup(options, &requests.host, given.mcp_servers));
     if let Some(names) = &options.tools {
         builder = builder.only_tools(names.clone());
     }
@@ -122,6 +139,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         rewind(&session, uuid).await?;
     }
     requests.session = Some(session.clone());
+    requests.mcp = interactive.mcp().cloned();
+    if let Some(approver) = &prompt_tool {
+        approver.connect(interactive.mcp());
+    }
+    requests.tasks = interactive.tasks();
     let shown = Shown {
         partial: options.partial,
         hooks: options.hook_events,
@@ -137,7 +159,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .iter()
             .map(|folder| folder.display().to_string())
             .collect(),
-        tools: interactive.tools(),
+        agents: interactive
+            .agent_runs()
+            .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())
+            .unwrap_or_default(),
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
         output_style: interactive
@@ -165,6 +190,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         facts,
         cancel: cancel.clone(),
         from_host: opening.from_host,
+        tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
         commands: opening.commands,
         earlier,
         interrupting: None,

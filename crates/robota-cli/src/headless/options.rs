@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use robota_config::SettingSource;
+use robota_config::agents::{AgentDefinition, agents_from_json};
+use robota_config::{SettingSource, Severity};
 use robota_core::permission::Mode;
 use robota_sdk::Budget;
 use serde_json::Value;
@@ -59,8 +60,16 @@ pub(crate) struct RunOptions {
     pub(crate) append_system: Option<String>,
     /// The tools to offer; `None` offers all.
     pub(crate) tools: Option<Vec<String>>,
+    /// Configurations of MCP servers.
+    pub(crate) mcp_config: Vec<String>,
+    /// Whether other MCP servers are ignored.
+    pub(crate) strict_mcp: bool,
+    /// The MCP tool that decides about approvals.
+    pub(crate) prompt_tool: Option<String>,
     /// The settings files to read.
     pub(crate) sources: Option<Vec<SettingSource>>,
+    /// Agents that the arguments define.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 impl RunOptions {
@@ -69,20 +78,24 @@ impl RunOptions {
         let stream_output = args.output_format == OutputFormat::StreamJson;
         let stream_input = args.input_format == InputFormat::StreamJson;
         check(args, stream_input, stream_output)?;
-        refuse_what_is_missing(args)?;
         let mode = match (args.permission_mode, args.dangerously_skip_permissions) {
             (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
             (mode, _) => mode,
         };
+        let mut prompt_tool = None;
         let asks_host = match args.permission_prompt_tool.as_deref() {
             None => false,
             Some("stdio") if stream_input => true,
+            Some(tool) if tool.starts_with("mcp__") => {
+                prompt_tool = Some(tool.to_owned());
+                false
+            }
             Some("stdio") => {
                 return usage("--permission-prompt-tool stdio needs --input-format stream-json");
             }
             Some(tool) => {
                 return usage(&format!(
-                    "--permission-prompt-tool {tool}: MCP tools are not supported yet; use stdio"
+                    "--permission-prompt-tool {tool}: use stdio or a tool mcp__server__tool"
                 ));
             }
         };
@@ -134,9 +147,29 @@ impl RunOptions {
                 args.append_system_prompt.as_ref(),
                 ("--append-system-prompt-file", args.append_system_prompt_file.as_deref()),
             )?,
+            agents: match &args.agents {
+                None => Vec::new(),
+                Some(text) => read_agents(text).map_err(Usage)?,
+            },
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
+            mcp_config: args.mcp_config.clone(),
+            strict_mcp: args.strict_mcp_config,
+            prompt_tool,
             sources,
         })
+    }
+}
+
+/// Reads definitions of agents from JSON.
+///
+/// # Errors
+/// If a definition is not valid; the text says which.
+pub(crate) fn read_agents(text: &str) -> Result<Vec<AgentDefinition>, String> {
+    let (agents, report) = agents_from_json(text);
+    let error = report.problems.iter().find(|problem| problem.severity == Severity::Error);
+    match error {
+        Some(problem) => Err(problem.message.clone()),
+        None => Ok(agents),
     }
 }
 
@@ -206,24 +239,6 @@ fn too_many_words(args: &PrintArgs) -> Result<(), Usage> {
 
 fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// Refuses options of parts that do not exist yet, instead of ignoring them.
-fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
-    let is_empty = |text: &str, key: Option<&str>| {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        let inner = key.map_or(Some(&value), |key| value.get(key));
-        inner.and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
-    };
-    if let Some(agents) = &args.agents
-        && !is_empty(agents, None)
-    {
-        return usage("--agents: subagents are not supported yet");
-    }
-    if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
-        return usage("--mcp-config: MCP servers are not supported yet");
-    }
-    Ok(())
 }
 
 fn text_or_file(

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use robota_config::agents::AgentDefinition;
 use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
 use robota_core::hook::HookRunner;
+use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::Provider;
+use robota_sdk::{SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,10 +18,11 @@ use super::fallback::Fallback;
 use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
 use super::input::ControlInput;
+use super::mcp::status_reply;
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
-use super::options::{LineMode, RunOptions};
+use super::options::{LineMode, RunOptions, read_agents};
 use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
 use super::rewind::rewind_files;
@@ -49,6 +53,10 @@ pub(crate) struct HostSetup {
     pub(crate) schema: Option<Value>,
     /// The name of the session.
     pub(crate) title: Option<String>,
+    /// The names of its MCP servers.
+    pub(crate) mcp_servers: Vec<String>,
+    /// Definitions of agents.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 /// Answers the requests of the host.
@@ -78,8 +86,12 @@ pub(crate) struct Requests {
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
     pub(crate) refused: Option<String>,
+    /// The background tasks of the session, once it exists.
+    pub(crate) tasks: Option<TaskManager>,
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
+    /// Its MCP servers.
+    pub(crate) mcp: Option<SessionMcp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,6 +108,10 @@ enum Request {
         model: Option<String>,
     },
     McpStatus {},
+    #[serde(rename_all = "camelCase")]
+    McpReconnect {
+        server_name: String,
+    },
     McpMessage {},
     RewindFiles {
         user_message_id: String,
@@ -154,7 +170,14 @@ impl Requests {
             Request::CancelAsyncMessage {} => Ok(json!({"cancelled": false})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
             Request::SetModel { model } => self.set_model(model).await,
-            Request::McpStatus {} => Ok(json!({"mcpServers": []})),
+            Request::McpStatus {} => Ok(status_reply(self.mcp.as_ref())),
+            Request::McpReconnect { server_name } => match &self.mcp {
+                Some(mcp) => {
+                    let connected = mcp.servers().reconnect(&server_name).await;
+                    connected.map(|_| json!({})).map_err(failed)
+                }
+                None => Err(missing(subtype, "there are no MCP servers")),
+            },
             Request::GetContextUsage {} => self.context_usage().await,
             Request::RenameSession { title } => match &self.session {
                 Some(session) => session.rename(title).await.map(|()| json!({})).map_err(failed),
@@ -165,13 +188,19 @@ impl Requests {
             },
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
             Request::ListModels {} => Ok(json!({"models": self.models()})),
-            Request::McpMessage {} => Err(missing(subtype, "MCP servers are not supported yet")),
+            // A notification of a server in the host; its lists are read again when they are needed.
+            Request::McpMessage {} => Ok(json!({})),
             Request::RewindFiles { user_message_id, dry_run } => match &self.session {
                 Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
                 None => Err(missing(subtype, "no turn has run yet")),
             },
             Request::StopTask { task_id } => {
-                Err(missing(subtype, &format!("there is no background task `{task_id}`")))
+                let task = TaskId::from(task_id);
+                let Some(tasks) = &self.tasks else {
+                    let why = format!("there is no background task `{task}`");
+                    return Err((ControlErrorCode::Failed, why));
+                };
+                tasks.cancel(&task).await.map(|_| json!({})).map_err(failed)
             }
             Request::Other => Err(missing(subtype, "this program does not know the request")),
         }
@@ -181,13 +210,11 @@ impl Requests {
         if self.session.is_some() {
             return Ok(self.described(false));
         }
-        if request.sdk_mcp_servers.is_some_and(|servers| !servers.is_empty()) {
-            return Err(missing("initialize", "MCP servers in the host are not supported yet"));
-        }
-        let is_empty = |agents: &Value| agents.as_object().is_none_or(serde_json::Map::is_empty);
-        if request.agents.is_some_and(|agents| !is_empty(&agents)) {
-            return Err(missing("initialize", "subagents are not supported yet"));
-        }
+        let agents = match request.agents {
+            None | Some(Value::Null) => Vec::new(),
+            Some(agents) => read_agents(&agents.to_string())
+                .map_err(|why| (ControlErrorCode::InvalidRequest, why))?,
+        };
         let hooks = HostHooks::read(request.hooks.unwrap_or_default())
             .map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
         let schema =
@@ -207,7 +234,9 @@ impl Requests {
         };
         let title = request.title.or_else(|| self.host_setup.title.take());
         let append_system = request.append_system_prompt;
-        self.host_setup = HostSetup { hooks, system, append_system, schema, title };
+        let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
+        self.host_setup =
+            HostSetup { hooks, system, append_system, schema, title, mcp_servers, agents };
         Ok(self.described(true))
     }
 

@@ -1,6 +1,8 @@
 //! The built-in commands, one file each.
 
+mod agent;
 mod agents;
+mod background;
 mod clear;
 mod compact;
 mod context;
@@ -10,6 +12,7 @@ mod export;
 mod help;
 mod hooks;
 mod language;
+mod mcp;
 mod memory;
 mod mode;
 mod model;
@@ -31,7 +34,9 @@ use super::{CommandModule, CommandResult, SystemCommand};
 #[must_use]
 pub fn commands() -> CommandModule {
     let commands: Vec<Arc<dyn SystemCommand>> = vec![
+        Arc::new(agent::AgentCommand),
         Arc::new(agents::AgentsCommand),
+        Arc::new(background::Background),
         Arc::new(clear::Clear),
         Arc::new(compact::Compact),
         Arc::new(context::Context),
@@ -41,6 +46,7 @@ pub fn commands() -> CommandModule {
         Arc::new(help::Help),
         Arc::new(hooks::Hooks),
         Arc::new(language::Language),
+        Arc::new(mcp::Mcp),
         Arc::new(memory::Memory),
         Arc::new(mode::ModeCommand),
         Arc::new(model::Model),

@@ -13,9 +13,11 @@ use robota_session::{Approvals, Callbacks, RecoveryHint};
 use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
+use crate::agents::AgentOptions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
+use crate::mcp::McpSetup;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
@@ -28,6 +30,16 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Builds an [`InteractiveSession`].
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::{InteractiveSession, ModelSetup, Project, SdkError};
+///
+/// async fn open(project: Project, model: ModelSetup) -> Result<InteractiveSession, SdkError> {
+///     InteractiveSession::builder(project, model).mode(Mode::Plan).name("planning").open().await
+/// }
+/// # let _ = open;
+/// ```
 #[must_use]
 pub struct InteractiveSessionBuilder {
     pub(super) project: Arc<Project>,
@@ -55,6 +67,10 @@ pub struct InteractiveSessionBuilder {
     pub(super) budget: Budget,
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
+    pub(super) mcp: McpSetup,
+    pub(super) agents: AgentOptions,
+    pub(super) task_logs: bool,
+    pub(super) background_process: bool,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -93,7 +109,31 @@ impl InteractiveSessionBuilder {
             budget: Budget::default(),
             commands,
             open: OpenSessions::default(),
+            mcp: McpSetup::default(),
+            agents: AgentOptions::default(),
+            task_logs: false,
+            background_process: false,
         }
+    }
+
+    /// Sets how the session runs agents. The default offers the model no agents; commands and skills
+    /// can run those of the user's files.
+    pub fn agents(mut self, agents: AgentOptions) -> Self {
+        self.agents = agents;
+        self
+    }
+
+    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
+    /// it in memory, unless the session is stored in the folder too.
+    pub fn task_logs(mut self, in_files: bool) -> Self {
+        self.task_logs = in_files;
+        self
+    }
+
+    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
+    pub fn background_process(mut self, offered: bool) -> Self {
+        self.background_process = offered;
+        self
     }
 
     /// Sets where the session is stored. The default is `.robota/sessions` in the working folder.
@@ -204,6 +244,12 @@ impl InteractiveSessionBuilder {
     /// Offers a tool besides the built-in ones.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Sets what is added to the configured MCP servers.
+    pub fn mcp(mut self, setup: McpSetup) -> Self {
+        self.mcp = setup;
         self
     }
 
