@@ -250,7 +250,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     schedules.start();
     loop {
         tokio::select! {
-            () = cancel.token.cancelled() => break,
+            () = cancel.token().cancelled() => break,
             item = events.next() => match item {
                 Some(Ok(SubscriptionItem::Event(event))) => {
                     if let Some(line) = event_line(&event.envelope.event) {
