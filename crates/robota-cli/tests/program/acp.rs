@@ -282,8 +282,8 @@ async fn sdk_08_acp_prompts_have_all_kinds_of_blocks() {
     }
     assert_eq!(seen["audio"]["error"]["code"], -32602);
     assert!(seen["audio"]["error"]["message"].as_str().unwrap().contains("audio"), "{seen}");
-    let notice = seen["notices"][0]["title"].as_str().unwrap();
-    assert!(notice.contains("MCP servers") && notice.contains("files"), "{notice}");
+    let tools = mock.calls()[0].json["tools"].to_string();
+    assert!(tools.contains("mcp__files__echo"), "the server of the editor is used: {tools}");
 }
 
 #[tokio::test]

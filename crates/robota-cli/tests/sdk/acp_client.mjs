@@ -2,7 +2,7 @@
 // agent against the official schema. Usage: acp_client.mjs CASE; prints one JSON object.
 
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -223,9 +223,15 @@ const cases = {
   async blocks() {
     const agent = start(() => null, { session: { notices: {} } });
     await agent.initialize();
-    const mcpServers = [{ name: "files", command: "/bin/true", args: [], env: [] }];
+    const listed = join(cwd, "listed");
+    const server = join(dirname(process.argv[1]), "mcp_echo.py");
+    const mcpServers = [{ name: "files", command: "python3", args: [server], env: [{ name: "LISTED", value: listed }] }];
     const session = await open(agent, { mcpServers });
     const { sessionId } = session;
+    // A session does not wait for a slow server.
+    await new Promise((resolve) => {
+      const timer = setInterval(() => existsSync(listed) && (clearInterval(timer), resolve()), 20);
+    });
     const end = await prompt(agent, sessionId, [
       { type: "text", text: "Look at these:" },
       { type: "resource_link", name: "a.txt", uri: `file://${cwd}/a.txt` },
@@ -233,7 +239,7 @@ const cases = {
       { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
     ]);
     const audio = await prompt(agent, sessionId, [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }]);
-    return { end, audio, notices: agent.updates.filter((u) => u.sessionUpdate === "notice"), exit: await agent.close() };
+    return { end, audio, exit: await agent.close() };
   },
   async form() {
     const agent = start(() => "allow", { elicitation: { form: {} } });

@@ -1,5 +1,7 @@
 //! Answers the requests of hosts.
 
+#![expect(deprecated, reason = "hosts of older versions set a log level")]
+
 use std::sync::Arc;
 
 use rmcp::ServerHandler;
