@@ -28,8 +28,8 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
-pub mod transport;
 pub mod transcript;
+pub mod transport;
 
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
@@ -49,8 +49,8 @@ pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
-pub use transport::{Transport, TransportError};
 pub use transcript::SessionTranscript;
+pub use transport::{Transport, TransportError};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

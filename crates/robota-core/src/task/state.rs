@@ -1,8 +1,8 @@
 //! The state of one task, and the table of its transitions.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{
     TaskChange, TaskError, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
@@ -221,9 +221,10 @@ impl TaskState {
         self.exit_code = end.exit_code;
         self.usage.clone_from(&end.usage);
         // A worktree that is not named was removed, unless nobody could look at it.
-        let interrupted = end.error.as_ref().is_some_and(|error| {
-            error.category == super::TaskErrorCategory::Interrupted
-        });
+        let interrupted = end
+            .error
+            .as_ref()
+            .is_some_and(|error| error.category == super::TaskErrorCategory::Interrupted);
         if !interrupted || end.worktree.is_some() {
             self.worktree.clone_from(&end.worktree);
         }

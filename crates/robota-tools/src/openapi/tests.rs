@@ -199,7 +199,8 @@ fn tool_01_schemas_that_contain_themselves_are_cut() {
     let made = document.tools(&Arc::new(WebClient::new()), &options(None)).unwrap();
     assert!(made.skipped.iter().any(|it| it.problem.contains("too large")), "{:?}", made.skipped);
     let mut circle = petstore();
-    circle["components"]["parameters"]["Fields"] = json!({"$ref": "#/components/parameters/Fields"});
+    circle["components"]["parameters"]["Fields"] =
+        json!({"$ref": "#/components/parameters/Fields"});
     let document = OpenApi::parse(&circle.to_string()).unwrap();
     let made = document.tools(&Arc::new(WebClient::new()), &options(None)).unwrap();
     assert!(made.skipped.iter().any(|it| it.problem.contains("refers to itself")));

@@ -21,8 +21,8 @@ use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::{
     EarlierSnapshot, HeardMessage, OwedMessage, RoomState, SafePoints, ScheduleProgress,
 };
-use crate::tool::{ToolOutcome, ToolSpec};
 use crate::task::*;
+use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
 /// A line that says that.
