@@ -147,7 +147,7 @@ fn approved_imports(project: &Project, reader: &ContextReader) -> Vec<std::path:
     let store = TrustStore::load(&project.places);
     let mut approved = store.approved_imports(reader.cwd());
     if project.trusted_by_caller {
-        let open = import_requests(reader, &store, Some(import_filter(project)));
+        let open = import_requests(reader, &store, Some(&import_filter(project)));
         approved.extend(open.into_iter().map(|import| import.path));
     }
     approved

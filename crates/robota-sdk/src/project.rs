@@ -143,6 +143,7 @@ impl Project {
             settings: self.settings.clone(),
             policy,
             sandbox: self.sandbox,
+            plugins: self.plugins.clone(),
             trusted_by_caller: self.trusted_by_caller,
             secrets: self.secrets.clone(),
         }
@@ -153,7 +154,7 @@ impl Project {
     #[must_use]
     pub fn import_requests(&self, trust: &TrustStore) -> Vec<PendingImport> {
         let reader = ContextReader::new(&self.places);
-        robota_config::import_requests(&reader, trust, Some(crate::context::import_filter(self)))
+        robota_config::import_requests(&reader, trust, Some(&crate::context::import_filter(self)))
     }
 
     /// Returns the workspace: the working folder and the additional directories.

@@ -112,7 +112,7 @@ impl Plugins {
         content::copy(&from, &fresh).map_err(refused)?;
         remove_folder(&target)?;
         std::fs::rename(&fresh, &target).map_err(|error| io("rename", &fresh, error))?;
-        let name = manifest.name.clone();
+        let name = manifest.name;
         let record = Record {
             name: name.clone(),
             scope,
