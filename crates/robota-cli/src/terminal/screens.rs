@@ -4,6 +4,7 @@
 //! add a function below. Work that takes time or does I/O is an [`Effect::Work`]: a function that
 //! gets the open session and returns any value, which comes back in [`Page::answer`].
 
+mod background;
 mod context;
 mod doctor;
 mod help;
@@ -115,9 +116,9 @@ pub(crate) fn transcript() -> OpenPage {
     Box::new(transcript::open)
 }
 
-/// Shows the shells in the background.
+/// Shows the commands and agents in the background.
 pub(crate) fn background() -> OpenPage {
-    missing("list of background shells")
+    Box::new(|_| background::open())
 }
 
 /// Shows all commands.
@@ -142,6 +143,7 @@ pub(crate) fn sessions() -> OpenPage {
 
 /// The commands that open a page when they have no arguments, and what the palette says of them.
 const PAGES: &[(&str, &str)] = &[
+    ("background", "Shows the commands and agents in the background"),
     ("context", "Shows what fills the context window"),
     ("doctor", "Checks everything that a run needs"),
     ("keys", "Shows the keys"),
@@ -155,6 +157,7 @@ const PAGES: &[(&str, &str)] = &[
 /// Returns the page of a command without arguments, such as that of `/rewind`.
 pub(crate) fn by_command(name: &str) -> Option<OpenPage> {
     Some(match name {
+        "background" => background(),
         "context" => Box::new(|_| context::open()),
         "doctor" => Box::new(|_| doctor::open()),
         "model" => models(),
@@ -176,8 +179,4 @@ where
         let future = work(context);
         Box::pin(async move { Box::new(future.await) as Box<dyn Any + Send> })
     }))
-}
-
-fn missing(what: &'static str) -> OpenPage {
-    Box::new(move |_| Err(format!("there is no {what} yet")))
 }

@@ -72,6 +72,11 @@ impl Scroll {
         true
     }
 
+    /// Returns whether the end is shown.
+    pub(super) fn at_end(&self) -> bool {
+        self.first + self.rows >= self.count
+    }
+
     /// Returns the next line that contains the text that is searched; this one if there is none.
     fn find(&self, lines: &[Line], forward: bool) -> usize {
         let query = self.query.to_lowercase();

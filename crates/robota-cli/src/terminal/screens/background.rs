@@ -1,0 +1,286 @@
+//! The background tasks: commands and agents, with their state, their log, and keys to end them and
+//! to send them text.
+
+use std::any::Any;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::Timestamp;
+use robota_core::clock::{Clock as _, SystemClock};
+use robota_core::ids::TaskId;
+use robota_core::task::{TaskState, TaskStatus};
+use robota_sdk::TaskManager;
+
+use super::list::{Item, List, ListKey};
+use super::text::Scroll;
+use super::{Opening, Page, PageContext, PageOutcome, work};
+use crate::terminal::effect::Effect;
+use crate::terminal::event::{Size, clock_text};
+use crate::terminal::keys::Action;
+use crate::terminal::run::WorkContext;
+use crate::terminal::screen::Cursor;
+use crate::terminal::text::{Line, Role, width, wrap};
+
+/// The bytes at the end of a log that are shown.
+const LOG: u64 = 256 * 1024;
+/// While a task runs, what it shows is read again after this time.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// The page of tasks.
+struct Background {
+    list: List<TaskState>,
+    /// The log of one task, while it is shown.
+    log: Option<Log>,
+    /// The text for the selected task, while the user types it.
+    message: Option<String>,
+}
+
+struct Log {
+    task: TaskId,
+    text: String,
+    lines: Vec<Line>,
+    columns: usize,
+    scroll: Scroll,
+    /// Whether the end is shown when more is written.
+    follows: bool,
+}
+
+/// The tasks, and the log of the one that is shown.
+struct Found {
+    tasks: Vec<TaskState>,
+    now: Timestamp,
+    log: Option<(TaskId, String)>,
+}
+
+/// Opens the page and asks for the tasks.
+pub(super) fn open() -> Opening {
+    let page = Background { list: List::new(Vec::new()), log: None, message: None };
+    Ok((Box::new(page), vec![read(None, Wait::No)]))
+}
+
+/// Whether to wait for a change before the tasks are read.
+#[derive(Clone, Copy, PartialEq)]
+enum Wait {
+    No,
+    ForChange,
+}
+
+fn read(log: Option<TaskId>, wait: Wait) -> Effect {
+    work(move |context| async move { found(&context, log, wait).await })
+}
+
+async fn found(context: &WorkContext, log: Option<TaskId>, wait: Wait) -> Found {
+    let now = || SystemClock.now();
+    let Some(tasks) = context.session.tasks() else {
+        return Found { tasks: Vec::new(), now: now(), log: None };
+    };
+    if wait == Wait::ForChange {
+        let mut changes = tasks.subscribe();
+        let runs = tasks.list().iter().any(|task| !task.status.is_terminal());
+        tokio::select! {
+            _ = changes.recv() => {}
+            () = tokio::time::sleep(REFRESH), if runs => {}
+        }
+    }
+    let log = match log {
+        Some(task) => Some((task.clone(), tail(&tasks, &task).await)),
+        None => None,
+    };
+    Found { tasks: tasks.list(), now: now(), log }
+}
+
+/// Reads the end of a log.
+async fn tail(tasks: &TaskManager, task: &TaskId) -> String {
+    let mut text = String::new();
+    let mut offset = 0;
+    loop {
+        match tasks.read_log(task, offset, 64 * 1024).await {
+            Ok(page) => {
+                text.push_str(&page.text);
+                let cut = text.len().saturating_sub(usize::try_from(LOG).unwrap_or(usize::MAX));
+                let cut = (cut..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+                text.drain(..cut);
+                offset = page.next;
+                if !page.more {
+                    return text;
+                }
+            }
+            Err(error) => return format!("{text}\n{error}"),
+        }
+    }
+}
+
+fn item(task: TaskState, now: Timestamp) -> Item<TaskState> {
+    let indent = "  ".repeat(usize::try_from(task.depth).unwrap_or(0).min(8));
+    let name = match &task.agent {
+        Some(agent) => format!("{agent}: {}", task.label),
+        None => task.label.clone(),
+    };
+    let start = task.started.unwrap_or(task.created);
+    let end = task.ended.unwrap_or(now);
+    let seconds = u64::try_from(end.as_second() - start.as_second()).unwrap_or(0);
+    let elapsed = clock_text(Duration::from_secs(seconds));
+    let action = task.action.as_deref().map(|action| format!("  {action}")).unwrap_or_default();
+    let detail = format!("{}  {elapsed}{action}", state_word(task.status));
+    Item { title: format!("{indent}{name}"), detail, value: task }
+}
+
+fn state_word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Queued => "queued",
+        TaskStatus::Running => "running",
+        TaskStatus::WaitingPermission => "waits for you",
+        TaskStatus::Completed => "done",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Cancelled => "cancelled",
+    }
+}
+
+impl Background {
+    fn selected(&self) -> Option<TaskId> {
+        self.list.selected().map(|item| item.value.task.clone())
+    }
+
+    fn message_key(&mut self, key: &KeyEvent, action: Option<Action>) -> PageOutcome {
+        let Some(text) = &mut self.message else { return PageOutcome::Ignored };
+        match (action, key.code) {
+            (Some(Action::Accept), _) => {
+                let text = std::mem::take(text);
+                self.message = None;
+                let effects = self.selected().map(|task| send(task, text));
+                return PageOutcome::Stay(effects.into_iter().collect());
+            }
+            (Some(Action::Cancel | Action::ClearOrQuit), _) => self.message = None,
+            (_, KeyCode::Backspace) => {
+                text.pop();
+            }
+            (None, KeyCode::Char(letter)) => text.push(letter),
+            _ => {}
+        }
+        PageOutcome::Stay(Vec::new())
+    }
+
+    fn log_key(&mut self, key: &KeyEvent, action: Option<Action>) -> PageOutcome {
+        let Some(log) = &mut self.log else { return PageOutcome::Ignored };
+        if log.scroll.key(key, action, &log.lines) {
+            log.follows = log.scroll.at_end();
+            return PageOutcome::Stay(Vec::new());
+        }
+        match (action, key.code) {
+            (Some(Action::Cancel), _) | (None, KeyCode::Char('q')) => {
+                self.log = None;
+                PageOutcome::Stay(Vec::new())
+            }
+            _ => PageOutcome::Ignored,
+        }
+    }
+}
+
+fn send(task: TaskId, text: String) -> Effect {
+    work(move |context| async move {
+        if let Some(tasks) = context.session.tasks()
+            && let Err(error) = tasks.send(&task, format!("{text}\n"))
+        {
+            context.report(&error.to_string());
+        }
+        found(&context, None, Wait::No).await
+    })
+}
+
+fn cancel(task: TaskId) -> Effect {
+    work(move |context| async move {
+        if let Some(tasks) = context.session.tasks()
+            && let Err(error) = tasks.cancel(&task).await
+        {
+            context.report(&error.to_string());
+        }
+        found(&context, None, Wait::No).await
+    })
+}
+
+impl Page for Background {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
+        if self.message.is_some() {
+            return self.message_key(key, action);
+        }
+        if self.log.is_some() {
+            return self.log_key(key, action);
+        }
+        let control = key.modifiers == KeyModifiers::CONTROL;
+        match (key.code, self.selected()) {
+            (KeyCode::Char('x'), Some(task)) if control => {
+                return PageOutcome::Stay(vec![cancel(task)]);
+            }
+            (KeyCode::Char('s'), Some(_)) if control => {
+                self.message = Some(String::new());
+                return PageOutcome::Stay(Vec::new());
+            }
+            _ => {}
+        }
+        match self.list.key(key, action) {
+            ListKey::Used => PageOutcome::Stay(Vec::new()),
+            ListKey::Unused => PageOutcome::Ignored,
+            ListKey::Accepted => {
+                let log = self.selected().map(|task| read(Some(task), Wait::No));
+                PageOutcome::Stay(log.into_iter().collect())
+            }
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        match &mut self.message {
+            Some(message) => message.push_str(text),
+            None => self.list.paste(text),
+        }
+    }
+
+    fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
+        let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
+        let Found { tasks, now, log } = *found;
+        let chosen = self.selected();
+        self.list.set(tasks.into_iter().map(|task| item(task, now)).collect());
+        if let Some(chosen) = chosen {
+            self.list.select(|task| task.task == chosen);
+        }
+        if let Some((task, text)) = log {
+            match &mut self.log {
+                Some(shown) if shown.task == task => {
+                    (shown.text, shown.columns) = (text, 0);
+                }
+                _ => {
+                    let (lines, scroll) = (Vec::new(), Scroll::default());
+                    self.log = Some(Log { task, text, lines, columns: 0, scroll, follows: true });
+                }
+            }
+        }
+        let shown = self.log.as_ref().map(|log| log.task.clone());
+        PageOutcome::Stay(vec![read(shown, Wait::ForChange)])
+    }
+
+    fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        if let Some(log) = &mut self.log {
+            if log.columns != size.columns {
+                log.columns = size.columns;
+                let lines = log.text.lines();
+                log.lines = lines
+                    .flat_map(|line| wrap(&Line::new(line, Role::Text), size.columns, 0))
+                    .collect();
+                if log.follows {
+                    log.scroll.first = log.lines.len();
+                }
+            }
+            return log.scroll.view(&log.lines, size, "/ finds · Esc back");
+        }
+        let body = Size { rows: size.rows.saturating_sub(1), ..size };
+        let (mut lines, cursor) = self.list.view("Background tasks", body);
+        let Some(text) = &self.message else {
+            let keys = "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
+            lines.push(Line::new(keys, Role::Dim));
+            return (lines, Some(cursor));
+        };
+        let text = format!("send: {text}");
+        let cursor = Cursor { row: lines.len(), column: width(&text) };
+        lines.push(Line::new(text, Role::Warn));
+        (lines, Some(cursor))
+    }
+}
