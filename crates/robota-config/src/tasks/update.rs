@@ -77,14 +77,19 @@ fn set_status(lines: &mut Vec<String>, status: TaskStatus) {
     let plain = plain_lines(lines);
     let in_body = || plain.iter().copied().filter(|at| *at >= body);
     let find = |is: &dyn Fn(&str) -> bool| in_body().find(|at| is(&lines[*at]));
-    let in_header = (0..body).find(|at| {
+    let in_header = (0..body).filter(|at| {
         let key = lines[*at].split_once(':').map(|(key, _)| key.trim_end());
         key.is_some_and(|key| key.eq_ignore_ascii_case("status"))
     });
+    let in_header: Vec<_> = in_header.collect();
     if let Some(at) = find(&|line| metadata(line, "Status").is_some()) {
         lines[at] = written;
-    } else if let Some(at) = in_header {
-        lines[at] = format!("status: {}", status.name());
+    } else if let Some((first, repeated)) = in_header.split_first() {
+        lines[*first] = format!("status: {}", status.name());
+        // The last of repeated keys would win.
+        for at in repeated.iter().rev() {
+            lines.remove(*at);
+        }
     } else if let Some(at) =
         find(&|line| ["Branch", "Scope"].iter().any(|name| metadata(line, name).is_some()))
     {

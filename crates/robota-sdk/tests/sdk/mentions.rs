@@ -20,11 +20,13 @@ async fn prepared(session: &InteractiveSession, text: &str) -> robota_sdk::Prepa
 }
 
 fn texts(content: &[Block]) -> Vec<&str> {
-    let text = |block| match block {
-        &Block::Text(ref text) => Some(text.text.as_str()),
-        _ => None,
-    };
-    content.iter().filter_map(text).collect()
+    let mut texts = Vec::new();
+    for block in content {
+        if let Block::Text(text) = block {
+            texts.push(text.text.as_str());
+        }
+    }
+    texts
 }
 
 #[tokio::test]
