@@ -198,7 +198,11 @@ impl NewArgs {
             (_, _, Some(time), ..) => NewSchedule::daily(time, prompt),
             (_, _, _, Some(time), _) => NewSchedule::weekly(&time, prompt),
             (.., Some(pattern)) => NewSchedule::cron(pattern, prompt),
-            _ => return Err(Usage("say when the schedule fires, e.g. --daily 09:00".to_owned()).into()),
+            _ => {
+                return Err(
+                    Usage("say when the schedule fires, e.g. --daily 09:00".to_owned()).into()
+                );
+            }
         })
     }
 }
@@ -229,8 +233,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    let chosen =
-        provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
+    let chosen = provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
     let cancel = signals::cancel_on_interrupt()?;
     let earlier = Earlier::Named(session.as_str().to_owned());
     let model = chosen.into_setup(None);

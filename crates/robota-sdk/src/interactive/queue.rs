@@ -1,7 +1,7 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
-use robota_core::message::{Block, Content};
+use robota_core::message::Content;
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
 

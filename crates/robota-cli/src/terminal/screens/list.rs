@@ -61,11 +61,6 @@ impl<T> List<T> {
         self.selected = found.unwrap_or(self.selected);
     }
 
-    /// Returns whether there are no entries at all.
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
     /// Takes a key.
     pub(super) fn key(&mut self, key: &KeyEvent, action: Option<Action>) -> ListKey {
         let last = self.shown.len().saturating_sub(1);
