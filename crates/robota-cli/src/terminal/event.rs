@@ -67,8 +67,6 @@ pub(crate) enum Event {
     Notice(Notice),
     /// What the session cost so far, in dollars.
     Cost(f64),
-    /// How many shells run in the background.
-    Background(usize),
     /// The branch of the folder's git repository.
     Branch(Option<String>),
     /// Files of the folder, for completion.

@@ -18,7 +18,6 @@ mod text;
 mod transcript;
 
 use std::any::Any;
-use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use robota_sdk::CommandInfo;
@@ -74,7 +73,6 @@ pub(crate) enum PageOutcome {
 
 /// What pages may see of the state.
 pub(crate) struct PageContext<'a> {
-    pub(crate) now: Duration,
     pub(crate) size: Size,
     pub(crate) keys: &'a KeyMap,
     pub(crate) facts: &'a Facts,
@@ -88,7 +86,6 @@ impl<'a> PageContext<'a> {
     /// Takes what pages may see.
     pub(crate) fn of(state: &'a State) -> Self {
         Self {
-            now: state.now,
             size: state.size,
             keys: &state.keys,
             facts: &state.facts,
@@ -106,9 +103,8 @@ pub(crate) type Opening = Result<(Box<dyn Page>, Vec<Effect>), String>;
 pub(crate) type OpenPage = Box<dyn FnOnce(&PageContext<'_>) -> Opening + Send>;
 
 /// Shows the keys.
-pub(crate) fn help(keys: &KeyMap) -> OpenPage {
-    let page = help::Help::new(keys);
-    Box::new(move |_| Ok((Box::new(page), Vec::new())))
+pub(crate) fn help() -> OpenPage {
+    Box::new(|context| Ok((Box::new(help::Help::new(context.keys)), Vec::new())))
 }
 
 /// Shows the whole conversation.

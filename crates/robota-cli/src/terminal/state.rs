@@ -100,7 +100,6 @@ pub(crate) struct Facts {
     pub(crate) cost: Option<f64>,
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
-    pub(crate) background: usize,
     pub(crate) sandbox: String,
     /// Who writes the session, if this terminal only follows it.
     pub(crate) follows: Option<String>,

@@ -71,10 +71,6 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             state.facts.cost = Some(cost);
             Vec::new()
         }
-        Event::Background(count) => {
-            state.facts.background = count;
-            Vec::new()
-        }
         Event::Branch(branch) => {
             state.facts.branch = branch;
             Vec::new()

@@ -41,11 +41,8 @@ impl Chord {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = text.trim();
-        loop {
-            let Some((name, after)) = rest.split_once('+').filter(|(_, after)| !after.is_empty())
-            else {
-                break;
-            };
+        while let Some((name, after)) = rest.split_once('+').filter(|(_, after)| !after.is_empty())
+        {
             modifiers |= match name.to_ascii_lowercase().as_str() {
                 "ctrl" | "control" => KeyModifiers::CONTROL,
                 "alt" | "option" | "meta" => KeyModifiers::ALT,

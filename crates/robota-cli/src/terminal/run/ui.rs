@@ -164,7 +164,7 @@ impl Ui {
             match effect {
                 Effect::Suspend => self.suspend()?,
                 Effect::ListFiles => self.list_files(),
-                Effect::Editor(text) => self.edit(text)?,
+                Effect::Editor(text) => self.edit(&text)?,
                 Effect::Reflow => self.screen.reset(&mut self.out)?,
                 effect => self.send(effect),
             }
@@ -229,8 +229,8 @@ impl Ui {
     }
 
     /// Opens a text in the user's editor.
-    fn edit(&mut self, text: String) -> std::io::Result<()> {
-        let edited = self.away(|ui| super::editor::edit(&text, &ui.folder))?;
+    fn edit(&mut self, text: &str) -> std::io::Result<()> {
+        let edited = self.away(|ui| super::editor::edit(text, &ui.folder))?;
         match edited {
             Ok(text) => self.apply(Event::Edited(text)),
             Err(why) => {

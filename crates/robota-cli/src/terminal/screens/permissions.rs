@@ -95,15 +95,19 @@ fn remove(entry: RuleEntry) -> Effect {
         let done = |where_from: String| Ok(format!("removed {} from {where_from}", entry.rule));
         Changed(match &entry.place {
             Place::Session => {
-                context.session.session().permissions().revoke(&[entry.rule.clone()]);
+                context.session.session().permissions().revoke(std::slice::from_ref(&entry.rule));
                 done("this session".to_owned())
             }
             Place::File(layer) => {
                 let rules = SavedRules::new(context.setup.clone());
                 let key = entry.list.key();
-                match rules.remove(*layer, &key, Some(&[entry.rule.clone()])) {
+                match rules.remove(*layer, &key, Some(std::slice::from_ref(&entry.rule))) {
                     Ok(()) => {
-                        context.session.session().permissions().revoke(&[entry.rule.clone()]);
+                        context
+                            .session
+                            .session()
+                            .permissions()
+                            .revoke(std::slice::from_ref(&entry.rule));
                         done(file_name(&context.setup, *layer))
                     }
                     Err(error) => Err(error.to_string()),

@@ -28,7 +28,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     let searching = state.composer.is_searching();
     match action {
         Some(Action::Help) if state.composer.is_empty() => {
-            return page::open(state, screens::help(&state.keys));
+            return page::open(state, screens::help());
         }
         // A backslash before Enter is a new line.
         Some(Action::Submit) if !searching && state.composer.continues_line() => return Vec::new(),

@@ -14,7 +14,7 @@ use crate::terminal::state::State;
 pub(super) fn local(state: &mut State, text: &str) -> Option<Vec<Effect>> {
     let name = text.trim().strip_prefix('/')?;
     match name {
-        "keys" => Some(page::open(state, screens::help(&state.keys))),
+        "keys" => Some(page::open(state, screens::help())),
         name => screens::by_command(name).map(|open| page::open(state, open)),
     }
 }

@@ -40,11 +40,9 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             continue_turn(state);
             state.conversation.text(&text);
         }
+        InteractiveEvent::TextReset if !state.conversation.drop_open_text() => {}
         InteractiveEvent::TextReset => {
-            if state.conversation.drop_open_text() {
-                let text = "The connection broke: the answer begins again.";
-                note(state, NoteKind::Warning, text);
-            }
+            note(state, NoteKind::Warning, "The connection broke: the answer begins again.");
         }
         InteractiveEvent::ToolStart(details) => {
             continue_turn(state);
@@ -118,28 +116,24 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
         row.took = Some(now.saturating_sub(row.started));
     }
     state.turn = None;
-    let failure = result.error.as_ref().map(|error| error.message.clone());
-    match result.end {
-        TurnEnd::Complete => {}
-        TurnEnd::Interrupted => note(state, NoteKind::Warning, "Stopped."),
-        TurnEnd::RoundLimit => {
-            note(state, NoteKind::Warning, "The limit of model calls is reached.")
-        }
+    let ended = match result.end {
+        TurnEnd::Complete => None,
+        TurnEnd::Interrupted => Some((NoteKind::Warning, "Stopped.")),
+        TurnEnd::RoundLimit => Some((NoteKind::Warning, "The limit of model calls is reached.")),
         TurnEnd::ContextFull => {
-            note(
-                state,
-                NoteKind::Error,
-                "The context window is full. /compact or /clear makes room.",
-            );
+            Some((NoteKind::Error, "The context window is full. /compact or /clear makes room."))
         }
-        TurnEnd::Stopped => note(state, NoteKind::Warning, "A hook stopped the turn."),
+        TurnEnd::Stopped => Some((NoteKind::Warning, "A hook stopped the turn.")),
         TurnEnd::UnknownTools => {
-            note(state, NoteKind::Error, "The model called tools that do not exist.");
+            Some((NoteKind::Error, "The model called tools that do not exist."))
         }
         TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked => {
-            let text = failure.unwrap_or_else(|| "The turn failed.".to_owned());
-            note(state, NoteKind::Error, text);
+            let failure = result.error.as_ref().map(|error| error.message.as_str());
+            Some((NoteKind::Error, failure.unwrap_or("The turn failed.")))
         }
+    };
+    if let Some((kind, text)) = ended {
+        note(state, kind, text);
     }
     Vec::new()
 }

@@ -49,7 +49,7 @@ fn head(asked: &Asked, (number, count): (usize, usize), width: usize, out: &mut 
         line.push(format!(" -{removed}"), Role::Removed);
     }
     let counter = if count > 1 { format!("question {number}/{count}") } else { String::new() };
-    out.push(with_right(line, &counter, width));
+    out.push(with_right(&line, &counter, width));
     if !asked.reason.is_empty() {
         out.extend(wrap(&Line::new(format!("  {}", asked.reason), Role::Dim), width, 2));
     }

@@ -86,9 +86,6 @@ fn parts(state: &State) -> Vec<(String, Role)> {
         None => facts.folder.clone(),
     };
     parts.push((folder, Role::Dim));
-    if facts.background > 0 {
-        parts.push((format!("{} in background", facts.background), Role::Accent));
-    }
     if !facts.sandbox.is_empty() {
         parts.push((format!("sandbox {}", facts.sandbox), Role::Dim));
     }

@@ -89,7 +89,7 @@ pub(crate) fn append(
         (_, Some(took)) if !row.is_open() => seconds(took),
         _ => String::new(),
     };
-    out.push(with_right(line, &time, columns));
+    out.push(with_right(&line, &time, columns));
     if let Some(how) = &row.approved {
         out.push(truncate(&Line::new(format!("  {how}"), Role::Dim), columns));
     }
@@ -134,11 +134,11 @@ fn indented(line: Line) -> Line {
 }
 
 /// Returns the line with a text at the right edge, if there is room for it.
-pub(crate) fn with_right(line: Line, right: &str, columns: usize) -> Line {
+pub(crate) fn with_right(line: &Line, right: &str, columns: usize) -> Line {
     if right.is_empty() {
-        return truncate(&line, columns);
+        return truncate(line, columns);
     }
-    let line = truncate(&line, columns.saturating_sub(width(right) + 1));
+    let line = truncate(line, columns.saturating_sub(width(right) + 1));
     line.pad(columns - width(right), Role::Text).with(right, Role::Dim)
 }
 
