@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
-pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
+pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
 #[derive(Debug, Parser)]
@@ -37,8 +37,12 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show, grant or revoke trust in this folder's settings.
     Trust(TrustArgs),
+    /// Install, list, enable, disable and remove plugins.
+    Plugin(PluginArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
+    /// List and remove the git worktrees of agents.
+    Worktrees(WorktreesArgs),
     /// List, add, pause, resume and remove the schedules of a session, and run them.
     Schedule(Box<crate::commands::schedule::ScheduleArgs>),
     /// List the models of a provider.
@@ -292,6 +296,110 @@ pub(crate) struct TrustArgs {
     pub(crate) revoke: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// `robota plugin`
+#[derive(Debug, Args)]
+pub(crate) struct PluginArgs {
+    #[command(subcommand)]
+    pub(crate) command: PluginCommand,
+}
+
+/// What to do with plugins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// Copy a plugin from a folder, or from a marketplace by NAME@MARKETPLACE. It is not used before
+    /// it is enabled.
+    Install {
+        /// The folder, or NAME@MARKETPLACE.
+        source: String,
+        /// Install it for this project only.
+        #[arg(long)]
+        project: bool,
+    },
+    /// List the installed plugins.
+    List,
+    /// Show what a plugin does and use it from now on.
+    Enable {
+        /// The name of the plugin.
+        name: String,
+        /// Enable it; without this, only what it does is shown.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Stop using a plugin.
+    Disable {
+        /// The name of the plugin.
+        name: String,
+    },
+    /// Delete a plugin.
+    Remove {
+        /// The name of the plugin.
+        name: String,
+    },
+    /// Add, list, remove and search marketplaces.
+    Marketplace {
+        #[command(subcommand)]
+        command: MarketplaceCommand,
+    },
+}
+
+/// What to do with marketplaces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarketplaceCommand {
+    /// Add a folder that lists plugins.
+    Add {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// List the marketplaces.
+    List,
+    /// Forget a marketplace.
+    Remove {
+        /// The name of the marketplace.
+        name: String,
+    },
+    /// Search the plugins of all marketplaces.
+    Search {
+        /// Part of a name, a description or a keyword; all plugins without it.
+        #[arg(default_value = "")]
+        text: String,
+    },
+}
+
+/// `robota worktrees`
+#[derive(Debug, Args)]
+pub(crate) struct WorktreesArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorktreesCommand,
+}
+
+/// The commands of `robota worktrees`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorktreesCommand {
+    /// List the worktrees that agents left in this repository, and what would be lost with each.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove a worktree. Its branch is kept if it has commits.
+    Remove {
+        /// Name, path or branch of the worktree.
+        name: String,
+        /// Remove it with its uncommitted and untracked files.
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Remove all worktrees that no agent uses and with which nothing is lost.
+    Prune {
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
 }
 
 /// `robota models`

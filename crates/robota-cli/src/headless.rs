@@ -150,6 +150,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         host_setup: HostSetup::default(),
         hook_runners: Vec::new(),
         refused: None,
+        tasks: None,
         session: None,
         mcp: None,
     };

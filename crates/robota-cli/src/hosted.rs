@@ -65,7 +65,11 @@ impl ProgramSessions {
         Ok(opened)
     }
 
-    async fn choose(&self, setup: &Setup, model: Option<&str>) -> Result<ChosenProvider, HostError> {
+    async fn choose(
+        &self,
+        setup: &Setup,
+        model: Option<&str>,
+    ) -> Result<ChosenProvider, HostError> {
         let provider = self.args.provider.as_deref();
         let model = WantedModel::Flag(model.or(self.args.model.as_deref()));
         let chosen = provider::choose(ProviderRequest { provider, model }, setup).await;
@@ -111,18 +115,21 @@ impl SessionHost for ProgramSessions {
         };
         let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
         let mut builder = InteractiveSession::builder(setup.project.clone(), given)
-        .store(store)
-        .selected(selected)
-        .may_bypass(self.args.allow_dangerously_skip_permissions)
-        .approvals(request.approvals)
-        .rule_sink(SavedRules::new(setup.clone()))
-        .on_notice(move |notice| on_notice(notice));
+            .store(store)
+            .selected(selected)
+            .may_bypass(self.args.allow_dangerously_skip_permissions)
+            .approvals(request.approvals)
+            .rule_sink(SavedRules::new(setup.clone()))
+            .on_notice(move |notice| on_notice(notice));
         if !request.mcp_servers.is_empty() {
             let arguments = vec![mcp_config(&request.mcp_servers)];
             builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
         }
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
+        }
+        if let Some(editor) = request.editor {
+            builder = builder.editor(editor);
         }
         if let Some(limit) = request.queue_limit {
             builder = builder.queue_limit(limit);

@@ -189,6 +189,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             .or_else(|| of::<robota_session::replay::ReplayError>(cause))
             .or_else(|| of::<robota_session::SessionError>(cause))
             .or_else(|| of::<robota_sdk::SdkError>(cause))
+            .or_else(|| of::<robota_sdk::WorktreeError>(cause))
     })
 }
 
@@ -200,7 +201,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
+        Some(Command::Plugin(args)) => commands::plugin::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
+        Some(Command::Worktrees(args)) => on_runtime(commands::worktrees::run(args.command)),
         Some(Command::Schedule(args)) => on_runtime(commands::schedule::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Setup(args)) => on_runtime(commands::setup::run(args)),

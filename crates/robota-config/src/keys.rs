@@ -318,7 +318,7 @@ keys! {
     "memory" Highest, Grants, Partial, (Object);
     "taskContext" Highest, Grants, Supported, (Object);
     "transports.*" Highest, Grants, NoEffect, (Object);
-    "worktree" Highest, Grants, NoEffect, (Object);
+    "worktree" Highest, Grants, Partial, (Object);
     "theme" Highest, Grants, NoEffect, (String);
     "verbose" Highest, Grants, NoEffect, (bool);
 }

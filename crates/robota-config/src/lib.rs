@@ -66,6 +66,7 @@ pub mod model;
 pub mod output_styles;
 mod path;
 mod places;
+pub mod plugins;
 mod policy;
 pub mod project;
 mod provider;
@@ -87,8 +88,7 @@ pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
 pub use mcp::{
     McpEntry, McpListing, McpScope, McpWriteError, ProjectServers, add_server, check_mcp_argument,
-    mcp_servers,
-    remove_server,
+    mcp_servers, remove_server,
 };
 pub use model::SettingsFile;
 pub use path::KeyPath;

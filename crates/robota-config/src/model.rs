@@ -175,7 +175,8 @@ pub struct SettingsFile {
     /// Servers and other transports, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub transports: IndexMap<String, Map<String, Value>>,
-    /// Options of worktrees of subagents. No effect yet.
+    /// Options of worktrees of subagents: `carryChanges` lets them begin with the uncommitted changes of the
+    /// folder. Others have no effect.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub worktree: Map<String, Value>,
     /// The colour theme of the terminal. No effect yet.

@@ -20,6 +20,8 @@ pub struct Question {
     pub reason: String,
     /// The rules that the answer "always" would save; empty if that answer is not possible.
     pub rules: Vec<String>,
+    /// The subagent that makes the call; `None` for the session itself.
+    pub agent: Option<String>,
 }
 
 /// How far an approval reaches.

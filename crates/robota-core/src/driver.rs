@@ -367,7 +367,7 @@ async fn announce(
         has_compactor: ports.compactor.is_some(),
         assumed_limits: config.turn.has_assumed_limits(),
         hooks: hook_points(ports),
-        tools: ports.tools.names(),
+        tools: ports.tools.callable_names(),
         ..TurnFacts::default()
     };
     let mut events: Vec<Event> = Vec::new();

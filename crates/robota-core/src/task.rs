@@ -17,10 +17,6 @@ pub use state::{InvalidChange, TaskState, transition};
 use crate::ids::{CallId, GroupId, SessionId};
 use crate::usage::Usage;
 
-/// The key of an input's metadata that lists the tasks whose end it tells the model. The fold marks
-/// them as told when the input is accepted, so that the model is told once, also after a crash.
-pub const TOLD_TASKS: &str = "told_tasks";
-
 /// What runs a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -308,6 +304,8 @@ pub enum TaskChange {
     },
     /// It ended.
     Finished(TaskFinished),
+    /// The model was told that it ended.
+    Told,
     /// It was removed from the list.
     Closed,
 }

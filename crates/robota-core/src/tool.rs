@@ -57,6 +57,11 @@ pub trait Tool: Send + Sync {
         validate(&self.spec().input_schema, input)
     }
 
+    /// Returns other names under which models call the tool. They are not offered.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns the arguments that the gate should judge, if they differ from those of the call. For
     /// instance, a command runs in a working directory that only its tool knows. `None` judges the
     /// arguments of the call.

@@ -41,7 +41,8 @@ impl Groups {
             started.push(self.0.spawn(request).await);
         }
         let tasks: Vec<_> = started.iter().flatten().cloned().collect();
-        let change = if tasks.is_empty() { GroupChange::Done } else { GroupChange::Added { tasks } };
+        let change =
+            if tasks.is_empty() { GroupChange::Done } else { GroupChange::Added { tasks } };
         inner.change_group(&group, change).await?;
         // Some may have ended before they were in the group.
         inner.finish_groups().await;

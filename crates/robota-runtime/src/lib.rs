@@ -4,7 +4,7 @@
 //! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
 //! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
 //! [`ProcessTasks`] runs commands on the supervisor, [`InProcessAgents`] runs agents with sessions of
-//! their own.
+//! their own, and [`WorktreeAgents`] gives them a git worktree.
 
 pub mod group;
 mod pool;
@@ -13,17 +13,9 @@ mod schedule;
 pub mod subagent;
 pub mod task;
 mod template;
+pub mod worktree;
 
 pub use group::Groups;
-pub use subagent::{
-    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
-    NoAgentHooks,
-};
-pub use task::{
-    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob, TaskJournal,
-    TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions, TaskReporter,
-    TaskRequest, TaskRunner, TaskWork,
-};
 pub use pool::{
     AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
     PooledSubscription, ShutdownReport, TaskRun,
@@ -34,4 +26,16 @@ pub use schedule::{
     NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
     SessionSchedules, change_stored_schedule, stored_schedules,
 };
+pub use subagent::{
+    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
+    NoAgentHooks,
+};
+pub use task::{
+    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob,
+    TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
+    TaskReporter, TaskRequest, TaskRunner, TaskWork,
+};
 pub use template::Template;
+pub use worktree::{
+    ListedWorktree, Removed, Worktree, WorktreeAgents, WorktreeError, WorktreeHooks, Worktrees,
+};

@@ -17,6 +17,3 @@ pub use log::{FileLogs, LogPage, MemoryLogs, TaskLogs};
 pub use manager::{TaskEvent, TaskManager, TaskManagerOptions};
 pub use process::{ProcessTasks, ProcessWork};
 pub use runner::{TaskJob, TaskReporter, TaskRequest, TaskRunner, TaskWork};
-
-#[cfg(test)]
-mod tests;

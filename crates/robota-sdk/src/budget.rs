@@ -96,9 +96,8 @@ impl BudgetGuard {
         let running = !state.running.is_empty();
         let session = budget.session.time.filter(|_| running);
         let session = session.map(|limit| limit.saturating_sub(state.session_use().time));
-        let turns = state.turn_uses().filter_map(|used| {
-            Some(budget.turn.time?.saturating_sub(used.time))
-        });
+        let turns =
+            state.turn_uses().filter_map(|used| Some(budget.turn.time?.saturating_sub(used.time)));
         session.into_iter().chain(turns).min()
     }
 
@@ -115,21 +114,30 @@ impl BudgetGuard {
     /// Takes an event of the session, in the session's own task: what an answer cost is known before
     /// its calls run.
     pub(crate) fn observe(&self, envelope: &Envelope) {
-        let changes = matches!(envelope.event, Event::TurnStarted(_) | Event::TurnFinished(_));
+        self.lock().take(envelope);
+        if matches!(envelope.event, Event::TurnStarted(_) | Event::TurnFinished(_)) {
+            self.0.turns.send_modify(|count| *count += 1);
+        }
+        self.warn();
+    }
+
+    /// Warns once when the budget is nearly used up.
+    fn warn(&self) {
         let warning = {
             let mut state = self.lock();
-            state.take(envelope);
             let near = self.nearest(&state).filter(|(share, _)| *share >= WARN_AT);
             let warning = near.filter(|_| !state.warned);
             state.warned |= warning.is_some();
             warning
         };
-        if changes {
-            self.0.turns.send_modify(|count| *count += 1);
-        }
         if let Some((_, text)) = warning {
             (self.0.on_notice)(Notice::Note(format!("the budget is nearly used up: {text}")));
         }
+    }
+
+    /// Returns what counts the events of an agent of the session.
+    pub(crate) fn child(&self) -> ChildMeter {
+        ChildMeter { guard: self.clone(), costs: Mutex::default() }
     }
 
     /// Returns what this process used of the session's budget.
@@ -168,8 +176,41 @@ impl BudgetGuard {
     }
 }
 
+/// Counts the model calls of an agent into the budget of its session, as they happen.
+pub(crate) struct ChildMeter {
+    guard: BudgetGuard,
+    costs: Mutex<Costs>,
+}
+
+impl ChildMeter {
+    /// Takes an event of the agent's session.
+    pub(crate) fn observe(&self, envelope: &Envelope) {
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        costs.push(&envelope.event);
+        let used = std::mem::take(&mut costs.models);
+        drop(costs);
+        if used.is_empty() {
+            return;
+        }
+        let mut state = self.guard.lock();
+        for (model, cost) in used {
+            state.session.add_calls(&model, cost.usage, cost.calls);
+            // The turn that waits for the agent pays for it.
+            for turn in state.running.values_mut() {
+                turn.costs.add_calls(&model, cost.usage, cost.calls);
+            }
+        }
+        drop(state);
+        self.guard.warn();
+    }
+}
+
 impl State {
     fn take(&mut self, envelope: &Envelope) {
+        // What agents use is counted while they run.
+        if matches!(envelope.event, Event::TaskChanged(_)) {
+            return;
+        }
         self.session.push(&envelope.event);
         // A hook's model call is part of no turn; it counts for the turn that runs.
         if let (Event::ModelAsked(_), None, 1) =

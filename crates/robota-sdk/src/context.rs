@@ -26,6 +26,8 @@ pub(crate) struct ProjectContext {
     pub(crate) system: String,
     /// Its parts.
     pub(crate) parts: Vec<PromptPart>,
+    /// The instructions of the project alone, for agents.
+    pub(crate) instructions: String,
     /// How the user wants conversations to be summarised.
     pub(crate) compact_instructions: Option<String>,
     /// The skills.
@@ -54,9 +56,12 @@ impl ProjectContext {
             composer.section(format!("output style {}", style.name), "Output style", &style.text);
         }
         let instructions = instructions(project, &reader, &mut notices);
+        let mut for_agents = Composer::default();
         for file in &instructions.files {
             let path = file.path.display().to_string();
-            composer.section(path.as_str(), &format!("Instructions from {path}"), &file.text);
+            for composer in [&mut composer, &mut for_agents] {
+                composer.section(path.as_str(), &format!("Instructions from {path}"), &file.text);
+            }
         }
         let compact_instructions = instructions.compact_instructions();
         let mut has_memory = settings.memory.get("enabled").is_some_and(|enabled| enabled == true);
@@ -71,7 +76,15 @@ impl ProjectContext {
             composer.section("tasks", "Active tasks", &tasks(project, &reader, &mut notices));
         }
         let overrides = settings.skill_overrides.iter();
+        for plugin in project.plugins.active() {
+            if let Some(prompt) = &plugin.manifest.prompt {
+                let name = &plugin.manifest.name;
+                let title = format!("Instructions of the plugin {name}");
+                composer.section(format!("plugin {name}"), &title, prompt);
+            }
+        }
         let skills = Skills::find(&reader)
+            .with_plugins(project.plugins.active())
             .with_overrides(overrides.map(|(name, value)| (name.as_str(), value.as_str())));
         let listing = skills.listing(&ListingCaps::default());
         composer.section("skills", "Skills (use them with the tool Skill)", &listing.text);
@@ -90,7 +103,17 @@ impl ProjectContext {
         let (system, parts) = composer.finish();
         let skills = Arc::new(Mutex::new(skills));
         let nested = NestedContext::new(instructions, skills.clone());
-        Self { system, parts, compact_instructions, skills, nested, notices, has_memory, counts }
+        Self {
+            system,
+            parts,
+            instructions: for_agents.finish().0,
+            compact_instructions,
+            skills,
+            nested,
+            notices,
+            has_memory,
+            counts,
+        }
     }
 }
 
@@ -124,7 +147,7 @@ fn approved_imports(project: &Project, reader: &ContextReader) -> Vec<std::path:
     let store = TrustStore::load(&project.places);
     let mut approved = store.approved_imports(reader.cwd());
     if project.trusted_by_caller {
-        let open = import_requests(reader, &store, Some(import_filter(project)));
+        let open = import_requests(reader, &store, Some(&import_filter(project)));
         approved.extend(open.into_iter().map(|import| import.path));
     }
     approved

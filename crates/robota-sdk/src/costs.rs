@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use robota_core::catalogue::Catalogue;
-use robota_core::event::Event;
+use robota_core::event::{Event, TaskChanged};
+use robota_core::task::TaskChange;
 use robota_core::usage::Usage;
 use robota_session::{Session, SessionError};
 use serde::Serialize;
@@ -12,6 +13,12 @@ use serde::Serialize;
 const PAGE: usize = 4_096;
 
 /// What the calls of one model used.
+///
+/// ```
+/// use robota_sdk::ModelCost;
+///
+/// assert_eq!(ModelCost::default().calls, 0);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ModelCost {
     /// The tokens.
@@ -23,6 +30,15 @@ pub struct ModelCost {
 }
 
 /// What the model calls of a session used, by model: a projection of its events.
+///
+/// ```
+/// use robota_sdk::Costs;
+///
+/// fn dollars(costs: &Costs) -> String {
+///     costs.cost().map_or("unknown".to_owned(), |usd| format!("${usd:.2}"))
+/// }
+/// assert_eq!(dollars(&Costs::default()), "$0.00");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Costs {
     #[serde(skip)]
@@ -39,6 +55,12 @@ impl Costs {
             Event::ModelResponded(data) => self.add(None, data.usage),
             Event::ModelAsked(data) => self.add(Some(&data.model), data.usage),
             Event::CompactionFinished(data) => self.add(None, data.summary.usage),
+            // What an agent used is part of what its parent used.
+            Event::TaskChanged(TaskChanged { change: TaskChange::Finished(end), .. }) => {
+                for used in &end.usage {
+                    self.add_calls(&used.model, used.usage, used.calls);
+                }
+            }
             _ => {}
         }
     }
@@ -68,7 +90,12 @@ impl Costs {
 
     fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {
         let model = model.unwrap_or(&self.model).to_owned();
-        let usage = usage.unwrap_or_default();
+        self.add_calls(&model, usage.unwrap_or_default(), 1);
+    }
+
+    /// Adds calls of a model.
+    pub(crate) fn add_calls(&mut self, model: &str, usage: Usage, calls: u64) {
+        let model = model.to_owned();
         let price = Catalogue::builtin().cost(&model, usage);
         let entry = self
             .models
@@ -76,7 +103,7 @@ impl Costs {
             .or_insert_with(|| ModelCost { cost: Some(0.0), ..ModelCost::default() });
         entry.usage += usage;
         entry.cost = entry.cost.zip(price).map(|(sum, price)| sum + price);
-        entry.calls += 1;
+        entry.calls += calls;
     }
 }
 

@@ -10,6 +10,15 @@ use robota_session::SessionError;
 use crate::skills::SkillFailure;
 
 /// An error of the SDK.
+///
+/// ```
+/// use robota_core::error::Diagnose as _;
+/// use robota_sdk::SdkError;
+///
+/// let error = SdkError::UnknownCommand("nosuch".to_owned());
+/// assert!(error.to_string().contains("nosuch"));
+/// let _ = error.hint();
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdkError {

@@ -16,6 +16,7 @@ mod resources;
 mod result;
 mod shell;
 mod submit;
+mod tasks;
 mod tool_state;
 
 use std::sync::{Arc, OnceLock};
@@ -30,6 +31,7 @@ use robota_core::permission::Mode;
 use robota_core::provider::View;
 use robota_core::tool::ToolSpec;
 use robota_exec::Supervisor;
+use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
@@ -51,6 +53,7 @@ use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
 use crate::skills::SkillRunner;
+use crate::tasks::SessionRuntime;
 
 /// A durable session with the settings and files of a folder. Clones are handles to the same
 /// session; dropping the last one shuts the session down.
@@ -94,6 +97,8 @@ struct Shared {
     skills: Option<SkillRunner>,
     mentions: Option<MentionReader>,
     budget: Option<BudgetGuard>,
+    tasks: Option<TaskManager>,
+    runtime: Option<SessionRuntime>,
 }
 
 impl InteractiveSession {
@@ -128,6 +133,8 @@ impl InteractiveSession {
             skills: None,
             mentions: None,
             budget: None,
+            tasks: None,
+            runtime: None,
         })
     }
 
@@ -237,6 +244,9 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
     pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
+        if let Some(tasks) = &self.0.tasks {
+            tasks.shutdown().await;
+        }
         let ended = self.session().shutdown(reason).await;
         if let Some(supervisor) = &self.0.supervisor {
             if let Some(mcp) = &self.0.mcp {
@@ -256,7 +266,9 @@ impl InteractiveSession {
     pub async fn fork(&self, at: &Selector) -> Result<Self, SdkError> {
         let session = self.session().fork(at, None).await?;
         let shared = &self.0;
-        Ok(Self::new(Shared {
+        let fork = Self::new(Shared {
+            tasks: shared.runtime.as_ref().and_then(|it| it.new.take(session.id())),
+            runtime: shared.runtime.clone(),
             session,
             mcp: shared.mcp.clone(),
             project: shared.project.clone(),
@@ -273,7 +285,9 @@ impl InteractiveSession {
             skills: shared.skills.clone(),
             mentions: shared.mentions.clone(),
             budget: shared.budget.clone(),
-        }))
+        });
+        fork.attach_tasks().await?;
+        Ok(fork)
     }
 
     /// Returns the name of the session.

@@ -4,6 +4,7 @@
 //! session with the settings, instructions, commands and skills of a folder. This crate wires the
 //! crates below together and depends on no provider: the caller passes one in a [`ModelSetup`].
 
+pub mod agents;
 pub mod budget;
 pub mod commands;
 mod context;
@@ -29,9 +30,12 @@ pub mod self_hosting;
 mod settings_hooks;
 pub mod skills;
 pub mod store;
-pub mod transport;
+mod tasks;
+mod templates;
 pub mod transcript;
+pub mod transport;
 
+pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
@@ -50,9 +54,14 @@ pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
+pub use robota_runtime::{
+    AgentWork, Groups, Isolation, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager,
+    TaskManagerError, Worktree, WorktreeError, Worktrees,
+};
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
-pub use transport::{Transport, TransportError};
+pub use templates::template_of;
 pub use transcript::SessionTranscript;
+pub use transport::{Transport, TransportError};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex};
 use robota_config::TrustStore;
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
 use robota_core::error::{Diagnose, ErrorKind};
+use robota_core::ids::CallId;
+use robota_core::task::TaskMode;
+use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
 use serde_json::json;
 
@@ -17,11 +20,20 @@ pub(crate) use hooks::SkillHooks;
 pub(crate) use source::SkillSource;
 pub(crate) use tool::SkillTool;
 
+use crate::agents::{AgentResult, AgentRun};
 use crate::context::lock;
 use crate::gated_tools::GatedTools;
+use crate::interactive::InteractiveSession;
 use crate::project::Project;
 
 /// Why a skill was not used.
+///
+/// ```
+/// use robota_sdk::skills::SkillFailure;
+///
+/// let failure = SkillFailure::NotInvocable("deploy".to_owned());
+/// assert!(failure.to_string().contains("deploy"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillFailure {
@@ -48,9 +60,14 @@ pub enum SkillFailure {
         /// What it printed.
         output: String,
     },
-    /// The skill runs in a subagent.
-    #[error("the skill `{0}` runs in a subagent (context: fork), which this version does not have")]
-    NeedsSubagent(String),
+    /// The agent that runs the skill failed, or there are no agents here.
+    #[error("the skill `{skill}` runs in a subagent, which failed: {reason}")]
+    Subagent {
+        /// The skill.
+        skill: String,
+        /// Why it failed.
+        reason: String,
+    },
     /// The user may not invoke the skill, or the model may not.
     #[error("the skill `{0}` cannot be invoked here")]
     NotInvocable(String),
@@ -60,10 +77,8 @@ impl Diagnose for SkillFailure {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Skill(error) => error.kind(),
-            Self::NotAllowed { .. } | Self::NeedsSubagent(_) | Self::NotInvocable(_) => {
-                ErrorKind::Validation
-            }
-            Self::CommandFailed { .. } => ErrorKind::ToolExecution,
+            Self::NotAllowed { .. } | Self::NotInvocable(_) => ErrorKind::Validation,
+            Self::CommandFailed { .. } | Self::Subagent { .. } => ErrorKind::ToolExecution,
         }
     }
 
@@ -73,7 +88,7 @@ impl Diagnose for SkillFailure {
             Self::NotAllowed { .. } => {
                 Some("add an allow rule for the command, or change the skill".to_owned())
             }
-            Self::CommandFailed { .. } | Self::NeedsSubagent(_) | Self::NotInvocable(_) => None,
+            Self::CommandFailed { .. } | Self::Subagent { .. } | Self::NotInvocable(_) => None,
         }
     }
 }
@@ -89,7 +104,12 @@ pub(crate) enum Invoker {
 pub(crate) struct PreparedSkill {
     pub(crate) text: String,
     pub(crate) rules: TurnPermissions,
+    /// The agent that works on the text, apart from the conversation (`context: fork`).
+    pub(crate) fork: Option<AgentRun>,
 }
+
+/// The agent of a skill that names none.
+const DEFAULT_AGENT: &str = "general-purpose";
 
 /// Prepares skills for a session and its forks.
 #[derive(Clone)]
@@ -142,9 +162,6 @@ impl SkillRunner {
         if !invocable {
             return Err(SkillFailure::NotInvocable(name.to_owned()));
         }
-        if body.skill.context == SkillContext::Fork {
-            return Err(SkillFailure::NeedsSubagent(name.to_owned()));
-        }
         let parts = body.expand(&SkillInvocation {
             arguments,
             session_id: Some(session.id().as_str()),
@@ -172,8 +189,48 @@ impl SkillRunner {
             self.hooks.add(&self.project, name, hooks);
         }
         let allow = grants.allowed_tools;
+        let fork = (body.skill.context == SkillContext::Fork).then(|| AgentRun {
+            label: format!("/{name} {arguments}").trim().to_owned(),
+            work: AgentWork {
+                agent: body.skill.agent.clone().unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
+                prompt: text.clone(),
+                model: body.skill.model.clone(),
+                tools: body.fork_tools().map(<[String]>::to_vec),
+                allow: allow.clone(),
+                worker: true,
+                ..AgentWork::default()
+            },
+            isolation: None,
+        });
         let rules = TurnPermissions { allow, deny: body.skill.disallowed_tools.clone() };
-        Ok(PreparedSkill { text, rules })
+        Ok(PreparedSkill { text, rules, fork })
+    }
+
+    /// Runs the agent of a skill to its end. It is never left to the model whether it runs.
+    pub(crate) async fn run_fork(
+        session: &InteractiveSession,
+        name: &str,
+        run: AgentRun,
+        by: Invoker,
+        call: Option<CallId>,
+    ) -> Result<AgentResult, SkillFailure> {
+        let failed = |reason: String| SkillFailure::Subagent { skill: name.to_owned(), reason };
+        let runs = session.agent_runs();
+        let runs = runs.ok_or_else(|| failed("this session has no agents".to_owned()))?;
+        let agent = &run.work.agent;
+        if !runs.kinds().iter().any(|(name, _)| name == agent) {
+            return Err(failed(format!("there is no agent `{agent}`")));
+        }
+        // What a user sees, the model is told with the next prompt.
+        let mode = match by {
+            Invoker::User => TaskMode::Background,
+            Invoker::Model => TaskMode::Foreground,
+        };
+        let result = runs.run_as(run, mode, call).await;
+        match &result.error {
+            Some(error) => Err(failed(error.clone())),
+            None => Ok(result),
+        }
     }
 
     async fn output_of(

@@ -58,6 +58,10 @@ impl Tool for SessionTool {
         self.inner.gate_input(call, input)
     }
 
+    fn aliases(&self) -> &'static [&'static str] {
+        self.inner.aliases()
+    }
+
     fn timeout(&self) -> Option<Duration> {
         self.inner.timeout()
     }

@@ -45,6 +45,9 @@ pub enum HostRequest<'a> {
         description: &'a str,
         /// The id of the call.
         tool_use_id: &'a str,
+        /// The agent that makes the call; absent for the session itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
     },
     /// Run a hook of the host.
     HookCallback {

@@ -7,11 +7,13 @@ mod line;
 mod message;
 mod result_line;
 mod tag;
+mod task_line;
 
 pub use control::*;
 pub use line::*;
 pub use message::*;
 pub use result_line::*;
+pub use task_line::*;
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -34,6 +36,9 @@ pub fn schema() -> Value {
         generator.subschema_for::<DeniedLine<'_>>(),
         generator.subschema_for::<InformationalLine<'_>>(),
         generator.subschema_for::<SessionStateLine<'_>>(),
+        generator.subschema_for::<TaskStartedLine<'_>>(),
+        generator.subschema_for::<TaskProgressLine<'_>>(),
+        generator.subschema_for::<TaskNotificationLine<'_>>(),
         generator.subschema_for::<ResultLine<'_>>(),
         generator.subschema_for::<ControlRequestLine<'_>>(),
         generator.subschema_for::<ControlResponseLine<'_>>(),

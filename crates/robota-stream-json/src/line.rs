@@ -60,7 +60,7 @@ pub struct InitLine<'a> {
     /// The output style.
     pub output_style: &'a str,
     /// Agents that the model can start.
-    pub agents: [&'a str; 0],
+    pub agents: &'a [String],
     /// Skills that the model can use.
     pub skills: &'a [String],
     /// Loaded plugins.

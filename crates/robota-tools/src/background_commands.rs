@@ -2,15 +2,57 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use robota_exec::Running;
+use robota_core::ids::CallId;
+use robota_exec::{CommandSpec, ExecError, Running, Supervisor};
 
 /// The most commands that are kept, including ended ones. If there are more, the oldest ended one is
 /// removed.
 const MAX_COMMANDS: usize = 64;
 
+/// A background command that is about to start.
+#[derive(Debug)]
+pub struct NewCommand {
+    /// The command line.
+    pub command_line: String,
+    /// What it does, in a few words; the command line if the model did not say.
+    pub label: String,
+    /// The tool call that starts it.
+    pub call: CallId,
+    /// The program.
+    pub spec: CommandSpec,
+}
+
+/// A background command that could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    /// The program could not be started.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// No task can be created now; the text is for the model.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Runs background commands as tasks of the session, so that users see and end them like any other
+/// task.
+#[async_trait::async_trait]
+pub trait CommandTasks: Send + Sync {
+    /// Starts a command. Returns its id and the running program.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    async fn start(&self, command: NewCommand) -> Result<(String, Running), NotStarted>;
+
+    /// The model was told that the command ended.
+    fn end_was_told(&self, id: &str);
+}
+
 /// The background commands of a session. Dropping the last handle ends all of them.
 #[derive(Clone, Default)]
-pub(crate) struct BackgroundCommands(Arc<Mutex<List>>);
+pub(crate) struct BackgroundCommands {
+    list: Arc<Mutex<List>>,
+    tasks: Option<Arc<dyn CommandTasks>>,
+}
 
 #[derive(Default)]
 struct List {
@@ -29,22 +71,57 @@ pub(crate) struct BackgroundCommand {
 }
 
 impl BackgroundCommands {
-    pub(crate) fn add(&self, command_line: &str, running: Running) -> String {
+    /// Returns the commands of a new session, which run as its tasks.
+    pub(crate) fn of_tasks(tasks: Option<Arc<dyn CommandTasks>>) -> Self {
+        Self { list: Arc::default(), tasks }
+    }
+
+    /// Starts a command.
+    pub(crate) async fn start(
+        &self,
+        command: NewCommand,
+        supervisor: &Supervisor,
+    ) -> Result<Arc<BackgroundCommand>, NotStarted> {
+        let command_line = command.command_line.clone();
+        let (id, running) = match &self.tasks {
+            Some(tasks) => {
+                let (id, running) = tasks.start(command).await?;
+                (Some(id), running)
+            }
+            None => (None, supervisor.start(command.spec).await?),
+        };
+        Ok(self.add(id, &command_line, running))
+    }
+
+    /// Tells the session that the model knows that a command ended.
+    pub(crate) fn end_was_told(&self, id: &str) {
+        if let Some(tasks) = &self.tasks {
+            tasks.end_was_told(id);
+        }
+    }
+
+    fn add(
+        &self,
+        id: Option<String>,
+        command_line: &str,
+        running: Running,
+    ) -> Arc<BackgroundCommand> {
         let mut list = self.list();
         list.started += 1;
-        let id = format!("bash_{}", list.started);
+        let id = id.unwrap_or_else(|| format!("bash_{}", list.started));
         if list.commands.len() >= MAX_COMMANDS
             && let Some(ended) = list.commands.iter().position(|c| c.running.outcome().is_some())
         {
             list.commands.remove(ended);
         }
-        list.commands.push(Arc::new(BackgroundCommand {
-            id: id.clone(),
+        let command = Arc::new(BackgroundCommand {
+            id,
             command_line: command_line.to_owned(),
             running,
             shown: Mutex::new(0),
-        }));
-        id
+        });
+        list.commands.push(command.clone());
+        command
     }
 
     /// Returns whether a command still runs.
@@ -69,6 +146,6 @@ impl BackgroundCommands {
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
+use crate::background_commands::{NewCommand, NotStarted};
 use crate::blocking::run_blocking;
 use crate::cwd_tracker::CwdTracker;
 use crate::tool_workspace::ToolWorkspace;
@@ -179,14 +180,42 @@ impl Bash {
         spec.watch = spec.watch.background();
         self.save_files(context).await?;
         self.workspace.capture.in_background(&context.call, &*context.checkpoints).await;
-        let running =
-            self.workspace.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
-        let pid = running.process().map(|process| process.pid);
-        let id = self.workspace.background.add(&input.command, running);
+        let command = NewCommand {
+            command_line: input.command.clone(),
+            label: input.description.clone().unwrap_or_else(|| input.command.clone()),
+            call: context.call.clone(),
+            spec,
+        };
+        let started = self.workspace.background.start(command, &self.workspace.supervisor).await;
+        let command = started.map_err(|error| match error {
+            NotStarted::Exec(error) => not_run(&error),
+            NotStarted::Refused(text) => ToolOutcome::not_run("refused", text),
+        })?;
+        let pid = command.running.process().map(|process| process.pid);
+        let id = &command.id;
         let text = format!(
             "Runs in the background as {id}. BashOutput returns its output, KillShell ends it.\n"
         );
-        Ok(ToolOutcome::ok(text).with_metadata("bash_id", id).with_metadata("pid", pid))
+        Ok(ToolOutcome::ok(text).with_metadata("bash_id", id.as_str()).with_metadata("pid", pid))
+    }
+
+    /// Starts a command in the background, for BackgroundProcess.
+    pub(crate) async fn start_in_background(
+        &self,
+        command: String,
+        description: Option<String>,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        let input = Input {
+            command,
+            timeout: None,
+            description,
+            run_in_background: Some(true),
+            terminal: None,
+            _disable_sandbox: None,
+        };
+        let started = self.start(&input, context).await;
+        started.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 
     /// Saves the files of the workspace before a command that may change them.

@@ -48,12 +48,12 @@ impl BashOutput {
         let Input { bash_id } = parse(input)?;
         let command = self.workspace.background.get(&bash_id);
         let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
-        Ok(new_output(&command))
+        Ok(new_output(&command, &self.workspace))
     }
 }
 
 /// Returns the output since the last call, and the state of the command.
-pub(crate) fn new_output(command: &BackgroundCommand) -> ToolOutcome {
+pub(crate) fn new_output(command: &BackgroundCommand, workspace: &ToolWorkspace) -> ToolOutcome {
     // Read before the output: output that is written until the end is then returned by this call or
     // by the next one.
     let end = command.running.outcome();
@@ -89,6 +89,9 @@ pub(crate) fn new_output(command: &BackgroundCommand) -> ToolOutcome {
         Some(Err(error)) => ("lost", format!("[{error}]\n")),
     };
     text.push_str(&note);
+    if end.is_some() {
+        workspace.background.end_was_told(&command.id);
+    }
     let outcome = ToolOutcome::ok(text)
         .with_metadata("bash_id", command.id.as_str())
         .with_metadata("command", command.command_line.as_str())

@@ -80,6 +80,11 @@ impl CommandCapture {
         Self::new(&self.root, self.limits.clone())
     }
 
+    /// Returns a comparison of another folder.
+    pub(crate) fn in_folder(&self, root: &Path) -> Self {
+        Self::new(root, self.limits.clone())
+    }
+
     pub(crate) fn set_limits(&mut self, limits: Option<CaptureLimits>) {
         self.limits = limits.map(Arc::new);
     }

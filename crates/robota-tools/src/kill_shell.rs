@@ -46,7 +46,7 @@ impl KillShell {
         command.running.kill();
         // `new_output` reports how it ended.
         let _ = command.running.ended().await;
-        Ok(new_output(&command))
+        Ok(new_output(&command, &self.workspace))
     }
 }
 

@@ -49,6 +49,10 @@ impl Tool for PolicyCheckedTool {
         self.tool.gate_input(call, input)
     }
 
+    fn aliases(&self) -> &'static [&'static str] {
+        self.tool.aliases()
+    }
+
     fn timeout(&self) -> Option<Duration> {
         self.tool.timeout()
     }
@@ -78,6 +82,7 @@ impl Tool for PolicyCheckedTool {
                     class: judgement.class,
                     reason: reason.clone(),
                     rules: Vec::new(),
+                    agent: None,
                 };
                 let note = match self.approver.ask(question).await {
                     Answer::Allow { .. } | Answer::Remember { .. } => None,

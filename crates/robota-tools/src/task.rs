@@ -1,14 +1,25 @@
-//! Agent: gives a task to another agent.
+//! Agent: gives tasks to other agents.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::{EarlyOutcome, parse, schema_of};
+
+/// Agents work for hours; watchdogs and the user end them, not a timeout of the call.
+const TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The agent of a task that names none, if there is one of this name.
+const DEFAULT_AGENT: &str = "general-purpose";
+
+/// The most tasks of one call.
+const MAX_JOBS: usize = 32;
 
 /// A kind of agent that can be given tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +28,17 @@ pub struct AgentKind {
     pub name: String,
     /// When to use it; part of the tool description.
     pub when: String,
+}
+
+/// Where an agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskIsolation {
+    /// In the folder of the session.
+    #[default]
+    None,
+    /// In a git worktree of its own.
+    Worktree,
 }
 
 /// A task for another agent.
@@ -28,6 +50,10 @@ pub struct TaskRequest {
     pub prompt: String,
     /// The name of the kind of agent.
     pub agent: String,
+    /// The model; none for that of the agent.
+    pub model: Option<String>,
+    /// Where the agent works; none for what the agent says.
+    pub isolation: Option<TaskIsolation>,
 }
 
 /// Runs other agents.
@@ -38,17 +64,45 @@ pub trait TaskRunner: Send + Sync {
 
     /// Runs an agent to its end.
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome;
+
+    /// Runs agents to their ends. The default runs one after the other.
+    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+        let mut results = Vec::new();
+        for request in requests {
+            let label = request.description.clone();
+            let outcome = self.run(request, context.clone()).await;
+            results.push(json!({"label": label, "success": outcome.ok, "output": outcome.text()}));
+        }
+        ToolOutcome::ok(json!({"results": results}).to_string())
+    }
+}
+
+/// The arguments. Those that are not known are ignored.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    #[serde(flatten)]
+    job: Job,
+    /// Tasks that run at the same time, instead of `prompt`.
+    #[serde(default)]
+    jobs: Option<Vec<Job>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
+struct Job {
     /// A summary in a few words.
-    description: String,
+    #[serde(default, alias = "label")]
+    description: Option<String>,
     /// What to do, in full.
-    prompt: String,
+    #[serde(default)]
+    prompt: Option<String>,
     /// The name of the agent.
-    subagent_type: String,
+    #[serde(default)]
+    subagent_type: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    /// `worktree`: in a git worktree of its own.
+    #[serde(default)]
+    isolation: Option<TaskIsolation>,
 }
 
 /// The Agent tool.
@@ -63,13 +117,18 @@ impl Task {
     pub fn new(runner: Arc<dyn TaskRunner>) -> Self {
         let kinds: String =
             runner.kinds().iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
-        let description =
-            format!("Gives a task to another agent and returns its answer. Agents:{kinds}");
+        let description = format!(
+            "Gives a task to another agent, which does not see this conversation, and returns its \
+             answer. For several independent tasks use `jobs`: they run at the same time. \
+             Agents:{kinds}"
+        );
         let spec = ToolSpec {
             name: "Agent".to_owned(),
             description,
             input_schema: schema_of::<Input>(),
-            class: Class::Execute,
+            // Starting an agent changes nothing: each of its calls is judged by itself. So agents of one
+            // answer run at the same time.
+            class: Class::Inspect,
         };
         Self { spec, runner }
     }
@@ -79,21 +138,64 @@ impl Task {
         input: Value,
         context: ToolContext,
     ) -> Result<ToolOutcome, EarlyOutcome> {
-        let Input { description, prompt, subagent_type: agent } = parse(input)?;
+        let Input { job, jobs } = parse(input)?;
         let kinds = self.runner.kinds();
-        if !kinds.iter().any(|kind| kind.name == agent) {
-            let names: Vec<_> = kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let text = format!("there is no agent `{agent}` (known: {})", names.join(", "));
+        let Some(jobs) = jobs.filter(|jobs| !jobs.is_empty()) else {
+            let request = request(job, &kinds, "prompt")?;
+            return Ok(self.runner.run(request, context).await);
+        };
+        if jobs.len() > MAX_JOBS {
+            let text = format!("`jobs` has {} tasks, at most {MAX_JOBS}", jobs.len());
             return Err(InvalidInput(text).into());
         }
-        Ok(self.runner.run(TaskRequest { description, prompt, agent }, context).await)
+        // All are checked before the first one starts.
+        let requests: Result<Vec<_>, _> =
+            jobs.into_iter().map(|job| request(job, &kinds, "jobs[].prompt")).collect();
+        Ok(self.runner.run_all(requests?, context).await)
     }
+}
+
+fn request(job: Job, kinds: &[AgentKind], field: &str) -> Result<TaskRequest, InvalidInput> {
+    let Job { description, prompt, subagent_type, model, isolation } = job;
+    let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
+        return Err(InvalidInput(format!("`{field}` is missing")));
+    };
+    let names = || kinds.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>().join(", ");
+    let agent = subagent_type.filter(|name| !name.is_empty());
+    let agent = agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned());
+    let Some(kind) = kinds.iter().find(|kind| kind.name == agent) else {
+        return Err(InvalidInput(format!("there is no agent `{agent}` (known: {})", names())));
+    };
+    let short = || prompt.lines().next().unwrap_or_default().chars().take(60).collect();
+    let model = model.filter(|model| !model.is_empty());
+    let description = description.filter(|text| !text.is_empty()).unwrap_or_else(short);
+    Ok(TaskRequest { description, prompt, agent: kind.name.clone(), model, isolation })
 }
 
 #[async_trait::async_trait]
 impl Tool for Task {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// Models that know other programs call it Task.
+    fn aliases(&self) -> &'static [&'static str] {
+        &["Task"]
+    }
+
+    /// Adds the name of the agent that a task without one gets, so that rules apply to it.
+    fn gate_input(&self, _: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        let named = judged.get("subagent_type").and_then(Value::as_str);
+        if named.is_some_and(|name| !name.is_empty()) {
+            return None;
+        }
+        judged.insert("subagent_type".to_owned(), Value::from(DEFAULT_AGENT));
+        Some(Value::Object(judged))
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        Some(TIMEOUT)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -6,12 +6,12 @@ use robota_core::event::{Delivery, Event, TurnEnd};
 use robota_core::ids::{RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
-use robota_sdk::InteractiveSession;
+use robota_sdk::{InteractiveSession, TaskEvent};
 use robota_session::{
     ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
 };
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinHandle;
 
 use super::blocks;
@@ -41,6 +41,8 @@ pub(crate) struct RunFacts {
     pub(crate) cwd: String,
     /// Further folders of the workspace.
     pub(crate) directories: Vec<String>,
+    /// The names of the agents.
+    pub(crate) agents: Vec<String>,
     /// The commands that a prompt can start with.
     pub(crate) commands: Vec<String>,
     /// Those of them that are skills.
@@ -62,6 +64,8 @@ pub(crate) struct Drive {
     pub(crate) structured: Option<Arc<Answer>>,
     pub(crate) facts: RunFacts,
     pub(crate) cancel: Cancel,
+    /// What happens to background tasks.
+    pub(crate) tasks: Option<broadcast::Receiver<TaskEvent>>,
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
     pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
@@ -99,6 +103,7 @@ enum Next {
     OutputClosed,
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
+    Task(Box<TaskEvent>),
     Host(Option<FromHost>),
 }
 
@@ -127,6 +132,7 @@ impl Drive {
                     }
                 }
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
+                Next::Task(event) => self.projection.on_task(&event),
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
                 Next::Host(None) => self.from_host = None,
                 Next::Host(Some(FromHost::User(message))) => {
@@ -183,6 +189,7 @@ impl Drive {
                 None => std::future::pending().await,
             }
         };
+        let task = next_task(&mut self.tasks);
         tokio::select! {
             biased;
             () = self.cancel.token().cancelled(), if !stopping => Next::Signal,
@@ -190,6 +197,7 @@ impl Drive {
             Some(command) = self.commands.recv() => Next::Command(command),
             () = interrupted => Next::Interrupted,
             event = events => Next::Event(event),
+            event = task => Next::Task(event),
             input = from_host => Next::Host(input),
         }
     }
@@ -388,7 +396,7 @@ impl Drive {
             api_key_source: self.requests.api_key_source,
             claude_code_version: VERSION,
             output_style: &facts.output_style,
-            agents: [],
+            agents: &facts.agents,
             skills: &facts.skills,
             plugins: [],
             capabilities: CAPABILITIES,
@@ -401,6 +409,10 @@ impl Drive {
     }
 
     async fn finish_turn(&mut self, progress: &mut Progress) {
+        // What happened to tasks of the turn is printed before its result.
+        while let Some(Ok(event)) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
+            self.projection.on_task(&event);
+        }
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
@@ -479,4 +491,19 @@ pub(crate) enum FirstInput {
     Prompt(String),
     /// A message of the host.
     Message(UserInput),
+}
+
+/// Waits for something that happens to a task.
+async fn next_task(tasks: &mut Option<broadcast::Receiver<TaskEvent>>) -> Box<TaskEvent> {
+    loop {
+        match tasks {
+            None => std::future::pending().await,
+            Some(events) => match events.recv().await {
+                Ok(event) => return Box::new(event),
+                // Only text is that frequent.
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => *tasks = None,
+            },
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! Counts what the model calls of a session cost, and stops a turn at the budget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use robota_core::catalogue::Catalogue;
-use robota_core::event::{Cursor, Envelope, Event};
+use robota_core::driver::Observer;
+use robota_core::event::{Cursor, Envelope, Event, TaskChanged};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
-use robota_core::ids::SessionId;
+use robota_core::ids::{SessionId, TurnId};
 use robota_core::journal::{JournalError, JournalStore};
+use robota_core::task::TaskChange;
 use robota_core::usage::Usage;
 
 use super::fallback::ServedModel;
@@ -52,6 +54,31 @@ impl Meter {
         self.lock().observe(envelope, || self.served());
     }
 
+    /// Returns an observer for the events of agents: what they use is part of what the run uses. Each
+    /// agent has its own model.
+    pub(crate) fn observe_agents(self: &Arc<Self>) -> Observer {
+        let meter = self.clone();
+        let agents: Mutex<HashMap<TurnId, String>> = Mutex::default();
+        Arc::new(move |envelope: &Arc<Envelope>| {
+            let Some(turn) = &envelope.turn else { return };
+            let mut agents = agents.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Event::TurnStarted(data) = &envelope.event {
+                agents.insert(turn.clone(), data.model.clone());
+            }
+            let Some(model) = agents.get(turn).cloned() else { return };
+            if let Event::TurnFinished(_) = envelope.event {
+                agents.remove(turn);
+            }
+            drop(agents);
+            let usage = match &envelope.event {
+                Event::ModelResponded(data) => data.usage,
+                Event::CompactionFinished(data) => data.summary.usage,
+                _ => return,
+            };
+            meter.lock().add(&model, usage);
+        })
+    }
+
     /// Counts the calls of earlier runs from the events of the session up to this one.
     ///
     /// # Errors
@@ -70,6 +97,7 @@ impl Meter {
             after = end.seq;
             for envelope in page.iter().filter(|envelope| envelope.seq <= last.seq) {
                 counts.observe(envelope, || None);
+                counts.observe_tasks(envelope);
             }
         }
         *self.earlier.lock().unwrap_or_else(PoisonError::into_inner) = counts.models;
@@ -125,6 +153,17 @@ impl Counts {
                 self.add(&model, data.summary.usage);
             }
             _ => {}
+        }
+    }
+
+    /// Counts what the agents of an earlier run used.
+    fn observe_tasks(&mut self, envelope: &Envelope) {
+        if let Event::TaskChanged(TaskChanged { change: TaskChange::Finished(end), .. }) =
+            &envelope.event
+        {
+            for used in &end.usage {
+                self.add(&used.model, Some(used.usage));
+            }
         }
     }
 

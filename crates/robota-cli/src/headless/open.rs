@@ -7,7 +7,8 @@ use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
-    CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession, SessionTranscript,
+    AgentOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession,
+    SessionTranscript,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
@@ -70,6 +71,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .max_rounds(args.max_turns)
         .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
+        .task_logs(!args.session.no_session_persistence)
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
@@ -77,6 +79,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
                 answer.observe(event);
             }
         })));
+    let mut agents = AgentOptions {
+        tool: true,
+        definitions: [given.agents, options.agents.clone()].concat(),
+        observer: Some(requests.meter.observe_agents()),
+        ..AgentOptions::default()
+    };
     if !given.hooks.is_empty() {
         let cwd = cwd.display().to_string();
         let context = HookContext::new(selected.id().as_str(), &*cwd);
@@ -84,8 +92,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         let runner = given.hooks.runner(context, requests.host.clone());
         let runner = Arc::new(runner.transcript(Arc::new(transcript)));
         requests.hook_runners.push(runner.clone());
+        agents.hooks.push(runner.clone());
         builder = builder.hooks(runner);
     }
+    builder = builder.agents(agents);
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
@@ -134,6 +144,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(approver) = &prompt_tool {
         approver.connect(interactive.mcp());
     }
+    requests.tasks = interactive.tasks();
     let shown = Shown {
         partial: options.partial,
         hooks: options.hook_events,
@@ -149,6 +160,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .iter()
             .map(|folder| folder.display().to_string())
             .collect(),
+        agents: interactive
+            .agent_runs()
+            .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())
+            .unwrap_or_default(),
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
         output_style: interactive
@@ -176,6 +191,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         facts,
         cancel: cancel.clone(),
         from_host: opening.from_host,
+        tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
         commands: opening.commands,
         earlier,
         interrupting: None,

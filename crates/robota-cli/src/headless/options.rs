@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use robota_config::SettingSource;
+use robota_config::agents::{AgentDefinition, agents_from_json};
+use robota_config::{SettingSource, Severity};
 use robota_core::permission::Mode;
 use robota_sdk::Budget;
 use serde_json::Value;
@@ -67,6 +68,8 @@ pub(crate) struct RunOptions {
     pub(crate) prompt_tool: Option<String>,
     /// The settings files to read.
     pub(crate) sources: Option<Vec<SettingSource>>,
+    /// Agents that the arguments define.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 impl RunOptions {
@@ -75,7 +78,6 @@ impl RunOptions {
         let stream_output = args.output_format == OutputFormat::StreamJson;
         let stream_input = args.input_format == InputFormat::StreamJson;
         check(args, stream_input, stream_output)?;
-        refuse_what_is_missing(args)?;
         let mode = match (args.permission_mode, args.dangerously_skip_permissions) {
             (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
             (mode, _) => mode,
@@ -145,12 +147,29 @@ impl RunOptions {
                 args.append_system_prompt.as_ref(),
                 ("--append-system-prompt-file", args.append_system_prompt_file.as_deref()),
             )?,
+            agents: match &args.agents {
+                None => Vec::new(),
+                Some(text) => read_agents(text).map_err(Usage)?,
+            },
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
             mcp_config: args.mcp_config.clone(),
             strict_mcp: args.strict_mcp_config,
             prompt_tool,
             sources,
         })
+    }
+}
+
+/// Reads definitions of agents from JSON.
+///
+/// # Errors
+/// If a definition is not valid; the text says which.
+pub(crate) fn read_agents(text: &str) -> Result<Vec<AgentDefinition>, String> {
+    let (agents, report) = agents_from_json(text);
+    let error = report.problems.iter().find(|problem| problem.severity == Severity::Error);
+    match error {
+        Some(problem) => Err(problem.message.clone()),
+        None => Ok(agents),
     }
 }
 
@@ -220,20 +239,6 @@ fn too_many_words(args: &PrintArgs) -> Result<(), Usage> {
 
 fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// Refuses options of parts that do not exist yet, instead of ignoring them.
-fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
-    let is_empty = |text: &str| {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        value.as_object().is_some_and(serde_json::Map::is_empty)
-    };
-    if let Some(agents) = &args.agents
-        && !is_empty(agents)
-    {
-        return usage("--agents: subagents are not supported yet");
-    }
-    Ok(())
 }
 
 fn text_or_file(

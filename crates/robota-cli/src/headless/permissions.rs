@@ -91,7 +91,10 @@ impl HostApprover {
 #[async_trait::async_trait]
 impl Approver for HostApprover {
     async fn ask(&self, question: Question) -> Answer {
-        self.wait_until_printed(&question.call.call).await;
+        // The calls of agents are not printed.
+        if question.agent.is_none() {
+            self.wait_until_printed(&question.call.call).await;
+        }
         if self.mode() == RunMode::DontAsk {
             return Answer::Unanswered {
                 reason: format!("{}; mode `dontAsk` does not ask", question.reason),
@@ -108,6 +111,7 @@ impl Approver for HostApprover {
             decision_reason: &question.reason,
             description: description(input),
             tool_use_id: question.call.public_id(),
+            agent_id: question.agent.as_deref(),
         };
         let answer = match self.host.ask(request, self.limit).await {
             Ok(answer) => answer,
@@ -163,6 +167,7 @@ impl QuestionHandler for HostApprover {
             decision_reason: "the model asks the user",
             description: &question.question,
             tool_use_id: "",
+            agent_id: None,
         };
         let answer = self.host.ask(request, self.limit).await.ok()?;
         let answers = answer.get("updatedInput")?.get("answers")?;

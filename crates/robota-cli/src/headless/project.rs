@@ -2,6 +2,7 @@
 
 mod results;
 mod system_lines;
+mod tasks;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use robota_core::message::{self, BlobRef, Message, MessageState, ToolUse};
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
+use self::tasks::ShownTasks;
 use super::answer_stream::{AnswerStart, AnswerStream};
 use super::blocks;
 use super::loaded::LoadedBlobs;
@@ -66,6 +68,8 @@ pub(crate) struct Projection {
     /// The messages of the request that is being answered.
     messages: u64,
     calls: HashMap<CallId, Call>,
+    /// The background tasks.
+    tasks: ShownTasks,
     /// The to-do list after the last call of TodoWrite.
     todos: Value,
     /// The blobs that the next line shows.
@@ -117,6 +121,7 @@ impl Projection {
             usage: None,
             messages: 0,
             calls: HashMap::new(),
+            tasks: ShownTasks::default(),
             todos: json!([]),
             blobs: LoadedBlobs::default(),
             rate_limits: RateLimitStatus::default(),

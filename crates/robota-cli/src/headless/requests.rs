@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use robota_config::agents::AgentDefinition;
 use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
 use robota_core::hook::HookRunner;
+use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::Provider;
-use robota_sdk::SessionMcp;
+use robota_sdk::{SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,15 +22,15 @@ use super::mcp::status_reply;
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
-use super::options::{LineMode, RunOptions};
+use super::options::{LineMode, RunOptions, read_agents};
 use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
 use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
-use robota_sdk::host::ModelChoice;
-use crate::provider::{model_choices, self, ChosenProvider, ProviderRequest, WantedModel};
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
 use crate::setup::Setup;
+use robota_sdk::host::ModelChoice;
 use robota_stream_json::ControlErrorCode;
 
 /// What this program supports beyond the basic protocol.
@@ -53,6 +55,8 @@ pub(crate) struct HostSetup {
     pub(crate) title: Option<String>,
     /// The names of its MCP servers.
     pub(crate) mcp_servers: Vec<String>,
+    /// Definitions of agents.
+    pub(crate) agents: Vec<AgentDefinition>,
 }
 
 /// Answers the requests of the host.
@@ -82,6 +86,8 @@ pub(crate) struct Requests {
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
     pub(crate) refused: Option<String>,
+    /// The background tasks of the session, once it exists.
+    pub(crate) tasks: Option<TaskManager>,
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
     /// Its MCP servers.
@@ -189,7 +195,12 @@ impl Requests {
                 None => Err(missing(subtype, "no turn has run yet")),
             },
             Request::StopTask { task_id } => {
-                Err(missing(subtype, &format!("there is no background task `{task_id}`")))
+                let task = TaskId::from(task_id);
+                let Some(tasks) = &self.tasks else {
+                    let why = format!("there is no background task `{task}`");
+                    return Err((ControlErrorCode::Failed, why));
+                };
+                tasks.cancel(&task).await.map(|_| json!({})).map_err(failed)
             }
             Request::Other => Err(missing(subtype, "this program does not know the request")),
         }
@@ -199,10 +210,11 @@ impl Requests {
         if self.session.is_some() {
             return Ok(self.described(false));
         }
-        let is_empty = |agents: &Value| agents.as_object().is_none_or(serde_json::Map::is_empty);
-        if request.agents.is_some_and(|agents| !is_empty(&agents)) {
-            return Err(missing("initialize", "subagents are not supported yet"));
-        }
+        let agents = match request.agents {
+            None | Some(Value::Null) => Vec::new(),
+            Some(agents) => read_agents(&agents.to_string())
+                .map_err(|why| (ControlErrorCode::InvalidRequest, why))?,
+        };
         let hooks = HostHooks::read(request.hooks.unwrap_or_default())
             .map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
         let schema =
@@ -223,7 +235,8 @@ impl Requests {
         let title = request.title.or_else(|| self.host_setup.title.take());
         let append_system = request.append_system_prompt;
         let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
-        self.host_setup = HostSetup { hooks, system, append_system, schema, title, mcp_servers };
+        self.host_setup =
+            HostSetup { hooks, system, append_system, schema, title, mcp_servers, agents };
         Ok(self.described(true))
     }
 

@@ -6,6 +6,7 @@
 #[cfg(unix)]
 mod acp;
 mod agent_sdks;
+mod agents;
 mod doctor;
 mod environment;
 mod errors;
@@ -37,6 +38,8 @@ mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod tool_results;
 #[cfg(target_os = "linux")]

@@ -4,7 +4,6 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::{GroupChange, GroupState, GroupStatus, InvalidChange, TaskChange, TaskState};
 use crate::ids::{GroupId, TaskId};
@@ -79,16 +78,6 @@ impl Tasks {
             }
             (None, _) => {}
             (Some(state), change) => state.apply(change),
-        }
-    }
-
-    /// Marks the tasks that the metadata of an input names: the model is told of their end.
-    pub fn mark_told(&mut self, metadata: &Map<String, Value>) {
-        let named = metadata.get(super::TOLD_TASKS).and_then(Value::as_array);
-        for task in named.into_iter().flatten().filter_map(Value::as_str) {
-            if let Some(state) = self.tasks.get_mut(&TaskId::from(task)) {
-                state.told = true;
-            }
         }
     }
 

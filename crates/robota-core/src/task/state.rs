@@ -1,8 +1,8 @@
 //! The state of one task, and the table of its transitions.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{
     TaskChange, TaskError, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
@@ -120,7 +120,7 @@ pub fn transition(status: TaskStatus, change: &TaskChange) -> Option<TaskStatus>
             };
             fits.then_some(end.status)
         }
-        TaskChange::Closed => status.is_terminal().then_some(status),
+        TaskChange::Told | TaskChange::Closed => status.is_terminal().then_some(status),
     }
 }
 
@@ -137,6 +137,7 @@ impl TaskChange {
             Self::PermissionAsked(_) => "permission_asked",
             Self::PermissionDecided { .. } => "permission_decided",
             Self::Finished(_) => "finished",
+            Self::Told => "told",
             Self::Closed => "closed",
         }
     }
@@ -184,7 +185,9 @@ impl TaskState {
     pub fn apply(&mut self, change: &TaskChange, at: Timestamp) -> Result<(), InvalidChange> {
         let invalid = InvalidChange { status: self.status, change: change.name() };
         let mut next = transition(self.status, change).ok_or(invalid)?;
-        self.last_activity = at;
+        if !matches!(change, TaskChange::Told) {
+            self.last_activity = at;
+        }
         match change {
             TaskChange::Spawned(_) | TaskChange::Closed => {}
             TaskChange::Started => self.started = Some(at),
@@ -199,6 +202,7 @@ impl TaskState {
                 }
             }
             TaskChange::Finished(end) => self.finish(end, at),
+            TaskChange::Told => self.told = true,
         }
         self.status = next;
         Ok(())
@@ -221,9 +225,10 @@ impl TaskState {
         self.exit_code = end.exit_code;
         self.usage.clone_from(&end.usage);
         // A worktree that is not named was removed, unless nobody could look at it.
-        let interrupted = end.error.as_ref().is_some_and(|error| {
-            error.category == super::TaskErrorCategory::Interrupted
-        });
+        let interrupted = end
+            .error
+            .as_ref()
+            .is_some_and(|error| error.category == super::TaskErrorCategory::Interrupted);
         if !interrupted || end.worktree.is_some() {
             self.worktree.clone_from(&end.worktree);
         }

@@ -46,7 +46,15 @@ impl ToolSet {
     /// Returns the tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
+        let by_alias = || self.tools.values().find(|tool| tool.aliases().contains(&name));
+        self.tools.get(name).or_else(by_alias)
+    }
+
+    /// Returns all names by which the tools can be called, those that are not offered included.
+    #[must_use]
+    pub fn callable_names(&self) -> Vec<String> {
+        let aliases = self.tools.values().flat_map(|tool| tool.aliases());
+        self.tools.keys().cloned().chain(aliases.map(|name| (*name).to_owned())).collect()
     }
 
     /// Iterates over the tools, sorted by name.

@@ -122,6 +122,7 @@ impl Turn {
                     class: judgement.class,
                     reason: judgement.reason.clone(),
                     rules: judgement.rules.clone(),
+                    agent: None,
                 }));
                 self.calls[at].stage = Stage::Asking(judgement);
             }

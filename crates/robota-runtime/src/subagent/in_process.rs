@@ -125,8 +125,9 @@ async fn follow(
 fn finished(reply: Reply) -> TaskFinished {
     let Reply { end, text, .. } = reply;
     let output = cut(text);
-    let fail = |category, text: String| {
-        TaskFinished { output: output.clone(), ..TaskFinished::failed(TaskError::new(category, text)) }
+    let fail = |category, text: String| TaskFinished {
+        output: output.clone(),
+        ..TaskFinished::failed(TaskError::new(category, text))
     };
     match end {
         ChatEnd::Ended { error: Some(error), .. } => TaskFinished {

@@ -74,7 +74,13 @@ impl Watchdog {
     }
 
     /// Takes text that the task wrote in some pieces. Returns the limit that it exceeds.
-    pub fn text(&mut self, text: &str, pieces: u64, lost: u64, now: Instant) -> Option<TimeoutReason> {
+    pub fn text(
+        &mut self,
+        text: &str,
+        pieces: u64,
+        lost: u64,
+        now: Instant,
+    ) -> Option<TimeoutReason> {
         self.active = now;
         self.bytes += text.len() as u64 + lost;
         self.pieces += pieces;

@@ -7,8 +7,8 @@ use robota_core::clock::{Clock, SystemClock};
 use robota_core::event::{Event, TaskChanged, TaskGroupChanged};
 use robota_core::ids::{GroupId, Ids, RandomIds, TaskId};
 use robota_core::task::{
-    GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory,
-    TaskFinished, TaskKind, TaskState, TaskStatus, Tasks,
+    GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory, TaskFinished,
+    TaskKind, TaskState, TaskStatus, Tasks,
 };
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -121,10 +121,7 @@ impl TaskManager {
         options: TaskManagerOptions,
         runners: impl IntoIterator<Item = Arc<dyn TaskRunner>>,
     ) -> Self {
-        let limits = [
-            (TaskKind::Agent, options.agents),
-            (TaskKind::Process, options.processes),
-        ];
+        let limits = [(TaskKind::Agent, options.agents), (TaskKind::Process, options.processes)];
         let registry = Registry {
             tasks: Tasks::default(),
             slots: Slots::new(limits.into()),
@@ -313,7 +310,8 @@ impl TaskManager {
             return Err(ended());
         }
         let registry = self.inner.lock();
-        let live = registry.live.get(task).ok_or_else(|| TaskManagerError::NoInput(task.clone()))?;
+        let live =
+            registry.live.get(task).ok_or_else(|| TaskManagerError::NoInput(task.clone()))?;
         live.inputs.send(text.into()).map_err(|_| TaskManagerError::NoInput(task.clone()))
     }
 
@@ -340,15 +338,19 @@ impl TaskManager {
         self.inner.events.subscribe()
     }
 
-    /// Records that the model knows that these tasks have ended. The input that told it has their ids
-    /// in the journal.
-    pub fn mark_told(&self, tasks: &[TaskId]) {
-        let mut registry = self.inner.lock();
-        for task in tasks {
-            if let Some(state) = registry.tasks.tasks.get_mut(task) {
-                state.told = true;
+    /// Records that the model knows that a task has ended. Returns false if it knew already.
+    pub async fn mark_told(&self, task: &TaskId) -> bool {
+        {
+            let mut registry = self.inner.lock();
+            let Some(state) = registry.tasks.tasks.get_mut(task) else { return false };
+            // Two calls that end at the same time tell it once.
+            if state.told || !state.status.is_terminal() {
+                return false;
             }
+            state.told = true;
         }
+        let _ = self.inner.change(task, TaskChange::Told).await;
+        true
     }
 
     /// Returns the tasks that have ended without the model being told.
@@ -429,8 +431,7 @@ impl Inner {
 
     /// Records the end of a task, frees its slot, and starts the tasks that waited for it.
     pub(super) async fn finish(self: &Arc<Self>, task: &TaskId, end: TaskFinished) {
-        let event =
-            TaskChanged { task: task.clone(), change: TaskChange::Finished(end.clone()) };
+        let event = TaskChanged { task: task.clone(), change: TaskChange::Finished(end.clone()) };
         if let Err(error) = self.record(vec![event.into()]).await {
             tracing::warn!(%task, %error, "the end of a task could not be recorded");
         }
@@ -491,8 +492,11 @@ impl Inner {
             let mut done = Vec::new();
             for group in registry.tasks.groups.values_mut() {
                 let tasks = &registry.tasks.tasks;
-                let states: Vec<_> =
-                    group.tasks.iter().map(|task| tasks.get(task).map(|task| task.status)).collect();
+                let states: Vec<_> = group
+                    .tasks
+                    .iter()
+                    .map(|task| tasks.get(task).map(|task| task.status))
+                    .collect();
                 let open = group.status == GroupStatus::Running && !group.tasks.is_empty();
                 if open && group.is_fulfilled(&states) {
                     // Two tasks that end at the same time finish the group once.
@@ -515,9 +519,10 @@ impl Registry {
     fn new_id(&self, kind: TaskKind, ids: &dyn Ids) -> TaskId {
         match kind {
             TaskKind::Process => {
-                let numbers = self.tasks.tasks.keys().filter_map(|task| {
-                    task.as_str().strip_prefix("bash_")?.parse::<u64>().ok()
-                });
+                let numbers =
+                    self.tasks.tasks.keys().filter_map(|task| {
+                        task.as_str().strip_prefix("bash_")?.parse::<u64>().ok()
+                    });
                 TaskId::from(format!("bash_{}", numbers.max().unwrap_or(0) + 1))
             }
             TaskKind::Agent => loop {

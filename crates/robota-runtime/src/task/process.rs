@@ -94,18 +94,18 @@ fn finished(outcome: Result<robota_exec::Outcome, String>, running: &Running) ->
     let end = running.log().end();
     let tail = running.log().read(end.saturating_sub(MAX_OUTPUT as u64), MAX_OUTPUT);
     let output = String::from_utf8_lossy(&tail.bytes).into_owned();
-    let failed = |text: String| {
-        TaskFinished::failed(TaskError::new(TaskErrorCategory::Runner, text))
-    };
+    let failed =
+        |text: String| TaskFinished::failed(TaskError::new(TaskErrorCategory::Runner, text));
     let end = match outcome {
         Err(message) => TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, message)),
         Ok(outcome) => match outcome.exit {
             Exit::Code(0) => {
                 TaskFinished { exit_code: Some(0), ..TaskFinished::new(TaskStatus::Completed) }
             }
-            Exit::Code(code) => {
-                TaskFinished { exit_code: Some(code), ..failed(format!("it exited with code {code}")) }
-            }
+            Exit::Code(code) => TaskFinished {
+                exit_code: Some(code),
+                ..failed(format!("it exited with code {code}"))
+            },
             Exit::Signal(signal) => failed(format!("it was ended by signal {signal}")),
             Exit::TimedOut => failed("it was ended by its timeout".to_owned()),
             Exit::Cancelled => TaskFinished::new(TaskStatus::Cancelled),

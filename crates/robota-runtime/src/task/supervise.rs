@@ -124,6 +124,7 @@ async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, change
         TaskChange::Spawned(_)
         | TaskChange::Started
         | TaskChange::Finished(_)
+        | TaskChange::Told
         | TaskChange::Closed => return,
     }
     if let Err(error) = manager.change(task, change).await {

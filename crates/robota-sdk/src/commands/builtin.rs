@@ -1,6 +1,8 @@
 //! The built-in commands, one file each.
 
+mod agent;
 mod agents;
+mod background;
 mod clear;
 mod compact;
 mod context;
@@ -32,7 +34,9 @@ use super::{CommandModule, CommandResult, SystemCommand};
 #[must_use]
 pub fn commands() -> CommandModule {
     let commands: Vec<Arc<dyn SystemCommand>> = vec![
+        Arc::new(agent::AgentCommand),
         Arc::new(agents::AgentsCommand),
+        Arc::new(background::Background),
         Arc::new(clear::Clear),
         Arc::new(compact::Compact),
         Arc::new(context::Context),

@@ -10,9 +10,10 @@ use robota_core::permission::Mode;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
-use robota_tools::QuestionHandler;
+use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
+use crate::agents::AgentOptions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
@@ -29,6 +30,16 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Builds an [`InteractiveSession`].
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::{InteractiveSession, ModelSetup, Project, SdkError};
+///
+/// async fn open(project: Project, model: ModelSetup) -> Result<InteractiveSession, SdkError> {
+///     InteractiveSession::builder(project, model).mode(Mode::Plan).name("planning").open().await
+/// }
+/// # let _ = open;
+/// ```
 #[must_use]
 pub struct InteractiveSessionBuilder {
     pub(super) project: Arc<Project>,
@@ -37,6 +48,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) selection: Selection,
     pub(super) approvals: Approvals,
     pub(super) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(super) editor: Option<Arc<dyn EditorFiles>>,
     pub(super) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
@@ -56,6 +68,9 @@ pub struct InteractiveSessionBuilder {
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
     pub(super) mcp: McpSetup,
+    pub(super) agents: AgentOptions,
+    pub(super) task_logs: bool,
+    pub(super) background_process: bool,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -75,6 +90,7 @@ impl InteractiveSessionBuilder {
             selection: Selection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
+            editor: None,
             rule_sink: None,
             first_hooks: Vec::new(),
             hooks: Vec::new(),
@@ -94,7 +110,30 @@ impl InteractiveSessionBuilder {
             commands,
             open: OpenSessions::default(),
             mcp: McpSetup::default(),
+            agents: AgentOptions::default(),
+            task_logs: false,
+            background_process: false,
         }
+    }
+
+    /// Sets how the session runs agents. The default offers the model no agents; commands and skills
+    /// can run those of the user's files.
+    pub fn agents(mut self, agents: AgentOptions) -> Self {
+        self.agents = agents;
+        self
+    }
+
+    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
+    /// it in memory, unless the session is stored in the folder too.
+    pub fn task_logs(mut self, in_files: bool) -> Self {
+        self.task_logs = in_files;
+        self
+    }
+
+    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
+    pub fn background_process(mut self, offered: bool) -> Self {
+        self.background_process = offered;
+        self
     }
 
     /// Sets where the session is stored. The default is `.robota/sessions` in the working folder.
@@ -125,6 +164,13 @@ impl InteractiveSessionBuilder {
     /// offered.
     pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the editor that has the folder open: its text that is not saved is read, and files are
+    /// changed through it.
+    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.editor = Some(editor);
         self
     }
 

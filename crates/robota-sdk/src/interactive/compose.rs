@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use robota_config::SettingsFile;
+use robota_config::agents::Agents;
 use robota_config::model::CompactThreshold;
+use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_core::driver::SessionConfig;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
@@ -15,10 +16,13 @@ use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
-use robota_tools::{Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
+use robota_tools::{
+    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
+};
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
+use crate::agents::AgentParts;
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -33,6 +37,7 @@ use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
 use crate::skills::{SkillHooks, SkillRunner, SkillSource, SkillTool};
+use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{processes, store};
 
@@ -49,7 +54,10 @@ impl InteractiveSessionBuilder {
         let cwd = project.cwd().to_owned();
         let store = match self.store.take() {
             Some(store) => store,
-            None => self.default_store().await?,
+            None => {
+                self.task_logs = true;
+                self.default_store().await?
+            }
         };
         let selection = std::mem::take(&mut self.selection);
         let selected = match selection {
@@ -106,10 +114,16 @@ impl InteractiveSessionBuilder {
         ));
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let mut hooks = std::mem::take(&mut self.first_hooks);
+        let mut agent_hooks = hooks.clone();
+        agent_hooks.append(&mut self.agents.hooks);
         hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
         hooks.append(&mut self.hooks);
+        let definitions = std::mem::take(&mut self.agents.definitions);
+        let reader = ContextReader::new(&project.places);
+        let trust = TrustStore::load(&project.places);
+        let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
@@ -118,23 +132,50 @@ impl InteractiveSessionBuilder {
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            SkillHooks {
-                runner: settings_hooks.clone(),
-                files,
-                on_notice: self.on_notice.clone(),
-            },
+            SkillHooks { runner: settings_hooks.clone(), files, on_notice: self.on_notice.clone() },
         );
         // Its description is part of every request.
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
-        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
+        let plugins = project.plugins.active().map(|plugin| plugin.manifest.name.clone());
+        self.commands.add_source(Arc::new(SkillSource {
+            skills: context.skills.clone(),
+            plugins: plugins.collect(),
+        }));
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }
         if let Some(mcp) = &mcp {
             self.commands.add_source(Arc::new(PromptSource(mcp.servers.clone())));
         }
+        let agent_parts = AgentParts {
+            project: project.clone(),
+            definitions,
+            model: self.model.clone(),
+            store: store.clone(),
+            place: place.clone(),
+            only_tools: self.only_tools.clone(),
+            read_only: choice.read_only,
+            more_tools: self.tools.clone(),
+            instructions: context.instructions.clone(),
+            budget: budget.clone(),
+            hooks: agent_hooks,
+            observer: self.agents.observer.take(),
+            permissions: std::mem::take(&mut self.agents.permissions),
+            supervisor: supervisor.clone(),
+            environment: environment.clone(),
+            open: self.open.clone(),
+        };
+        let runtime = SessionRuntime {
+            parts: Arc::new(agent_parts),
+            hooks: settings_hooks.clone(),
+            log_files: self.task_logs,
+            new: NewManagers::default(),
+        };
+        let manager = runtime.manager(selected.id());
+        hooks.push(Arc::new(TaskNotices(manager.clone())));
+        runtime.new.put(selected.id().clone(), manager);
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
             .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
@@ -151,7 +192,13 @@ impl InteractiveSessionBuilder {
             language: project.settings.values.language.clone(),
         };
         let mut builder = self
-            .session(place, choice, gate, &context, Offered { tools: tools.clone(), readers })?
+            .session(
+                place,
+                choice,
+                gate,
+                &context,
+                (Offered { tools: tools.clone(), readers }, runtime.clone()),
+            )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
@@ -180,7 +227,9 @@ impl InteractiveSessionBuilder {
             mcp.ready(mcp_wait).await;
         }
         budget.stop_in_time(open.clone());
-        Ok(InteractiveSession::new(Shared {
+        let interactive = InteractiveSession::new(Shared {
+            tasks: runtime.new.take(session.id()),
+            runtime: Some(runtime),
             session,
             mcp,
             project: Some(project),
@@ -197,7 +246,9 @@ impl InteractiveSessionBuilder {
             budget: Some(budget),
             open,
             settings_hooks: Some(settings_hooks),
-        }))
+        });
+        interactive.attach_tasks().await?;
+        Ok(interactive)
     }
 
     async fn default_store(&self) -> Result<Arc<dyn JournalStore>, SdkError> {
@@ -235,6 +286,9 @@ impl InteractiveSessionBuilder {
         if let Some(questions) = &self.questions {
             place = place.question_handler(questions.clone());
         }
+        if let Some(editor) = &self.editor {
+            place = place.editor(editor.clone());
+        }
         place
     }
 
@@ -255,13 +309,24 @@ impl InteractiveSessionBuilder {
         choice: ToolChoice,
         gate: Arc<PolicyGate>,
         context: &ProjectContext,
-        offered: Offered,
+        (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
+        let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
         let tools = move |session: &ToolScope| {
-            let built_in = robota_tools::tools(&place.for_session(session.blobs.clone()));
+            let manager = runtime.of_new(&session.session);
+            let place = place
+                .for_session(session.blobs.clone())
+                .command_tasks(Arc::new(TaskCommands(manager.clone())));
+            let mut built_in = robota_tools::tools(&place);
+            if process_tool {
+                built_in.push(Arc::new(BackgroundProcess::new(&place)));
+            }
+            if agent_tool {
+                built_in.push(runtime.agent_tool(manager));
+            }
             let mut tools = choice.built_in(built_in);
             tools.extend(choice.more.iter().cloned());
             tools.extend(command_tools(&commands, &open, &session.session));

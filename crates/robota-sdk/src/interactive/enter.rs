@@ -2,16 +2,28 @@
 
 use robota_core::message::Block;
 use robota_session::TurnPermissions;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::history::{DISPLAY, SKILL};
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
 use crate::mentions::Attachment;
-use crate::skills::Invoker;
+use crate::skills::{Invoker, SkillRunner};
 
 /// What became of a text that a user typed.
+///
+/// ```
+/// use robota_sdk::{Entered, InteractiveSession, SdkError};
+///
+/// async fn answer(session: &InteractiveSession, text: &str) -> Result<String, SdkError> {
+///     Ok(match session.enter(text).await? {
+///         Entered::Command(result) => result.message,
+///         Entered::Submitted(submission) => submission.result().await?.response,
+///     })
+/// }
+/// # let _ = answer;
+/// ```
 pub enum Entered {
     /// It was a command; this is its result.
     Command(CommandResult),
@@ -20,6 +32,18 @@ pub enum Entered {
 }
 
 /// What a text that a user typed stands for.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, Prepared, SdkError};
+///
+/// async fn blocks(session: &InteractiveSession, text: &str) -> Result<usize, SdkError> {
+///     Ok(match session.prepare(text).await? {
+///         Prepared::Command(_) => 0,
+///         Prepared::Prompt(prompt) => prompt.content.len(),
+///     })
+/// }
+/// # let _ = blocks;
+/// ```
 #[derive(Debug)]
 pub enum Prepared {
     /// It was a command, which was executed; this is its result.
@@ -29,6 +53,16 @@ pub enum Prepared {
 }
 
 /// A prompt that is ready to be sent.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, PreparedPrompt};
+///
+/// async fn attached(session: &InteractiveSession) -> usize {
+///     let prompt: PreparedPrompt = session.prepare_prompt("Look at @src/main.rs").await;
+///     prompt.attachments.len()
+/// }
+/// # let _ = attached;
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PreparedPrompt {
@@ -84,7 +118,7 @@ impl InteractiveSession {
             false => self.0.commands.qualified_name(name),
         };
         let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
-        Ok(Prepared::Prompt(self.prepare_skill(&full, arguments).await?))
+        self.prepare_skill(&full, arguments).await
     }
 
     /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
@@ -109,25 +143,34 @@ impl InteractiveSession {
     /// # Errors
     /// If the skill cannot be used, or the prompt is not accepted.
     pub async fn invoke_skill(&self, name: &str, arguments: &str) -> Result<Submission, SdkError> {
-        let prompt = self.prepare_skill(name, arguments).await?;
-        self.send_prepared(prompt).await
+        match self.prepare_skill(name, arguments).await? {
+            Prepared::Prompt(prompt) => self.send_prepared(prompt).await,
+            // It has no turn in this session.
+            Prepared::Command(result) => Err(SdkError::NoTurn(result.message)),
+        }
     }
 
     fn has_skill(&self, name: &str) -> bool {
         self.0.skills.as_ref().is_some_and(|skills| skills.has(name))
     }
 
-    async fn prepare_skill(&self, name: &str, arguments: &str) -> Result<PreparedPrompt, SdkError> {
+    async fn prepare_skill(&self, name: &str, arguments: &str) -> Result<Prepared, SdkError> {
         let skills = self.0.skills.as_ref().filter(|skills| skills.has(name));
         let skills = skills.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
         let skill = skills.prepare(self.session(), name, arguments, Invoker::User).await?;
+        if let Some(run) = skill.fork {
+            let result = SkillRunner::run_fork(self, name, run, Invoker::User, None).await?;
+            let message = CommandResult::ok(result.output.as_str());
+            return Ok(Prepared::Command(message.with("result", json!(result))));
+        }
         let typed = format!("/{name} {arguments}");
         let prompt = Prompt::from(skill.text)
             .metadata(DISPLAY, typed.trim())
             .metadata(SKILL, name)
             .raw(typed.trim());
         let Prompt { content, metadata, .. } = prompt;
-        Ok(PreparedPrompt { rules: skill.rules, ..PreparedPrompt::new(content, metadata) })
+        let prompt = PreparedPrompt::new(content, metadata);
+        Ok(Prepared::Prompt(PreparedPrompt { rules: skill.rules, ..prompt }))
     }
 }
 

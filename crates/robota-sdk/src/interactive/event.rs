@@ -7,11 +7,12 @@ use futures::{Stream, StreamExt as _};
 use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
 use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
-use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::ids::{CallId, GroupId, InputId, SessionId, TaskId};
 use robota_core::journal::JournalStore;
 use robota_core::message::{Block, ToolUse};
 use robota_core::permission::Mode;
 use robota_core::project::{StreamText, TextUpdate};
+use robota_core::task::{GroupChange, TaskChange};
 use robota_session::{
     EventFilter, SessionError, SessionEvent, StartAt, Subscription, SubscriptionItem,
 };
@@ -23,6 +24,19 @@ use super::result::{ExecutionResult, UsageSnapshot};
 use super::tool_state::ToolState;
 
 /// Something that happened in a session, prepared for display.
+///
+/// ```
+/// use robota_sdk::InteractiveEvent;
+///
+/// fn show(event: &InteractiveEvent) -> Option<&str> {
+///     match event {
+///         InteractiveEvent::TextDelta { text } => Some(text),
+///         InteractiveEvent::ToolStart(tool) => Some(&tool.tool),
+///         _ => None,
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -115,6 +129,20 @@ pub enum InteractiveEvent {
         /// How long the session waits before the next try, in milliseconds.
         delay_ms: u64,
     },
+    /// Something happened to a background task.
+    BackgroundTaskEvent {
+        /// The task.
+        task: TaskId,
+        /// What happened.
+        change: Box<TaskChange>,
+    },
+    /// Something happened to a group of background tasks.
+    BackgroundJobGroupEvent {
+        /// The group.
+        group: GroupId,
+        /// What happened.
+        change: GroupChange,
+    },
     /// The prompt was answered. Every turn ends with this, `Interrupted` or `Error`.
     Complete(Box<ExecutionResult>),
     /// The turn was interrupted.
@@ -188,6 +216,16 @@ impl Projection {
                 self.response.clear();
                 self.tools.clear();
                 out.push(InteractiveEvent::Thinking { active: true });
+            }
+            Event::TaskChanged(data) => out.push(InteractiveEvent::BackgroundTaskEvent {
+                task: data.task.clone(),
+                change: Box::new(data.change.clone()),
+            }),
+            Event::TaskGroupChanged(data) => {
+                out.push(InteractiveEvent::BackgroundJobGroupEvent {
+                    group: data.group.clone(),
+                    change: data.change.clone(),
+                });
             }
             Event::ToolCalled(data) => {
                 self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());
@@ -296,6 +334,20 @@ pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> St
 }
 
 /// The events of a session for clients, as they happen. It ends with the session.
+///
+/// ```
+/// use robota_sdk::{InteractiveEvent, InteractiveSession, SdkError};
+/// use robota_session::StartAt;
+///
+/// async fn follow(session: &InteractiveSession) -> Result<(), SdkError> {
+///     let mut events = session.events(StartAt::Now).await?;
+///     while let Some(event) = events.next().await {
+///         drop(event);
+///     }
+///     Ok(())
+/// }
+/// # let _ = (follow, None::<InteractiveEvent>);
+/// ```
 pub struct InteractiveEvents {
     events: Subscription,
     projection: Projection,
@@ -361,6 +413,3 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -74,6 +74,16 @@ impl Prompt {
 }
 
 /// A prompt that was accepted: it is in the journal, and is answered even if this value is dropped.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, SdkError};
+///
+/// async fn ask(session: &InteractiveSession) -> Result<String, SdkError> {
+///     let submission = session.submit("What is new?").await?;
+///     Ok(submission.result().await?.response)
+/// }
+/// # let _ = ask;
+/// ```
 pub struct Submission {
     chat: Chat,
 }

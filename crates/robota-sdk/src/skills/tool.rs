@@ -1,11 +1,13 @@
 //! The tool with which the model uses a skill.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{Invoker, SkillRunner};
+use super::{Invoker, PreparedSkill, SkillRunner};
 use crate::interactive::OpenSessions;
 
 /// Reads a skill: its text is the result.
@@ -43,6 +45,11 @@ impl Tool for SkillTool {
         &self.spec
     }
 
+    fn timeout(&self) -> Option<Duration> {
+        // A skill may run in a subagent, which works for hours.
+        Some(Duration::from_secs(7 * 24 * 3600))
+    }
+
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = text("skill").trim_start_matches('/');
@@ -51,9 +58,23 @@ impl Tool for SkillTool {
         let Some(session) = session else {
             return ToolOutcome::not_run("unavailable", "the session is not open");
         };
-        let session = session.session();
+        let opened = session;
+        let session = opened.session();
         let prepared = self.runner.prepare(session, name, text("args"), Invoker::Model).await;
         match prepared {
+            Ok(PreparedSkill { fork: Some(run), .. }) => {
+                let call = Some(context.call.clone());
+                let ran = tokio::select! {
+                    ran = SkillRunner::run_fork(&opened, name, run, Invoker::Model, call) => ran,
+                    () = context.scope.cancel.cancelled() => {
+                        return ToolOutcome::failed("interrupted", "the skill was interrupted");
+                    }
+                };
+                match ran {
+                    Ok(result) => ToolOutcome::ok(result.output),
+                    Err(error) => ToolOutcome::failed("skill_failed", error.to_string()),
+                }
+            }
             Ok(skill) => {
                 let invalid = session.permissions().add_turn_rules(&skill.rules);
                 let mut text = skill.text;

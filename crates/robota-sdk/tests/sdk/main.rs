@@ -1,6 +1,7 @@
 //! The SDK from the outside: sessions with a scripted model in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
 mod budget;
 mod commands;
 mod common;

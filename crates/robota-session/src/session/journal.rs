@@ -6,6 +6,7 @@ use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event};
 use robota_core::ids::Ids;
 use robota_core::state::State;
+use robota_core::task::Tasks;
 use tokio::sync::{oneshot, watch};
 
 use super::Session;
@@ -45,6 +46,14 @@ impl JournalHandle {
             .collect())
     }
 
+    /// Returns the background tasks and groups that the journal has.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn tasks(&self) -> Result<Tasks, SessionError> {
+        self.0.inspect(|state| state.tasks.clone()).await
+    }
+
     /// Returns whether the journal is open: the session was not shut down and has not failed.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -70,8 +79,8 @@ impl JournalHandle {
     }
 
     /// Appends the events that `decide` returns for the current state: all or none, and nothing else
-    /// is appended in between. Inputs among them are delivered like any other. Used for inputs
-    /// that must be accepted exactly once: the event that remembers them is in the same append.
+    /// is appended in between. Inputs among them are delivered like any other. Used for inputs that
+    /// must be accepted once: `decide` looks into the state for their source.
     ///
     /// After an error the events may be in the journal, or get there later, but never only some of
     /// them.
@@ -133,7 +142,7 @@ fn may_be_decided(event: &Event) -> bool {
             | Event::EntryAdded(_)
             | Event::Failed(_)
             | Event::ScheduleAdded(_)
-            | Event::ScheduleFired(_)
+            | Event::ScheduleSkipped(_)
             | Event::SchedulePaused(_)
             | Event::ScheduleResumed(_)
             | Event::ScheduleRemoved(_)

@@ -1,6 +1,6 @@
 //! The permissions of a session.
 
-use robota_core::approve::{Question, Scope};
+use robota_core::approve::{Answer, Approver as _, Question, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
 use robota_core::gate::Judgement;
@@ -40,6 +40,14 @@ impl Permissions {
     #[must_use]
     pub fn pending(&self) -> Vec<Question> {
         self.0.shared.approvals.pending()
+    }
+
+    /// Asks whoever answers the questions of this session about a call of another one, such as that of
+    /// a subagent. The question is among the [pending](Self::pending) ones until it is answered or
+    /// this future is dropped.
+    pub async fn ask(&self, question: Question) -> Answer {
+        let approvals = self.0.shared.approvals.clone();
+        approvals.ask(question).await
     }
 
     /// Answers a question. A question can be answered as soon as the journal has it, and the answer

@@ -1,8 +1,6 @@
 //! `/agents`: lists the agent definitions.
 
 use async_trait::async_trait;
-use robota_config::agents::Agents;
-use robota_config::{ContextReader, TrustStore};
 use serde_json::json;
 
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
@@ -18,11 +16,10 @@ impl SystemCommand for AgentsCommand {
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
-        let Some(project) = session.project() else {
+        let Some(runs) = session.agent_runs() else {
             return CommandResult::ok("This session has no settings.");
         };
-        let reader = ContextReader::new(&project.places);
-        let agents = Agents::load(&reader, &TrustStore::load(&project.places), Vec::new());
+        let agents = runs.definitions();
         let mut lines: Vec<_> = agents
             .iter()
             .map(|agent| format!("{}  {}  {}", agent.name, agent.description, agent.origin))

@@ -1,0 +1,112 @@
+//! Lines about background tasks.
+
+use std::collections::HashMap;
+
+use robota_core::ids::TaskId;
+use robota_core::task::{TaskChange, TaskKind, TaskState, TaskStatus};
+use robota_sdk::TaskEvent;
+use robota_stream_json::{
+    TaskEndText, TaskLineUsage, TaskNotificationLine, TaskProgressLine, TaskStartedLine, TaskType,
+};
+
+use super::Projection;
+
+/// What is known of tasks that have not ended.
+#[derive(Debug, Default)]
+pub(super) struct ShownTasks(HashMap<TaskId, ShownTask>);
+
+#[derive(Debug, Default)]
+struct ShownTask {
+    tool_use_id: Option<String>,
+    tool_uses: u64,
+}
+
+impl Projection {
+    /// Takes something that happened to a task.
+    pub(crate) fn on_task(&mut self, event: &TaskEvent) {
+        let TaskEvent::Changed { state, change } = event else { return };
+        match &**change {
+            TaskChange::Spawned(_) => {
+                let call = state.call.as_ref().and_then(|call| self.calls.get(call));
+                let tool_use_id = call.map(|call| call.tool_use.public_id().to_owned());
+                let shown = ShownTask { tool_use_id, tool_uses: 0 };
+                self.tasks.0.insert(state.task.clone(), shown);
+            }
+            TaskChange::Started => self.task_started(state),
+            TaskChange::ToolStarted { action } => self.task_progress(state, action),
+            TaskChange::Finished(_) => self.task_ended(state),
+            TaskChange::Placed(_)
+            | TaskChange::ToolEnded { .. }
+            | TaskChange::PermissionAsked(_)
+            | TaskChange::PermissionDecided { .. }
+            | TaskChange::Told
+            | TaskChange::Closed => {}
+        }
+    }
+
+    fn task_started(&self, task: &TaskState) {
+        let shown = self.tasks.0.get(&task.task);
+        self.writer.print(&TaskStartedLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            task_id: task.task.as_str(),
+            tool_use_id: shown.and_then(|shown| shown.tool_use_id.as_deref()),
+            description: &task.label,
+            task_type: match task.kind {
+                TaskKind::Agent => TaskType::LocalAgent,
+                TaskKind::Process => TaskType::LocalBash,
+            },
+            session_id: self.writer.session(),
+            uuid: self.writer.id().as_str(),
+        });
+    }
+
+    fn task_progress(&mut self, task: &TaskState, action: &str) {
+        let shown = self.tasks.0.entry(task.task.clone()).or_default();
+        shown.tool_uses += 1;
+        let usage = usage(task, shown.tool_uses);
+        self.writer.print(&TaskProgressLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            task_id: task.task.as_str(),
+            tool_use_id: shown.tool_use_id.as_deref(),
+            description: action,
+            usage,
+            last_tool_name: action.split(' ').next(),
+            session_id: self.writer.session(),
+            uuid: self.writer.id().as_str(),
+        });
+    }
+
+    fn task_ended(&mut self, task: &TaskState) {
+        let shown = self.tasks.0.remove(&task.task).unwrap_or_default();
+        let error = task.error.as_ref().map(|error| error.message.as_str());
+        let (status, outcome) = match task.status {
+            TaskStatus::Completed => (TaskEndText::Completed, "completed".to_owned()),
+            TaskStatus::Cancelled => (TaskEndText::Stopped, "was stopped".to_owned()),
+            _ => (TaskEndText::Failed, format!("failed: {}", error.unwrap_or_default())),
+        };
+        self.writer.print(&TaskNotificationLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            task_id: task.task.as_str(),
+            tool_use_id: shown.tool_use_id.as_deref(),
+            status,
+            output_file: task.log.as_deref().unwrap_or_default(),
+            summary: &format!("{} {outcome}", task.label),
+            usage: usage(task, shown.tool_uses),
+            session_id: self.writer.session(),
+            uuid: self.writer.id().as_str(),
+        });
+    }
+}
+
+fn usage(task: &TaskState, tool_uses: u64) -> TaskLineUsage {
+    let end = task.ended.unwrap_or(task.last_activity);
+    let time = end.duration_since(task.started.unwrap_or(task.created));
+    TaskLineUsage {
+        total_tokens: task.usage.iter().map(|used| used.usage.total()).sum(),
+        tool_uses,
+        duration_ms: u64::try_from(time.as_millis()).unwrap_or(0),
+    }
+}

@@ -1,0 +1,103 @@
+//! Agents and background tasks through the real program, with a mock model service.
+
+use robota_testkit::mock::{MockServer, Reply, Scenario};
+use serde_json::{Value, json};
+
+use crate::home::{Home, stderr, stdout};
+
+const KEY: &str = "sk-test-0123456789abcdef";
+
+async fn run(home: &Home, scenario: Scenario, args: &[&str]) -> (Vec<Value>, MockServer) {
+    let mock = MockServer::start(scenario).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let lines = ["-p", "Go.", "--output-format", "stream-json", "--verbose"];
+    let output = home.robota(&[&lines[..], args].concat(), &variables).await;
+    assert_eq!(output.status.code(), Some(0), "{} {}", stdout(&output), stderr(&output));
+    let lines = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (lines, mock)
+}
+
+fn of<'l>(lines: &'l [Value], subtype: &str) -> Vec<&'l Value> {
+    lines.iter().filter(|line| line["subtype"] == subtype).collect()
+}
+
+#[tokio::test]
+async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
+    let home = Home::new();
+    home.write("project/notes.txt", "hello world\n");
+    let agents = json!({"reader": {
+        "description": "Reads files", "prompt": "You read.", "tools": ["Read"],
+    }});
+    let task =
+        json!({"prompt": "Read notes.txt", "subagent_type": "reader", "description": "read"});
+    let scenario = Scenario::default()
+        .then(Reply::new().tool("Task", task))
+        .then(Reply::new().tool("Read", json!({"file_path": "notes.txt"})))
+        .then("It says hello world.")
+        .then("All done.");
+    let agents = agents.to_string();
+    let (lines, mock) =
+        run(&home, scenario, &["--agents", &agents, "--allowedTools", "Agent"]).await;
+    let init = of(&lines, "init")[0];
+    assert!(init["agents"].as_array().unwrap().contains(&json!("reader")), "{init}");
+    let started = of(&lines, "task_started")[0];
+    assert_eq!(
+        (&started["description"], &started["task_type"]),
+        (&json!("read"), &json!("local_agent"))
+    );
+    assert!(started["tool_use_id"].is_string(), "{started}");
+    let progress = of(&lines, "task_progress")[0];
+    assert_eq!(progress["last_tool_name"], "Read");
+    let ended = of(&lines, "task_notification")[0];
+    assert_eq!((&ended["status"], &ended["task_id"]), (&json!("completed"), &started["task_id"]));
+    let log = std::fs::read_to_string(ended["output_file"].as_str().unwrap()).unwrap();
+    assert!(log.contains("It says hello world."), "{log}");
+    let result = lines.last().unwrap();
+    assert_eq!(result["result"], "All done.");
+    // The second request is that of the agent.
+    let agent = &mock.calls()[1];
+    assert!(agent.system().starts_with("You read."), "{}", agent.system());
+    assert_eq!(agent.tools(), ["Read", "ReadOutput"]);
+    // -c continues the session, not that of its agent.
+    let listed = home.robota(&["sessions", "list", "--json"], &[]).await;
+    assert!(stdout(&listed).contains("spawned_by"), "{}", stdout(&listed));
+}
+
+#[tokio::test]
+async fn run_05_an_agent_with_a_commit_in_its_worktree_loses_nothing() {
+    let home = Home::new();
+    let git = |args: &'static [&'static str]| {
+        let dir = home.path("project");
+        async move {
+            let environment = robota_exec::Environment::new()
+                .with("PATH", "/usr/local/bin:/usr/bin:/bin")
+                .with("HOME", &dir);
+            let spec = robota_exec::CommandSpec::new("git", &dir).args(args).env(environment);
+            let cancel = tokio_util::sync::CancellationToken::new();
+            let outcome = robota_exec::Supervisor::new().run(spec, &cancel).await.unwrap();
+            assert!(outcome.exit.is_success(), "{args:?} {}", outcome.stderr.text());
+            outcome.stdout.text()
+        }
+    };
+    home.write("project/notes.txt", "hello\n");
+    git(&["init", "-q", "-b", "main"]).await;
+    git(&["add", "-A"]).await;
+    git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"]).await;
+    let task = json!({"prompt": "Change it.", "isolation": "worktree"});
+    let change = "echo changed > notes.txt && git -c user.name=a -c user.email=a@a commit -qam two";
+    let scenario = Scenario::default()
+        .then(Reply::new().tool("Agent", task))
+        .then(Reply::new().tool("Bash", json!({"command": change})))
+        .then("Changed.")
+        .then("All done.");
+    let (lines, _mock) = run(&home, scenario, &["--dangerously-skip-permissions"]).await;
+    let text = serde_json::to_string(&lines).unwrap();
+    assert!(text.contains("its changes are in"), "{text}");
+    assert_eq!(std::fs::read_to_string(home.path("project/notes.txt")).unwrap(), "hello\n");
+    assert!(git(&["log", "--all", "--format=%s"]).await.contains("two"));
+    let listed = home.robota(&["worktrees", "list"], &[]).await;
+    assert!(stdout(&listed).contains("commits"), "{} {}", stdout(&listed), stderr(&listed));
+    let pruned = home.robota(&["worktrees", "prune"], &[]).await;
+    assert!(stdout(&pruned).starts_with("kept"), "{}", stdout(&pruned));
+}

@@ -1,0 +1,166 @@
+//! Gives agents a worktree: made before they start, and removed or kept when they have ended.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use robota_core::task::{
+    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskWorktree,
+};
+
+use super::{Removed, Worktree, WorktreeError, Worktrees};
+use crate::subagent::Isolation;
+use crate::task::{TaskJob, TaskReporter, TaskRunner, TaskWork};
+
+/// Is told when worktrees are made and removed.
+#[async_trait]
+pub trait WorktreeHooks: Send + Sync {
+    /// A worktree is about to be made. Returns the path of one that a hook made instead.
+    ///
+    /// # Errors
+    /// If it must not be made; the text says why.
+    async fn create(&self, name: &str) -> Result<Option<PathBuf>, String>;
+
+    /// A worktree was removed, or, if a hook made it, is to be removed by a hook.
+    async fn removed(&self, path: &str);
+}
+
+/// Does nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoWorktreeHooks;
+
+#[async_trait]
+impl WorktreeHooks for NoWorktreeHooks {
+    async fn create(&self, _: &str) -> Result<Option<PathBuf>, String> {
+        Ok(None)
+    }
+
+    async fn removed(&self, _: &str) {}
+}
+
+/// Runs agents in worktrees, if they ask for one.
+#[derive(Clone)]
+pub struct WorktreeAgents {
+    inner: Arc<dyn TaskRunner>,
+    worktrees: Worktrees,
+    hooks: Arc<dyn WorktreeHooks>,
+    cwd: PathBuf,
+    carry: bool,
+}
+
+impl WorktreeAgents {
+    /// Wraps a runner of agents that work in this folder.
+    pub fn new(inner: Arc<dyn TaskRunner>, worktrees: Worktrees, cwd: impl Into<PathBuf>) -> Self {
+        let hooks = Arc::new(NoWorktreeHooks);
+        Self { inner, worktrees, hooks, cwd: cwd.into(), carry: false }
+    }
+
+    /// Sets who is told when worktrees are made and removed.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Arc<dyn WorktreeHooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Lets worktrees begin with the uncommitted changes of the folder.
+    #[must_use]
+    pub fn carry(mut self, carry: bool) -> Self {
+        self.carry = carry;
+        self
+    }
+
+    async fn prepare(&self, name: &str) -> Result<Place, WorktreeError> {
+        match self.hooks.create(name).await {
+            Err(reason) => Err(WorktreeError::Refused(reason)),
+            Ok(Some(path)) => Ok(Place::OfHook(path)),
+            Ok(None) => {
+                let made = self.worktrees.prepare(&self.cwd, name, self.carry).await?;
+                Ok(Place::Git(made))
+            }
+        }
+    }
+
+    /// Removes the worktree or keeps it. Returns it if it was kept, and why.
+    async fn settle(&self, place: &Place) -> Option<(TaskWorktree, Vec<String>)> {
+        match place {
+            Place::OfHook(path) => {
+                self.hooks.removed(&path.display().to_string()).await;
+                None
+            }
+            Place::Git(worktree) => match self.worktrees.settle(worktree).await {
+                Removed::Removed { .. } => {
+                    self.hooks.removed(&worktree.path.display().to_string()).await;
+                    None
+                }
+                Removed::Kept { reasons } => Some((place.described(), reasons)),
+            },
+        }
+    }
+}
+
+/// The worktree of an agent.
+enum Place {
+    Git(Worktree),
+    OfHook(PathBuf),
+}
+
+impl Place {
+    fn cwd(&self) -> PathBuf {
+        match self {
+            Self::Git(worktree) => worktree.cwd.clone(),
+            Self::OfHook(path) => path.clone(),
+        }
+    }
+
+    fn described(&self) -> TaskWorktree {
+        match self {
+            Self::Git(worktree) => TaskWorktree {
+                path: worktree.path.display().to_string(),
+                branch: worktree.branch.clone(),
+            },
+            Self::OfHook(path) => {
+                TaskWorktree { path: path.display().to_string(), branch: String::new() }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl TaskRunner for WorktreeAgents {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Agent
+    }
+
+    async fn run(&self, mut job: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        let isolated = match &job.work {
+            TaskWork::Agent(work) => work.isolation == Isolation::Worktree,
+            TaskWork::Process(_) => false,
+        };
+        if !isolated {
+            return self.inner.run(job, reporter).await;
+        }
+        let place = match self.prepare(job.task.as_str()).await {
+            Ok(place) => place,
+            Err(error) => {
+                let text = format!("no worktree was made: {error}");
+                return TaskFinished::failed(TaskError::new(TaskErrorCategory::Start, text));
+            }
+        };
+        let worktree = Some(place.described());
+        reporter.placed(TaskPlace { worktree, ..TaskPlace::default() });
+        if let TaskWork::Agent(work) = &mut job.work {
+            work.cwd = Some(place.cwd());
+        }
+        let ran = AssertUnwindSafe(self.inner.run(job, reporter.clone())).catch_unwind().await;
+        let mut end = ran.unwrap_or_else(|_| {
+            TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, "it crashed"))
+        });
+        if let Some((kept, reasons)) = self.settle(&place).await {
+            reporter.text(&format!("\n[kept {}: {}]\n", kept.path, reasons.join(", ")));
+            end.worktree = Some(kept);
+        }
+        end
+    }
+}

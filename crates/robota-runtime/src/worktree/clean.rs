@@ -1,0 +1,117 @@
+//! Finds what would be lost with a worktree.
+
+use std::path::Path;
+
+use super::{Worktree, WorktreeError, Worktrees};
+
+/// Something that would be lost, or that nobody can rule out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Files with changes that are not committed, staged ones included.
+    Uncommitted(usize),
+    /// Files that git does not know.
+    Untracked(usize),
+    /// Commits: HEAD or the branch is not where it began, or was elsewhere meanwhile.
+    Commits,
+    /// A submodule was checked out; its commits are kept only there.
+    Submodule(String),
+    /// A merge, rebase or the like has begun.
+    Operation(String),
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Uncommitted(1) => write!(f, "1 changed file"),
+            Self::Uncommitted(files) => write!(f, "{files} changed files"),
+            Self::Untracked(1) => write!(f, "1 untracked file"),
+            Self::Untracked(files) => write!(f, "{files} untracked files"),
+            Self::Commits => write!(f, "commits"),
+            Self::Submodule(name) => write!(f, "the submodule {name}"),
+            Self::Operation(name) => write!(f, "an unfinished {name}"),
+        }
+    }
+}
+
+/// Files of a worktree's git folder that exist while an operation is unfinished.
+const OPERATIONS: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("BISECT_LOG", "bisect"),
+];
+
+impl Worktrees {
+    /// Returns what would be lost with a worktree; nothing if it can be removed.
+    ///
+    /// # Errors
+    /// If git cannot tell. Then the worktree must be kept.
+    pub async fn changes(&self, worktree: &Worktree) -> Result<Vec<Change>, WorktreeError> {
+        let Worktree { path, branch, base, .. } = worktree;
+        let mut changes = Vec::new();
+        let status = self
+            .git(
+                path,
+                &[
+                    "--no-optional-locks",
+                    "status",
+                    "--porcelain=v1",
+                    "--untracked-files=all",
+                    "--ignore-submodules=none",
+                    "-z",
+                ],
+            )
+            .await?;
+        let untracked = status.split('\0').filter(|entry| entry.starts_with("?? ")).count();
+        let entries = status.split('\0').filter(|entry| entry.as_bytes().get(2) == Some(&b' '));
+        let uncommitted = entries.count() - untracked;
+        if uncommitted > 0 {
+            changes.push(Change::Uncommitted(uncommitted));
+        }
+        if untracked > 0 {
+            changes.push(Change::Untracked(untracked));
+        }
+        if self.has_commits(path, branch, base).await? {
+            changes.push(Change::Commits);
+        }
+        for line in self.git(path, &["submodule", "status"]).await?.lines() {
+            // A minus sign marks a submodule that is not checked out.
+            if !line.starts_with('-') {
+                let name = line.split_whitespace().nth(1).unwrap_or_default();
+                changes.push(Change::Submodule(name.to_owned()));
+            }
+        }
+        let folder = self.git_folder(path).await?;
+        for (file, name) in OPERATIONS {
+            if folder.join(file).exists() {
+                changes.push(Change::Operation(name.to_owned()));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Returns whether HEAD or the branch is, or was, at another commit than the one it began with.
+    async fn has_commits(
+        &self,
+        path: &Path,
+        branch: &str,
+        base: &str,
+    ) -> Result<bool, WorktreeError> {
+        let head = self.git(path, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        if head.trim() != base {
+            return Ok(true);
+        }
+        let name = format!("refs/heads/{branch}");
+        // A branch that was deleted has been merged or thrown away by whoever deleted it.
+        let tip = self.git(path, &["for-each-ref", "--format=%(objectname)", &name]).await?;
+        if tip.lines().any(|tip| tip != base) {
+            return Ok(true);
+        }
+        // A commit that was left behind by a reset is in the log of HEAD only, which goes with the
+        // worktree.
+        let log = self.git(path, &["reflog", "show", "--format=%H", "HEAD"]).await?;
+        Ok(log.lines().any(|commit| commit != base))
+    }
+}

@@ -1,0 +1,183 @@
+//! Lists and removes worktrees, also those that a crash left.
+
+use std::path::{Path, PathBuf};
+
+use super::clean::Change;
+use super::prepare::text;
+use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
+
+/// A worktree of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedWorktree {
+    /// The worktree.
+    pub worktree: Worktree,
+    /// What would be lost with it; an error if git cannot tell.
+    pub changes: Result<Vec<Change>, String>,
+    /// The process that uses it.
+    pub used_by: Option<u32>,
+}
+
+/// What became of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removed {
+    /// It was removed, and its branch too, if it had no commits.
+    Removed {
+        /// Whether the branch was kept.
+        branch_kept: bool,
+    },
+    /// It was kept, because it has changes, or because git cannot tell.
+    Kept {
+        /// Why.
+        reasons: Vec<String>,
+    },
+}
+
+impl Worktrees {
+    /// Removes a worktree if nothing can be lost with it.
+    pub async fn settle(&self, worktree: &Worktree) -> Removed {
+        let kept = |reasons| Removed::Kept { reasons };
+        let place = worktree.path.display().to_string();
+        if let Err(error) = self.git(&worktree.repository, &["worktree", "unlock", &place]).await {
+            tracing::debug!(%error, "a worktree was not locked");
+        }
+        match self.changes(worktree).await {
+            Err(error) => kept(vec![error.to_string()]),
+            Ok(changes) if !changes.is_empty() => {
+                kept(changes.iter().map(ToString::to_string).collect())
+            }
+            Ok(_) => match self.remove_folder(worktree, false).await {
+                Ok(()) => {
+                    let Worktree { repository, branch, base, .. } = worktree;
+                    let deleted = self.delete_branch(repository, branch, base).await;
+                    Removed::Removed { branch_kept: !deleted }
+                }
+                Err(error) => kept(vec![error.to_string()]),
+            },
+        }
+    }
+
+    /// Returns the worktrees that this program made in the repository of a folder, whenever that was.
+    ///
+    /// # Errors
+    /// If the folder is in no repository.
+    pub async fn list(&self, cwd: &Path) -> Result<Vec<ListedWorktree>, WorktreeError> {
+        let listing = self.git(cwd, &["worktree", "list", "--porcelain", "-z"]).await?;
+        let mut found = Vec::new();
+        let mut main: Option<PathBuf> = None;
+        for record in listing.split("\0\0") {
+            let field = |name: &str| {
+                record.split('\0').find_map(|line| line.trim_start_matches('\0').strip_prefix(name))
+            };
+            let Some(path) = field("worktree ").map(PathBuf::from) else { continue };
+            let main = main.get_or_insert_with(|| path.clone()).clone();
+            // A worktree of a worktree is in the folder of that one.
+            let ours = path.parent().is_some_and(|parent| parent.ends_with(".robota/worktrees"));
+            if !ours || !path.is_dir() {
+                continue;
+            }
+            let repository = path.ancestors().nth(3).map_or(main, Path::to_owned);
+            let branch = field("branch refs/heads/").map(str::to_owned);
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let branch = branch.unwrap_or_else(|| format!("{BRANCH}{}", name.unwrap_or_default()));
+            let base = match self.git_folder(&path).await {
+                Ok(folder) => std::fs::read_to_string(folder.join(BASE)).unwrap_or_default(),
+                Err(_) => String::new(),
+            };
+            let worktree = Worktree { cwd: path.clone(), path, branch, base, repository };
+            let changes = self.changes(&worktree).await.map_err(|error| error.to_string());
+            let used_by = field("locked robota ").and_then(|pid| pid.trim().parse().ok());
+            let used_by = used_by.filter(|pid| is_alive(*pid));
+            found.push(ListedWorktree { worktree, changes, used_by });
+        }
+        Ok(found)
+    }
+
+    /// Removes a worktree by its name. With `force` also one that has uncommitted files; its branch is
+    /// kept in any case if it has commits.
+    ///
+    /// # Errors
+    /// If there is no such worktree, an agent uses it, or it has changes.
+    pub async fn remove(
+        &self,
+        cwd: &Path,
+        name: &str,
+        force: bool,
+    ) -> Result<Removed, WorktreeError> {
+        let all = self.list(cwd).await?;
+        let named = |it: &&ListedWorktree| {
+            let of_path = it.worktree.path.file_name().is_some_and(|file| file == name);
+            of_path || it.worktree.branch == name || it.worktree.path == Path::new(name)
+        };
+        let found = all.iter().find(named);
+        let found = found.ok_or_else(|| WorktreeError::Unknown(name.to_owned()))?;
+        let worktree = &found.worktree;
+        let path = worktree.path.clone();
+        if let Some(pid) = found.used_by {
+            return Err(WorktreeError::InUse { path, pid });
+        }
+        if !force {
+            return match self.settle(worktree).await {
+                Removed::Kept { reasons } => {
+                    Err(WorktreeError::HasChanges { path, changes: reasons })
+                }
+                removed @ Removed::Removed { .. } => Ok(removed),
+            };
+        }
+        // A commit that only HEAD has would be lost; a branch keeps it.
+        let head = self.git(&path, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        let contained = ["for-each-ref", "--contains", head.trim(), "--format=%(refname)"];
+        let contained = self.git(&path, &contained).await?;
+        if contained.trim().is_empty() {
+            let rescue = format!("{}-head", worktree.branch);
+            self.git(&worktree.repository, &["branch", &rescue, head.trim()]).await?;
+        }
+        let place = text(&path)?;
+        let _ = self.git(&worktree.repository, &["worktree", "unlock", place]).await;
+        self.remove_folder(worktree, true).await?;
+        let Worktree { repository, branch, base, .. } = worktree;
+        let deleted = self.delete_branch(repository, branch, base).await;
+        Ok(Removed::Removed { branch_kept: !deleted })
+    }
+
+    /// Removes all worktrees that nobody uses and with which nothing is lost. Returns what became of
+    /// each.
+    ///
+    /// # Errors
+    /// If the folder is in no repository.
+    pub async fn prune(&self, cwd: &Path) -> Result<Vec<(Worktree, Removed)>, WorktreeError> {
+        let mut results = Vec::new();
+        for found in self.list(cwd).await? {
+            let removed = match found.used_by {
+                Some(pid) => Removed::Kept { reasons: vec![format!("process {pid} uses it")] },
+                None => self.settle(&found.worktree).await,
+            };
+            results.push((found.worktree, removed));
+        }
+        self.git(cwd, &["worktree", "prune"]).await?;
+        Ok(results)
+    }
+
+    /// Removes the folder. Without `force` git looks for changes once more.
+    async fn remove_folder(&self, worktree: &Worktree, force: bool) -> Result<(), WorktreeError> {
+        let place = text(&worktree.path)?;
+        let args: &[&str] = match force {
+            true => &["worktree", "remove", "--force", place],
+            false => &["worktree", "remove", place],
+        };
+        self.git(&worktree.repository, args).await.map(|_| ())?;
+        // Removes the folder of worktrees with the last one.
+        let all = folder(&worktree.repository);
+        if std::fs::read_dir(&all).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".gitignore"))
+        }) {
+            let _ = std::fs::remove_file(all.join(".gitignore"));
+            let _ = std::fs::remove_dir(&all);
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a process exists. Where nobody can tell, it does.
+fn is_alive(pid: u32) -> bool {
+    !Path::new("/proc/self").exists() || Path::new("/proc").join(pid.to_string()).exists()
+}

@@ -1,0 +1,321 @@
+//! The manager against a model: whatever happens to tasks, the table of states holds, the limit is
+//! kept, no waiter is lost, and every slot is freed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod properties;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use robota_core::clock::SystemClock;
+use robota_core::event::{Envelope, Event};
+use robota_core::ids::{CountingIds, TaskId};
+use robota_core::state::State;
+use robota_core::task::{
+    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskStatus, Tasks,
+    TimeoutReason,
+};
+use tokio::sync::mpsc;
+
+use robota_runtime::{
+    AgentWork, TaskEvent, TaskJob, TaskJournal, TaskLimits, TaskManager, TaskManagerError,
+    TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
+};
+
+/// What a test tells a task to do.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    Say(String),
+    Work,
+    Done,
+    Fail,
+    Panic,
+    /// Ignore cancellations.
+    Deaf,
+}
+
+/// Runs tasks that do what the test says.
+#[derive(Default)]
+pub(crate) struct Puppets {
+    strings: Mutex<HashMap<TaskId, mpsc::UnboundedSender<Order>>>,
+    pub(crate) running: Arc<AtomicUsize>,
+    pub(crate) most: Arc<AtomicUsize>,
+}
+
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Puppets {
+    pub(crate) fn order(&self, task: &TaskId, order: Order) -> bool {
+        let strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
+        strings.get(task).is_some_and(|string| string.send(order).is_ok())
+    }
+}
+
+#[async_trait]
+impl TaskRunner for Puppets {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Agent
+    }
+
+    async fn run(&self, mut job: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        let _counted = Counted(self.running.clone());
+        let (string, mut orders) = mpsc::unbounded_channel();
+        {
+            let mut strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
+            strings.insert(job.task.clone(), string);
+        }
+        let mut deaf = false;
+        loop {
+            let order = tokio::select! {
+                order = orders.recv() => order,
+                input = job.inputs.recv() => input.map(Order::Say),
+                () = job.cancel.cancelled(), if !deaf => {
+                    return TaskFinished::new(TaskStatus::Cancelled);
+                }
+            };
+            match order {
+                Some(Order::Say(text)) => reporter.text(&text),
+                Some(Order::Work) => {
+                    reporter.tool_started("Read a");
+                    reporter.tool_ended(None);
+                }
+                Some(Order::Done) => {
+                    let output = "done".to_owned();
+                    return TaskFinished { output, ..TaskFinished::new(TaskStatus::Completed) };
+                }
+                Some(Order::Fail) => {
+                    let error = TaskError::new(TaskErrorCategory::Runner, "it failed");
+                    return TaskFinished::failed(error);
+                }
+                Some(Order::Panic) => panic!("a puppet panics"),
+                Some(Order::Deaf) => deaf = true,
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// Keeps what is recorded.
+#[derive(Default)]
+pub(crate) struct Recorded(Mutex<Vec<Event>>);
+
+#[async_trait]
+impl TaskJournal for Recorded {
+    async fn record(&self, events: Vec<Event>) -> Result<(), String> {
+        // As with a real journal, others run meanwhile.
+        tokio::task::yield_now().await;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(events);
+        Ok(())
+    }
+}
+
+impl Recorded {
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the tasks that the first events of the journal make.
+    pub(crate) fn tasks(&self, events: usize) -> Tasks {
+        let mut state = State::default();
+        for (at, event) in self.events().into_iter().take(events).enumerate() {
+            let seq = at as u64 + 1;
+            let ts = jiff::Timestamp::UNIX_EPOCH;
+            let envelope = Envelope { seq, epoch: 1, ts, turn: None, event, min_reader: None };
+            state.apply(&envelope).unwrap();
+        }
+        state.tasks
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) manager: TaskManager,
+    pub(crate) puppets: Arc<Puppets>,
+    pub(crate) journal: Arc<Recorded>,
+}
+
+pub(crate) async fn stage(agents: usize) -> Stage {
+    let puppets = Arc::new(Puppets::default());
+    let options = TaskManagerOptions {
+        agents,
+        ids: Arc::new(CountingIds::default()),
+        clock: Arc::new(SystemClock),
+        ..TaskManagerOptions::default()
+    };
+    let manager = TaskManager::new(options, [puppets.clone() as Arc<dyn TaskRunner>]);
+    let journal = Arc::new(Recorded::default());
+    manager.attach(journal.clone(), Tasks::default()).await;
+    Stage { manager, puppets, journal }
+}
+
+pub(crate) fn request() -> TaskRequest {
+    let work = AgentWork { agent: "a".to_owned(), prompt: "p".to_owned(), ..AgentWork::default() };
+    TaskRequest::new(TaskWork::Agent(Box::new(work)), "work")
+}
+
+impl Stage {
+    /// Waits until the puppet of a task can be ordered.
+    async fn order(&self, task: &TaskId, order: Order) {
+        while !self.puppets.order(task, order.clone()) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_a_finished_task_frees_its_slot_at_once() {
+    let stage = stage(1).await;
+    let first = stage.manager.spawn(request()).await.unwrap();
+    let second = stage.manager.spawn(request()).await.unwrap();
+    assert_eq!(stage.manager.get(&second).unwrap().status, TaskStatus::Queued);
+    stage.order(&first, Order::Done).await;
+    let state = stage.manager.wait(&first).await.unwrap();
+    assert_eq!((state.status, state.output.as_str()), (TaskStatus::Completed, "done"));
+    stage.order(&second, Order::Fail).await;
+    let state = stage.manager.wait(&second).await.unwrap();
+    assert_eq!(state.error.unwrap().category, TaskErrorCategory::Runner);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_03_a_panic_is_a_failure_of_its_task_only() {
+    let stage = stage(2).await;
+    let first = stage.manager.spawn(request()).await.unwrap();
+    let second = stage.manager.spawn(request()).await.unwrap();
+    stage.order(&first, Order::Panic).await;
+    let error = stage.manager.wait(&first).await.unwrap().error.unwrap();
+    assert_eq!((error.category, error.recoverable), (TaskErrorCategory::Crash, true));
+    stage.order(&second, Order::Done).await;
+    assert_eq!(stage.manager.wait(&second).await.unwrap().status, TaskStatus::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_02_watchdogs_end_a_task_with_the_reason() {
+    let stage = stage(4).await;
+    let limits = TaskLimits {
+        idle: Some(Duration::from_secs(5)),
+        runtime: Some(Duration::from_secs(60)),
+        output: Some(100),
+        pieces: Some(50),
+        repetition: Some((10, 3)),
+    };
+    let spawn = || async {
+        let request = TaskRequest { limits: Some(limits.clone()), ..request() };
+        stage.manager.spawn(request).await.unwrap()
+    };
+    let idle = spawn().await;
+    let state = stage.manager.wait(&idle).await.unwrap();
+    assert_eq!((state.status, state.timeout), (TaskStatus::Failed, Some(TimeoutReason::Idle)));
+    let loud = spawn().await;
+    stage.order(&loud, Order::Say("x1y2".repeat(30))).await;
+    let state = stage.manager.wait(&loud).await.unwrap();
+    assert_eq!(state.timeout, Some(TimeoutReason::OutputLimit));
+    let stuck = spawn().await;
+    for _ in 0..8 {
+        stage.order(&stuck, Order::Say("again. ".to_owned())).await;
+    }
+    let state = stage.manager.wait(&stuck).await.unwrap();
+    assert_eq!(state.timeout, Some(TimeoutReason::Repetition));
+    assert_eq!(state.error.unwrap().message, "it was ended: it repeated the same text");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_does_not_listen_is_dropped() {
+    let stage = stage(1).await;
+    let task = stage.manager.spawn(request()).await.unwrap();
+    stage.order(&task, Order::Deaf).await;
+    // It must have read the order.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let state = stage.manager.cancel(&task).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Cancelled);
+    assert_eq!(stage.puppets.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_text_is_in_the_log_and_not_in_the_journal() {
+    let stage = stage(1).await;
+    let task = stage.manager.spawn(request()).await.unwrap();
+    let mut events = stage.manager.subscribe();
+    stage.order(&task, Order::Say("hello ".to_owned())).await;
+    stage.manager.send(&task, "there").unwrap();
+    let mut heard = String::new();
+    while heard != "hello there" {
+        if let TaskEvent::Text { text, .. } = events.recv().await.unwrap() {
+            heard.push_str(&text);
+        }
+    }
+    let page = stage.manager.read_log(&task, 6, 3).await.unwrap();
+    assert_eq!((page.text.as_str(), page.next, page.more), ("the", 9, true));
+    stage.order(&task, Order::Done).await;
+    stage.manager.wait(&task).await.unwrap();
+    let recorded = format!("{:?}", stage.journal.events());
+    assert!(!recorded.contains("hello"), "{recorded}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_06_groups_wait_as_their_policy_says() {
+    use robota_core::task::{GroupStatus, WaitPolicy};
+    let stage = stage(8).await;
+    let groups = stage.manager.groups();
+    let two = || vec![request(), request()];
+    let (all, tasks) = groups.create("all", WaitPolicy::WaitAll, two()).await.unwrap();
+    let tasks: Vec<_> = tasks.into_iter().map(Result::unwrap).collect();
+    stage.order(&tasks[0], Order::Done).await;
+    stage.manager.wait(&tasks[0]).await.unwrap();
+    assert_eq!(groups.get(&all).unwrap().status, GroupStatus::Running);
+    stage.order(&tasks[1], Order::Fail).await;
+    let summary = groups.wait(&all).await.unwrap();
+    assert_eq!((summary.open, summary.completed, summary.failed), (0, 1, 1));
+
+    let (any, tasks) = groups.create("any", WaitPolicy::WaitAny, two()).await.unwrap();
+    stage.order(tasks[1].as_ref().unwrap(), Order::Done).await;
+    assert_eq!(groups.wait(&any).await.unwrap().open, 1);
+    assert_eq!(groups.cancel(&any).await.unwrap().cancelled, 1);
+
+    let (detached, _) = groups.create("detached", WaitPolicy::Detached, two()).await.unwrap();
+    assert_eq!(groups.wait(&detached).await.unwrap().open, 2);
+    let (manual, _) = groups.create("manual", WaitPolicy::Manual, two()).await.unwrap();
+    assert_eq!(groups.finish(&manual).await.unwrap().group.status, GroupStatus::Done);
+    let (empty, _) = groups.create("empty", WaitPolicy::WaitAll, Vec::new()).await.unwrap();
+    assert_eq!(groups.wait(&empty).await.unwrap().open, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_last_handle_ends_all_tasks() {
+    let Stage { manager, puppets, .. } = stage(2).await;
+    let task = manager.spawn(request()).await.unwrap();
+    while !puppets.order(&task, Order::Work) {
+        tokio::task::yield_now().await;
+    }
+    drop(manager);
+    while puppets.running.load(Ordering::SeqCst) > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_cannot_start_agents_and_foreground_tasks_are_told() {
+    let stage = stage(1).await;
+    let deep = TaskRequest { depth: 2, ..request() };
+    assert_eq!(stage.manager.spawn(deep).await, Err(TaskManagerError::TooDeep));
+    let task = stage.manager.spawn(request().foreground()).await.unwrap();
+    assert_eq!(stage.manager.get(&task).unwrap().mode, TaskMode::Foreground);
+    stage.order(&task, Order::Done).await;
+    stage.manager.wait(&task).await.unwrap();
+    assert!(stage.manager.untold().is_empty());
+    let task = stage.manager.spawn(request()).await.unwrap();
+    stage.order(&task, Order::Done).await;
+    stage.manager.wait(&task).await.unwrap();
+    assert_eq!(stage.manager.untold().len(), 1);
+    assert!(stage.manager.mark_told(&task).await && !stage.manager.mark_told(&task).await);
+    assert!(stage.manager.untold().is_empty());
+}

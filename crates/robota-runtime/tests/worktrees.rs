@@ -1,0 +1,339 @@
+//! Real repositories: no commit and no file is ever lost.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use robota_core::task::{TaskErrorCategory, TaskFinished, TaskKind, TaskStatus, Tasks};
+
+use robota_exec::{CommandSpec, Environment, Supervisor};
+use robota_runtime::{
+    AgentWork, Isolation, NoJournal, Removed, TaskJob, TaskManager, TaskManagerOptions,
+    TaskReporter, TaskRequest, TaskRunner, TaskWork, Worktree, WorktreeAgents, WorktreeError,
+    Worktrees,
+};
+use tokio_util::sync::CancellationToken;
+
+struct Repository {
+    dir: tempfile::TempDir,
+    worktrees: Worktrees,
+    supervisor: Supervisor,
+    environment: Environment,
+}
+
+/// The folder of the worktrees of a repository.
+fn folder(repository: &Path) -> PathBuf {
+    repository.join(".robota/worktrees")
+}
+
+impl Repository {
+    fn path(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("repo")
+    }
+
+    async fn git(&self, cwd: &Path, args: &[&str]) -> String {
+        let spec = CommandSpec::new("git", cwd).args(args).env(self.environment.clone());
+        let outcome = self.supervisor.run(spec, &CancellationToken::new()).await.unwrap();
+        assert!(outcome.exit.is_success(), "git {args:?}: {}", outcome.stderr.text());
+        outcome.stdout.text()
+    }
+
+    async fn commit(&self, cwd: &Path, file: &str, text: &str) -> String {
+        std::fs::write(cwd.join(file), text).unwrap();
+        self.git(cwd, &["add", "--all"]).await;
+        let name = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        self.git(cwd, &[&name[..], &["commit", "--quiet", "-m", file]].concat()).await;
+        self.git(cwd, &["rev-parse", "HEAD"]).await.trim().to_owned()
+    }
+
+    async fn branches(&self) -> Vec<String> {
+        let args = ["for-each-ref", "--format=%(refname:short)", "refs/heads/robota"];
+        let list = self.git(&self.path(), &args).await;
+        list.lines().map(str::to_owned).collect()
+    }
+
+    async fn prepare(&self) -> Worktree {
+        self.worktrees.prepare(&self.path(), "agent-1", false).await.unwrap()
+    }
+
+    async fn has_commit(&self, commit: &str) -> bool {
+        let args = ["for-each-ref", "--contains", commit, "--format=%(refname)"];
+        !self.git(&self.path(), &args).await.trim().is_empty()
+    }
+}
+
+async fn repository() -> Repository {
+    let dir = tempfile::tempdir().unwrap();
+    let environment =
+        Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin").with("HOME", dir.path());
+    let supervisor = Supervisor::new();
+    // A variable that redirects git has no effect.
+    let redirected = environment.clone().with("GIT_DIR", "/nowhere");
+    let worktrees = Worktrees::new(supervisor.clone(), &redirected);
+    let repository = Repository { dir, worktrees, supervisor, environment };
+    let path = repository.path();
+    std::fs::create_dir_all(path.join("src")).unwrap();
+    repository.git(&path, &["init", "--quiet", "-b", "main"]).await;
+    std::fs::write(path.join("src/a.rs"), "a").unwrap();
+    repository.commit(&path, "README", "one\n").await;
+    repository
+}
+
+fn kept(removed: &Removed) -> Vec<String> {
+    match removed {
+        Removed::Kept { reasons } => reasons.clone(),
+        Removed::Removed { .. } => panic!("it was removed"),
+    }
+}
+
+#[tokio::test]
+async fn run_05_a_clean_worktree_is_removed_with_its_branch() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    assert!(worktree.path.join("README").exists());
+    assert_eq!(repository.branches().await, [worktree.branch.clone()]);
+    let status = repository.git(&repository.path(), &["status", "--porcelain"]).await;
+    assert_eq!(status, "", "the repository does not see its worktrees");
+    let removed = repository.worktrees.settle(&worktree).await;
+    assert_eq!(removed, Removed::Removed { branch_kept: false });
+    assert!(!worktree.path.exists() && repository.branches().await.is_empty());
+    assert!(!folder(&repository.path()).exists());
+}
+
+#[tokio::test]
+async fn run_05_a_commit_inside_is_kept() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    let commit = repository.commit(&worktree.path, "new", "text").await;
+    let reasons = kept(&repository.worktrees.settle(&worktree).await);
+    assert_eq!(reasons, ["commits"]);
+    assert!(worktree.path.exists() && repository.has_commit(&commit).await);
+    // By force the folder goes, and the commit stays on the branch.
+    let name = worktree.path.file_name().unwrap().to_str().unwrap();
+    let removed = repository.worktrees.remove(&repository.path(), name, true).await.unwrap();
+    assert_eq!(removed, Removed::Removed { branch_kept: true });
+    assert!(!worktree.path.exists() && repository.has_commit(&commit).await);
+}
+
+#[tokio::test]
+async fn run_05_dirty_staged_and_untracked_files_are_kept() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    std::fs::write(worktree.path.join("README"), "two\n").unwrap();
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["1 changed file"]);
+    repository.git(&worktree.path, &["add", "README"]).await;
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["1 changed file"]);
+    repository.git(&worktree.path, &["reset", "--quiet", "--hard"]).await;
+    std::fs::create_dir(worktree.path.join("new folder")).unwrap();
+    std::fs::write(worktree.path.join("new folder/ü"), "").unwrap();
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["1 untracked file"]);
+    let name = worktree.branch.as_str();
+    let error = repository.worktrees.remove(&repository.path(), name, false).await.unwrap_err();
+    assert!(error.to_string().contains("has changes (1 untracked file)"), "{error}");
+    assert!(worktree.path.join("new folder/ü").exists());
+}
+
+#[tokio::test]
+async fn run_05_a_commit_that_was_reset_or_left_on_a_detached_head_is_kept() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    repository.commit(&worktree.path, "new", "text").await;
+    repository.git(&worktree.path, &["reset", "--quiet", "--hard", "HEAD~1"]).await;
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["commits"]);
+
+    let detached = repository.prepare().await;
+    repository.git(&detached.path, &["checkout", "--quiet", "--detach"]).await;
+    let commit = repository.commit(&detached.path, "new", "text").await;
+    assert_eq!(kept(&repository.worktrees.settle(&detached).await), ["commits"]);
+    let name = detached.path.file_name().unwrap().to_str().unwrap();
+    repository.worktrees.remove(&repository.path(), name, true).await.unwrap();
+    assert!(repository.has_commit(&commit).await, "a branch keeps the detached commit");
+}
+
+#[tokio::test]
+async fn run_05_the_parent_may_be_detached_or_a_worktree_itself() {
+    let repository = repository().await;
+    repository.git(&repository.path(), &["checkout", "--quiet", "--detach"]).await;
+    let outer = repository.prepare().await;
+    let inner = repository.worktrees.prepare(&outer.path, "inner", false).await.unwrap();
+    assert!(inner.path.starts_with(&outer.path));
+    let listed = repository.worktrees.list(&repository.path()).await.unwrap();
+    assert_eq!(listed.len(), 2);
+    for worktree in [&inner, &outer] {
+        let removed = repository.worktrees.settle(worktree).await;
+        assert_eq!(removed, Removed::Removed { branch_kept: false });
+    }
+}
+
+#[tokio::test]
+async fn run_05_a_submodule_that_was_checked_out_is_kept() {
+    let repository = repository().await;
+    let library = repository.dir.path().canonicalize().unwrap().join("library");
+    std::fs::create_dir(&library).unwrap();
+    repository.git(&library, &["init", "--quiet", "-b", "main"]).await;
+    repository.commit(&library, "lib", "text").await;
+    let allow = ["-c", "protocol.file.allow=always"];
+    let url = library.to_str().unwrap();
+    let add = [&allow[..], &["submodule", "--quiet", "add", url, "lib"]].concat();
+    repository.git(&repository.path(), &add).await;
+    repository.commit(&repository.path(), "with", "library").await;
+    let worktree = repository.prepare().await;
+    // Not checked out: nothing is there.
+    assert!(repository.worktrees.changes(&worktree).await.unwrap().is_empty());
+    let update = [&allow[..], &["submodule", "--quiet", "update", "--init"]].concat();
+    repository.git(&worktree.path, &update).await;
+    repository.commit(&worktree.path.join("lib"), "more", "text").await;
+    let reasons = kept(&repository.worktrees.settle(&worktree).await);
+    assert_eq!(reasons, ["1 changed file", "the submodule lib"]);
+    assert!(worktree.path.join("lib/more").exists());
+}
+
+#[tokio::test]
+async fn run_05_many_are_made_at_once() {
+    let repository = repository().await;
+    let path = repository.path();
+    let made = (0..6).map(|_| repository.worktrees.prepare(&path, "same name", false));
+    let made: Vec<_> = futures::future::join_all(made).await;
+    let mut paths: Vec<_> = made.into_iter().map(|it| it.unwrap().path).collect();
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), 6);
+    let pruned = repository.worktrees.prune(&path).await.unwrap();
+    // This process made them and lives.
+    assert!(pruned.iter().all(|(_, removed)| matches!(removed, Removed::Kept { .. })));
+}
+
+#[tokio::test]
+async fn run_05_uncommitted_changes_are_carried_along_and_the_parent_stays_as_it_is() {
+    let repository = repository().await;
+    let path = repository.path();
+    std::fs::write(path.join("README"), "changed\n").unwrap();
+    std::fs::write(path.join("new"), "untracked\n").unwrap();
+    let status = repository.git(&path, &["status", "--porcelain"]).await;
+    let worktree = repository.worktrees.prepare(&path, "agent", true).await.unwrap();
+    let read = |file: &str| std::fs::read_to_string(worktree.path.join(file)).unwrap();
+    assert_eq!((read("README").as_str(), read("new").as_str()), ("changed\n", "untracked\n"));
+    assert_eq!(repository.git(&path, &["status", "--porcelain"]).await, status);
+    let removed = repository.worktrees.settle(&worktree).await;
+    assert_eq!(removed, Removed::Removed { branch_kept: false });
+    assert_eq!(std::fs::read_to_string(path.join("new")).unwrap(), "untracked\n");
+}
+
+#[tokio::test]
+async fn run_05_a_subfolder_corresponds() {
+    let repository = repository().await;
+    let path = repository.path().join("src");
+    let worktree = repository.worktrees.prepare(&path, "agent", false).await.unwrap();
+    assert_eq!(worktree.cwd, worktree.path.join("src"));
+    assert!(worktree.cwd.join("a.rs").exists());
+}
+
+#[tokio::test]
+async fn run_05_folders_without_a_commit_or_files_are_refused() {
+    let repository = repository().await;
+    let outside = repository.dir.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let error = repository.worktrees.prepare(&outside, "a", false).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoRepository { .. }), "{error}");
+    repository.git(&outside, &["init", "--quiet"]).await;
+    let error = repository.worktrees.prepare(&outside, "a", false).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoCommit(_)), "{error}");
+    let bare = repository.dir.path().join("bare");
+    std::fs::create_dir(&bare).unwrap();
+    repository.git(&bare, &["init", "--quiet", "--bare"]).await;
+    let error = repository.worktrees.prepare(&bare, "a", false).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoRepository { .. }), "{error}");
+}
+
+/// Each step of the creation fails once: nothing is left, and the repository is as before.
+#[tokio::test]
+async fn run_05_a_failed_creation_leaves_nothing() {
+    let repository = repository().await;
+    let path = repository.path();
+    // The folder of worktrees cannot be made.
+    std::fs::write(path.join(".robota"), "a file").unwrap();
+    let error = repository.worktrees.prepare(&path, "a", false).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::File { .. }), "{error}");
+    std::fs::remove_file(path.join(".robota")).unwrap();
+    // Git cannot make the branch: `refs/heads/robota` is a branch itself.
+    repository.git(&path, &["branch", "robota"]).await;
+    let error = repository.worktrees.prepare(&path, "a", false).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::Git { .. }), "{error}");
+    repository.git(&path, &["branch", "-D", "robota"]).await;
+    let entries: Vec<_> = std::fs::read_dir(folder(&path)).unwrap().flatten().collect();
+    assert_eq!(entries.len(), 1, "only .gitignore: {entries:?}");
+    assert!(repository.branches().await.is_empty());
+    assert!(repository.worktrees.list(&path).await.unwrap().is_empty());
+    repository.prepare().await;
+}
+
+/// Worktrees of a process that died are found, and removed if nothing is lost.
+#[tokio::test]
+async fn run_05_worktrees_of_a_dead_process_are_pruned() {
+    let repository = repository().await;
+    let path = repository.path();
+    let (clean, dirty) = (repository.prepare().await, repository.prepare().await);
+    std::fs::write(dirty.path.join("new"), "text").unwrap();
+    for worktree in [&clean, &dirty] {
+        let place = worktree.path.to_str().unwrap();
+        repository.git(&path, &["worktree", "unlock", place]).await;
+        let lock = ["worktree", "lock", "--reason", "robota 999999999", place];
+        repository.git(&path, &lock).await;
+    }
+    let pruned = repository.worktrees.prune(&path).await.unwrap();
+    assert_eq!(pruned.len(), 2);
+    assert!(!clean.path.exists() && dirty.path.join("new").exists());
+    assert_eq!(repository.branches().await, [dirty.branch.clone()]);
+}
+
+/// An agent that writes a file in its folder, and fails or crashes if it is told so.
+struct Writer;
+
+#[async_trait]
+impl TaskRunner for Writer {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Agent
+    }
+
+    async fn run(&self, job: TaskJob, _: TaskReporter) -> TaskFinished {
+        let TaskWork::Agent(work) = job.work else { panic!("no agent") };
+        let cwd = work.cwd.unwrap();
+        match work.prompt.as_str() {
+            "write" => std::fs::write(cwd.join("new"), "text").unwrap(),
+            "crash" => panic!("it crashes"),
+            _ => {}
+        }
+        TaskFinished::new(TaskStatus::Completed)
+    }
+}
+
+async fn run_agent(repository: &Repository, prompt: &str) -> robota_core::task::TaskState {
+    let agents =
+        WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), repository.path());
+    let runner: Arc<dyn TaskRunner> = Arc::new(agents);
+    let manager = TaskManager::new(TaskManagerOptions::default(), [runner]);
+    manager.attach(Arc::new(NoJournal), Tasks::default()).await;
+    let work = AgentWork {
+        prompt: prompt.to_owned(),
+        isolation: Isolation::Worktree,
+        ..AgentWork::default()
+    };
+    let request = TaskRequest::new(TaskWork::Agent(Box::new(work)), "work");
+    let task = manager.spawn(request).await.unwrap();
+    manager.wait(&task).await.unwrap()
+}
+
+#[tokio::test]
+async fn run_05_the_state_of_a_task_says_where_its_changes_are() {
+    let repository = repository().await;
+    let state = run_agent(&repository, "write").await;
+    let kept = state.worktree.unwrap();
+    assert!(Path::new(&kept.path).join("new").exists());
+    assert_eq!(repository.branches().await, [kept.branch]);
+    let state = run_agent(&repository, "read").await;
+    assert_eq!((state.status, state.worktree), (TaskStatus::Completed, None));
+    let state = run_agent(&repository, "crash").await;
+    assert_eq!(state.error.unwrap().category, TaskErrorCategory::Crash);
+    assert_eq!(repository.branches().await.len(), 1, "that of the crash was removed");
+}

@@ -1,0 +1,72 @@
+//! Who answers the questions of agents that nobody watches.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use robota_core::approve::{Answer, Approver, Question, Scope};
+use robota_core::ids::{SessionId, TaskId};
+use robota_session::Approvals;
+
+use crate::interactive::OpenSessions;
+
+/// What agents may do without a question, and who answers the others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum AgentPermissions {
+    /// Rules and mode of the parent, with what the user allowed for its session. Questions go to
+    /// whoever answers those of the parent, with the name of the agent.
+    #[default]
+    Inherit,
+    /// The same, and these rules allow calls. All other questions are denied.
+    PreApproved(Vec<String>),
+    /// The configured rules and the mode of the parent. Every question goes to the parent, also if
+    /// the user has allowed such calls for its session.
+    Forward,
+    /// Rules and mode of the parent; questions are denied.
+    Deny,
+}
+
+impl AgentPermissions {
+    /// Returns whether the agent has the rules that the user allowed for the session of its parent.
+    pub(super) fn inherits_rules(&self) -> bool {
+        match self {
+            Self::Inherit | Self::PreApproved(_) | Self::Deny => true,
+            Self::Forward => false,
+        }
+    }
+
+    /// Returns who answers the questions of an agent.
+    pub(super) fn approvals(&self, approver: AgentApprover) -> Approvals {
+        match self {
+            Self::Inherit | Self::Forward => Approvals::Handler(Arc::new(approver)),
+            Self::PreApproved(_) | Self::Deny => Approvals::Deny,
+        }
+    }
+}
+
+/// Asks the approvers of the parent, with the name of the agent.
+pub(super) struct AgentApprover {
+    pub(super) open: OpenSessions,
+    pub(super) parent: SessionId,
+    pub(super) task: TaskId,
+    pub(super) agent: String,
+}
+
+#[async_trait]
+impl Approver for AgentApprover {
+    async fn ask(&self, mut question: Question) -> Answer {
+        let Some(parent) = self.open.get(&self.parent) else {
+            return Answer::Unanswered { reason: "the session has ended".to_owned() };
+        };
+        question.agent = Some(format!("{} ({})", self.agent, self.task));
+        let permissions = parent.session().permissions();
+        drop(parent);
+        match permissions.ask(question).await {
+            // The parent has saved the rules; the agent has them until it ends.
+            Answer::Remember { scope: Scope::Always, rules, note } => {
+                Answer::Remember { scope: Scope::Session, rules, note }
+            }
+            answer => answer,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The system prompt of an agent: its definition, the instructions of the project, and what its answer
+//! is for.
+
+use std::path::Path;
+
+use robota_config::agents::AgentDefinition;
+
+use crate::prompt::Composer;
+
+/// Ends the prompt of an agent.
+const SUBAGENT: &str = "You work alone on one task: nobody answers questions. The agent that gave you the \
+    task sees nothing but your last message, so put everything it needs into it.";
+
+/// Ends the prompt of a worker.
+const WORKER: &str = "You are a worker for one part of a larger job: nobody answers questions, and only your \
+    last message is used. Answer in at most 500 words.";
+
+/// Composes the prompt.
+pub(super) fn compose(
+    definition: &AgentDefinition,
+    instructions: &str,
+    cwd: &Path,
+    worker: bool,
+) -> String {
+    let mut composer = Composer::default();
+    composer.add("agent", &definition.prompt);
+    if definition.instructions {
+        composer.add("instructions", instructions);
+    }
+    composer.add("facts", &format!("Working directory: {}", cwd.display()));
+    composer.add("task", if worker { WORKER } else { SUBAGENT });
+    composer.finish().0
+}

@@ -1,0 +1,210 @@
+//! Opens the sessions of agents.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use robota_config::agents::{AgentDefinition, AgentModel};
+use robota_core::catalogue::Catalogue;
+use robota_core::event::{Envelope, SpawnedBy};
+use robota_core::gate::Gate as _;
+use robota_core::hook::Hooks;
+use robota_core::ids::{RandomIds, SessionId};
+use robota_core::permission::Class;
+use robota_core::task::{TaskError, TaskErrorCategory};
+use robota_core::tool::{Tool, ToolScope};
+use robota_exec::SessionVariables;
+use robota_policy::List;
+use robota_runtime::{AgentJob, AgentSession, AgentSessions};
+use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder};
+use robota_tools::PolicyAccessCheck;
+
+use super::approvals::AgentApprover;
+use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
+use crate::processes;
+use crate::project::{self, Project};
+use crate::settings_hooks::{self, HookParts};
+use crate::transcript::SessionTranscript;
+
+/// The tool that asks the user. Nobody watches an agent.
+const ASK_USER: &str = "AskUserQuestion";
+
+/// Opens sessions for the agents of one session.
+pub(crate) struct SessionAgents {
+    pub(crate) parts: Arc<AgentParts>,
+    pub(crate) parent: SessionId,
+}
+
+#[async_trait]
+impl AgentSessions for SessionAgents {
+    async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError> {
+        let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
+        let parts = &self.parts;
+        let name = &job.work.agent;
+        let definition = parts.definitions.get(name).cloned();
+        let definition = definition.ok_or_else(|| start(format!("there is no agent `{name}`")))?;
+        let project = match &job.work.cwd {
+            None => parts.project.clone(),
+            Some(cwd) => Arc::new(parts.project.in_folder(cwd)),
+        };
+        let id = job.work.resume.clone().unwrap_or_else(|| SessionId::mint(&RandomIds));
+        let builder = self.builder(job, &definition, &project, &id).map_err(start)?;
+        let session = match &job.work.resume {
+            None => builder.create(parts.store.clone(), Some(id)).await,
+            Some(id) => builder.resume(parts.store.clone(), id, Resume::default()).await,
+        };
+        let session = session.map_err(|error| start(error.to_string()))?;
+        Ok(AgentSession { session })
+    }
+}
+
+impl SessionAgents {
+    fn builder(
+        &self,
+        job: &AgentJob,
+        definition: &AgentDefinition,
+        project: &Arc<Project>,
+        id: &SessionId,
+    ) -> Result<SessionBuilder, String> {
+        let parts = &self.parts;
+        let parent = parts.open.get(&self.parent).ok_or("the session has ended")?;
+        let permissions = parent.session().permissions();
+        let mode = mode_of(permissions.mode(), definition.permission_mode);
+        let gate = PolicyGate::new(project.policy.clone(), project::paths());
+        for rule in tools::denied_calls(definition) {
+            gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
+        }
+        if parts.permissions.inherits_rules() {
+            gate.remember(&permissions.session_allowed())?;
+        }
+        if let AgentPermissions::PreApproved(rules) = &parts.permissions {
+            gate.remember(rules)?;
+        }
+        gate.remember(&job.work.allow)?;
+        let gate = Arc::new(gate);
+        let model = model_of(job, definition, &parts.model.model);
+        let approver = AgentApprover {
+            open: parts.open.clone(),
+            parent: self.parent.clone(),
+            task: job.task.clone(),
+            agent: definition.name.clone(),
+        };
+        let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
+        let setup = parts.model.clone();
+        let effort = definition.effort.clone();
+        let spawned_by =
+            SpawnedBy { session: self.parent.clone(), turn: None, call: job.call.clone() };
+        let cwd = project.cwd().to_owned();
+        let system = prompt::compose(definition, &parts.instructions, &cwd, job.work.worker);
+        let mut builder = Session::builder(setup.provider.clone(), model)
+            .system(system)
+            .cwd(cwd.display().to_string())
+            .name(format!("{}: {}", definition.name, job.task))
+            .mode(mode)
+            .gate(gate.clone())
+            .approvals(parts.permissions.approvals(approver))
+            .tool_factory(self.tools(job, definition, project))
+            .idle_timeout(setup.idle_timeout)
+            .max_rounds(definition.max_turns.unwrap_or(0))
+            .spawned_by(spawned_by)
+            .crash_cleanup(processes::crash_cleanup(&cwd))
+            .callbacks(self.callbacks())
+            .configure(|config| {
+                setup.apply(config);
+                if let Some(effort) = effort {
+                    config.options.insert("effort".to_owned(), effort.into());
+                }
+                config.redactor = redactor;
+            });
+        for hooks in self.hooks(job, definition, project, id, gate) {
+            builder = builder.hooks(hooks);
+        }
+        Ok(builder)
+    }
+
+    /// Returns what counts the events of the agent into the budget of its parent.
+    fn callbacks(&self) -> Callbacks {
+        let (meter, observer) = (self.parts.budget.child(), self.parts.observer.clone());
+        Callbacks::new().on_event(Arc::new(move |envelope: &Arc<Envelope>| {
+            meter.observe(envelope);
+            if let Some(observer) = &observer {
+                observer(envelope);
+            }
+        }))
+    }
+
+    fn tools(
+        &self,
+        job: &AgentJob,
+        definition: &AgentDefinition,
+        project: &Arc<Project>,
+    ) -> Arc<dyn robota_core::tool::ToolFactory> {
+        let parts = self.parts.clone();
+        let mut place = parts.place.clone().without_questions();
+        if job.work.cwd.is_some() {
+            let policy = Arc::new(project.policy.clone());
+            let rules = Arc::new(PolicyAccessCheck::new(policy, project::paths()));
+            place = place.in_folder(project.cwd(), rules);
+        }
+        let (definition, only) = (definition.clone(), job.work.tools.clone());
+        Arc::new(move |session: &ToolScope| -> Vec<Arc<dyn Tool>> {
+            let mut tools = robota_tools::tools(&place.for_session(session.blobs.clone()));
+            tools.retain(|tool| {
+                let spec = tool.spec();
+                let offered = |only: &Vec<String>| only.contains(&spec.name);
+                spec.name != ASK_USER
+                    && (!parts.read_only || spec.class != Class::Modify)
+                    && parts.only_tools.as_ref().is_none_or(offered)
+            });
+            tools.extend(parts.more_tools.iter().cloned());
+            tools::filter(&mut tools, &definition, only.as_deref());
+            tools
+        })
+    }
+
+    fn hooks(
+        &self,
+        job: &AgentJob,
+        definition: &AgentDefinition,
+        project: &Arc<Project>,
+        id: &SessionId,
+        gate: Arc<PolicyGate>,
+    ) -> Vec<Arc<dyn Hooks>> {
+        let parts = &self.parts;
+        let budget = parts.budget.clone();
+        let own = HookParts {
+            project,
+            session: id,
+            supervisor: &parts.supervisor,
+            environment: &parts.environment,
+            model: &parts.model,
+            tools: Vec::new(),
+            gate,
+            mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
+            variables: SessionVariables::default(),
+            transcript: Arc::new(SessionTranscript::new(
+                parts.store.clone(),
+                id.clone(),
+                project.cwd().display().to_string(),
+            )),
+            on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
+            files: Arc::new(Mutex::new(project.settings.named_files.clone())),
+        };
+        // The problems of the settings were reported for the session.
+        let runner = settings_hooks::runner(own, |_| {}, &mut Vec::new());
+        runner.update_context(|context| {
+            context.agent_id = Some(job.task.to_string());
+            context.agent_type = Some(definition.name.clone());
+        });
+        let budget: Arc<dyn Hooks> = Arc::new(parts.budget.clone());
+        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(Arc::new(runner)));
+        let given = parts.hooks.iter().map(|hooks| Arc::new(ToolHooks(hooks.clone())) as _);
+        [Arc::new(ToolHooks(budget)) as _, settings].into_iter().chain(given).collect()
+    }
+}
+
+/// Returns the model: that of the call, of the definition, or of the parent.
+fn model_of(job: &AgentJob, definition: &AgentDefinition, parent: &str) -> String {
+    let called = job.work.model.as_deref().map(AgentModel::parse);
+    let model = called.as_ref().unwrap_or(&definition.model);
+    model.resolve(parent, Catalogue::builtin()).to_owned()
+}

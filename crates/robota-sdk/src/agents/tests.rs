@@ -1,0 +1,20 @@
+use super::*;
+
+#[test]
+fn sdk_16_a_definition_never_lifts_the_mode_of_its_parent() {
+    use Mode::*;
+    for (parent, definition, expected) in [
+        (Default, None, Default),
+        (Default, Some(AcceptEdits), AcceptEdits),
+        (Default, Some(Plan), Plan),
+        (Default, Some(BypassPermissions), Default),
+        (Plan, Some(AcceptEdits), Plan),
+        (Plan, Some(BypassPermissions), Plan),
+        (AcceptEdits, Some(Default), AcceptEdits),
+        (AcceptEdits, Some(Plan), Plan),
+        (BypassPermissions, Some(AcceptEdits), BypassPermissions),
+        (BypassPermissions, Some(Plan), Plan),
+    ] {
+        assert_eq!(mode_of(parent, definition), expected, "{parent:?} {definition:?}");
+    }
+}

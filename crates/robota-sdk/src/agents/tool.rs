@@ -1,0 +1,130 @@
+//! The Agent tool of a session.
+
+use async_trait::async_trait;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::permission::{Class, Verdict};
+use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
+use robota_runtime::{AgentWork, Isolation};
+use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
+use serde_json::json;
+
+use super::jobs::{AgentResult, AgentRun, AgentRuns};
+
+/// The most characters of a description in the list of the tool.
+const MAX_WHEN: usize = 300;
+
+/// Runs the tasks of the Agent tool.
+pub(crate) struct AgentTool(pub(crate) AgentRuns);
+
+#[async_trait]
+impl TaskRunner for AgentTool {
+    fn kinds(&self) -> Vec<AgentKind> {
+        let kinds = self.0.kinds().into_iter();
+        let short = |text: String| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
+        kinds.map(|(name, when)| AgentKind { name, when: short(when) }).collect()
+    }
+
+    async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
+        let run = agent_run(request);
+        let result = tokio::select! {
+            result = self.0.run(run, Some(context.call.clone())) => result,
+            () = context.scope.cancel.cancelled() => {
+                return ToolOutcome::failed("interrupted", "the agent was cancelled");
+            }
+        };
+        outcome(&result)
+    }
+
+    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+        for request in &requests {
+            if let Err(reason) = self.judge(&request.agent, &context).await {
+                return ToolOutcome::not_run("denied", reason);
+            }
+        }
+        let label = requests.first().map(|it| it.description.clone()).unwrap_or_default();
+        let runs = requests.into_iter().map(agent_run).collect();
+        let results = tokio::select! {
+            results = self.0.run_all(&label, runs, Some(context.call.clone())) => results,
+            () = context.scope.cancel.cancelled() => {
+                return ToolOutcome::failed("interrupted", "the agents were cancelled");
+            }
+        };
+        match results {
+            Err(error) => ToolOutcome::failed("agents_failed", error.to_string()),
+            Ok((group, results)) => {
+                let success = results.iter().any(|result| result.success);
+                let ids: Vec<_> = results.iter().map(|result| &result.agent_id).collect();
+                let text = json!({"groupId": group, "results": results}).to_string();
+                let outcome = if success {
+                    ToolOutcome::ok(text)
+                } else {
+                    ToolOutcome::failed("agents_failed", text)
+                };
+                outcome
+                    .with_metadata("group_id", group.as_str())
+                    .with_metadata("agent_ids", json!(ids))
+            }
+        }
+    }
+}
+
+impl AgentTool {
+    /// Applies the rules about agents to one of several tasks. The gate has judged only the call.
+    async fn judge(&self, agent: &str, context: &ToolContext) -> Result<(), String> {
+        let session = context.scope.session.as_ref().and_then(|id| self.0.parts.open.get(id));
+        let session = session.ok_or_else(|| "the session is not open".to_owned())?;
+        let input = ToolInput::Json(json!({ "subagent_type": agent }));
+        let call = ToolUse::new(context.call.clone(), "agent", "Agent", input);
+        let spec = ToolSpec {
+            name: "Agent".to_owned(),
+            description: String::new(),
+            input_schema: json!({}),
+            class: Class::Inspect,
+        };
+        let judgement = session.session().permissions().judge(&call, &spec).await;
+        match judgement.verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny => Err(judgement.reason),
+            Verdict::Ask => Err(format!(
+                "{}; give the task to `{agent}` in a call of its own, which can be approved",
+                judgement.reason
+            )),
+        }
+    }
+}
+
+fn agent_run(request: TaskRequest) -> AgentRun {
+    let TaskRequest { description, prompt, agent, model, isolation } = request;
+    AgentRun {
+        label: description,
+        work: AgentWork { agent, prompt, model, ..AgentWork::default() },
+        isolation: isolation.map(|isolation| match isolation {
+            TaskIsolation::None => Isolation::None,
+            TaskIsolation::Worktree => Isolation::Worktree,
+        }),
+    }
+}
+
+/// Returns what the model sees of a result.
+pub(crate) fn outcome(result: &AgentResult) -> ToolOutcome {
+    let mut text = result.output.clone();
+    let mut note = |line: String| {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&line);
+    };
+    if let Some(error) = &result.error {
+        note(format!("[the agent failed: {error}]"));
+    }
+    if let (Some(path), Some(branch)) = (&result.worktree_path, &result.branch) {
+        note(format!("[its changes are in {path} on branch {branch}]"));
+    }
+    let outcome = if result.success {
+        ToolOutcome::ok(text)
+    } else {
+        ToolOutcome::failed("agent_failed", text)
+    };
+    let id = result.agent_id.as_ref().map(ToString::to_string);
+    outcome.with_metadata("success", result.success).with_metadata("agent_id", id)
+}

@@ -1,0 +1,49 @@
+//! The tools of an agent: those of its parent without the denied ones, then only the allowed ones, and
+//! never Agent.
+
+use std::sync::Arc;
+
+use robota_config::agents::AgentDefinition;
+use robota_core::tool::Tool;
+
+/// The names of the tool that starts agents. Agents do not start agents.
+const AGENT: [&str; 2] = ["Agent", "Task"];
+
+/// Removes the tools that an agent does not have. `only` are further limits of a skill.
+pub(super) fn filter(
+    tools: &mut Vec<Arc<dyn Tool>>,
+    definition: &AgentDefinition,
+    only: Option<&[String]>,
+) {
+    let allowed = |list: Option<&[String]>, name: &str| {
+        list.is_none_or(|list| list.iter().any(|entry| names(entry, name)))
+    };
+    tools.retain(|tool| {
+        let name = tool.spec().name.as_str();
+        let denied = definition.disallowed_tools.iter().any(|entry| {
+            // A denied argument does not deny the tool; the gate denies the call.
+            !entry.contains('(') && names(entry, name)
+        });
+        !denied
+            && allowed(definition.tools.as_deref(), name)
+            && allowed(only, name)
+            && !AGENT.contains(&name)
+    });
+}
+
+/// Returns the denied calls of tools that the agent has: `Bash(git push *)`.
+pub(super) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
+    definition.disallowed_tools.iter().filter(|entry| entry.contains('(')).cloned().collect()
+}
+
+/// Returns whether an entry of a list names a tool: `Bash`, `Bash(git *)`, `mcp__server__*`, `*`.
+fn names(entry: &str, tool: &str) -> bool {
+    let entry = entry.split('(').next().unwrap_or_default().trim();
+    match entry.strip_suffix('*') {
+        Some(prefix) => tool.starts_with(prefix),
+        // `mcp__server` names all tools of a server.
+        None => {
+            entry == tool || (entry.starts_with("mcp__") && tool.starts_with(&format!("{entry}__")))
+        }
+    }
+}

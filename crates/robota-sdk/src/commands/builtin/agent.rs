@@ -1,0 +1,150 @@
+//! `/agent`: runs agents, and shows and ends those that run (RUN-08).
+
+use async_trait::async_trait;
+use robota_core::ids::TaskId;
+use robota_core::task::{TaskKind, TaskMode, WaitPolicy};
+use robota_runtime::AgentWork;
+use serde_json::json;
+
+use super::background::{cancel, list, no_tasks, read, split};
+use super::failed;
+use crate::agents::{AgentResult, AgentRun, AgentRuns};
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+
+/// `/agent`
+pub(super) struct AgentCommand;
+
+const USAGE: &str = "Usage: /agent list | run [--detach] NAME PROMPT | \
+    parallel [--detach] NAME PROMPT | NAME PROMPT ... | read ID [OFFSET] | send ID TEXT | cancel ID";
+
+#[async_trait]
+impl SystemCommand for AgentCommand {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("agent", "Runs agents, and shows and ends those that run")
+            .arguments("list | run NAME PROMPT | parallel [--detach] NAME PROMPT | NAME PROMPT ...")
+            .modifies()
+            .subcommand("list", "Lists the agents that run or have ended, and those to choose from")
+            .subcommand("run", "Runs an agent; with --detach in the background")
+            .subcommand("parallel", "Runs agents at the same time, separated by |")
+            .subcommand("read", "Shows what an agent wrote")
+            .subcommand("send", "Sends a follow-up to a running agent")
+            .subcommand("cancel", "Ends an agent and everything below it")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        let (Some(tasks), Some(runs)) = (session.tasks(), session.agent_runs()) else {
+            return no_tasks();
+        };
+        let (name, rest) = split(arguments);
+        let (id, text) = split(rest);
+        let id = TaskId::from(id);
+        match name {
+            "" | "list" => {
+                let mut tasks = tasks.list();
+                tasks.retain(|task| task.kind == TaskKind::Agent);
+                let mut result = list(&tasks);
+                let names: Vec<_> = runs.kinds().into_iter().map(|(name, _)| name).collect();
+                result.message.push_str(&format!("\nAgents to run: {}", names.join(", ")));
+                result
+            }
+            "run" => run(&runs, rest).await,
+            "parallel" => parallel(&runs, rest).await,
+            _ if id.as_str().is_empty() => CommandResult::failed(USAGE),
+            "read" => read(&tasks, &id, text.parse().unwrap_or(0)).await,
+            "cancel" => cancel(&tasks, &id).await,
+            "send" if !text.is_empty() => match tasks.send(&id, text) {
+                Ok(()) => CommandResult::ok(format!("Sent to {id}.")),
+                Err(error) => failed(&error),
+            },
+            _ => CommandResult::failed(USAGE),
+        }
+    }
+}
+
+/// Removes `--detach` from the front.
+fn detached(text: &str) -> (bool, &str) {
+    match text.trim().strip_prefix("--detach") {
+        Some(rest) => (true, rest.trim()),
+        None => (false, text.trim()),
+    }
+}
+
+/// Reads `NAME PROMPT`.
+fn agent_run(text: &str, runs: &AgentRuns) -> Result<AgentRun, String> {
+    let (agent, prompt) = split(text);
+    let names: Vec<_> = runs.kinds().into_iter().map(|(name, _)| name).collect();
+    if !names.iter().any(|name| name == agent) {
+        return Err(format!("There is no agent `{agent}`; known: {}", names.join(", ")));
+    }
+    if prompt.is_empty() {
+        return Err(USAGE.to_owned());
+    }
+    let label = prompt.lines().next().unwrap_or_default().chars().take(60).collect();
+    let work =
+        AgentWork { agent: agent.to_owned(), prompt: prompt.to_owned(), ..AgentWork::default() };
+    Ok(AgentRun { label, work, isolation: None })
+}
+
+async fn run(runs: &AgentRuns, text: &str) -> CommandResult {
+    let (detach, text) = detached(text);
+    let run = match agent_run(text, runs) {
+        Ok(run) => run,
+        Err(text) => return CommandResult::failed(text),
+    };
+    if detach {
+        return match runs.start(run, TaskMode::Background, None).await {
+            Ok(task) => CommandResult::ok(format!("Runs in the background as {task}."))
+                .with("agentId", task.as_str()),
+            Err(error) => failed(&error),
+        };
+    }
+    // The model learns what the user saw with the next prompt.
+    shown(&runs.run_as(run, TaskMode::Background, None).await)
+}
+
+fn shown(result: &AgentResult) -> CommandResult {
+    let text = match &result.error {
+        Some(error) if result.output.is_empty() => format!("The agent failed: {error}"),
+        Some(error) => format!("{}\n[the agent failed: {error}]", result.output),
+        None => result.output.clone(),
+    };
+    let shown = if result.success { CommandResult::ok(text) } else { CommandResult::failed(text) };
+    shown.with("result", json!(result))
+}
+
+async fn parallel(runs: &AgentRuns, text: &str) -> CommandResult {
+    let (detach, text) = detached(text);
+    let agents: Result<Vec<_>, _> = text.split('|').map(|part| agent_run(part, runs)).collect();
+    let agents = match agents {
+        Ok(agents) => agents,
+        Err(text) => return CommandResult::failed(text),
+    };
+    let label = format!("{} agents", agents.len());
+    let policy = if detach { WaitPolicy::Detached } else { WaitPolicy::WaitAll };
+    let (group, started) = match runs.start_all(&label, agents, policy, None).await {
+        Ok(started) => started,
+        Err(error) => return failed(&error),
+    };
+    let ids: Vec<_> = started.iter().flatten().map(ToString::to_string).collect();
+    if detach {
+        let text = format!("Run in the background as {group}: {}", ids.join(", "));
+        return CommandResult::ok(text)
+            .with("groupId", group.as_str())
+            .with("agentIds", json!(ids));
+    }
+    match runs.manager.groups().wait(&group).await {
+        Ok(summary) => {
+            let parts = summary.tasks.iter().map(|task| {
+                let result = shown(&AgentResult::of(task.clone()));
+                format!("## {} ({})\n{}", task.label, task.task, result.message)
+            });
+            let text = parts.collect::<Vec<_>>().join("\n\n");
+            let complete = summary.completed == started.len();
+            let result =
+                if complete { CommandResult::ok(text) } else { CommandResult::failed(text) };
+            result.with("summary", json!(summary))
+        }
+        Err(error) => failed(&error),
+    }
+}

@@ -1,0 +1,89 @@
+//! Tells the model once that a background task has ended: with the result of its next tool call, or
+//! with the next prompt.
+
+use async_trait::async_trait;
+use robota_core::hook::{
+    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PromptDecision,
+};
+use robota_core::task::{TaskKind, TaskState, TaskStatus};
+use robota_runtime::TaskManager;
+
+/// The most characters of the output of a task that the model is told.
+const MAX_OUTPUT: usize = 8_000;
+
+/// Adds the ends of tasks to tool results and prompts.
+pub(crate) struct TaskNotices(pub(crate) TaskManager);
+
+impl TaskNotices {
+    async fn take(&self) -> Option<String> {
+        let mut notes = Vec::new();
+        for task in self.0.untold() {
+            if self.0.mark_told(&task.task).await {
+                notes.push(notice(&task));
+            }
+        }
+        (!notes.is_empty()).then(|| notes.join("\n"))
+    }
+}
+
+#[async_trait]
+impl Hooks for TaskNotices {
+    fn has_point(&self, point: HookPoint) -> bool {
+        match point {
+            HookPoint::PostToolUse => true,
+            HookPoint::UserPromptSubmit => !self.0.untold().is_empty(),
+            HookPoint::PreToolUse | HookPoint::Stop => false,
+        }
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        let context = self.take().await;
+        match input {
+            HookInput::UserPromptSubmit { .. } => {
+                HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
+            }
+            _ => HookReply {
+                answer: HookAnswer::PostToolUse(PostToolDecision::Continue),
+                context,
+                stop: None,
+            },
+        }
+    }
+}
+
+/// Returns what became of a task, in one line for people.
+pub(crate) fn describe(task: &TaskState) -> String {
+    let what = match task.kind {
+        TaskKind::Agent => format!("agent {}", task.agent.as_deref().unwrap_or_default()),
+        TaskKind::Process => "command".to_owned(),
+    };
+    let mut text = format!("{} ({what}: {}) ", task.task, task.label);
+    match task.status {
+        TaskStatus::Completed => text.push_str("completed"),
+        TaskStatus::Cancelled => text.push_str("was cancelled"),
+        TaskStatus::Failed => {
+            text.push_str("failed");
+            if let Some(error) = &task.error {
+                text.push_str(&format!(": {}", error.message));
+            }
+        }
+        other => text.push_str(other.name()),
+    }
+    if let Some(worktree) = &task.worktree {
+        let (path, branch) = (&worktree.path, &worktree.branch);
+        text.push_str(&format!("; its changes are in {path} on branch {branch}"));
+    }
+    text
+}
+
+fn notice(task: &TaskState) -> String {
+    let mut text = format!("<task-notification>\nBackground task {}.", describe(task));
+    let output = task.output.trim();
+    if !output.is_empty() {
+        let start = output.chars().count().saturating_sub(MAX_OUTPUT);
+        let end: String = output.chars().skip(start).collect();
+        text.push_str(&format!("\nOutput:\n{end}"));
+    }
+    text.push_str("\n</task-notification>");
+    text
+}

@@ -1,0 +1,62 @@
+//! Makes the task manager of a session and of each of its forks.
+
+use std::sync::Arc;
+
+use robota_core::hook::HookRunner;
+use robota_core::ids::SessionId;
+use robota_core::tool::Tool;
+use robota_runtime::{
+    FileLogs, InProcessAgents, ProcessTasks, TaskManager, TaskManagerOptions, TaskRunner,
+    WorktreeAgents, Worktrees,
+};
+use robota_tools::Task;
+
+use super::{NewManagers, log_folder};
+use crate::agents::{AgentParts, AgentRuns, AgentTool, SessionAgents, SettingsAgentHooks};
+
+/// What the tasks of a session and its forks are made of.
+#[derive(Clone)]
+pub(crate) struct SessionRuntime {
+    pub(crate) parts: Arc<AgentParts>,
+    pub(crate) hooks: Arc<HookRunner>,
+    /// Whether the text of tasks is written to files.
+    pub(crate) log_files: bool,
+    pub(crate) new: NewManagers,
+}
+
+impl SessionRuntime {
+    /// Creates the manager of a session.
+    pub(crate) fn manager(&self, session: &SessionId) -> TaskManager {
+        let mut options = TaskManagerOptions::default();
+        if self.log_files {
+            let folder = log_folder(self.parts.project.cwd(), session);
+            options.logs = Arc::new(FileLogs::new(folder));
+        }
+        let sessions = SessionAgents { parts: self.parts.clone(), parent: session.clone() };
+        let hooks = Arc::new(SettingsAgentHooks(self.hooks.clone()));
+        let agents = InProcessAgents::new(Arc::new(sessions)).hooks(hooks.clone());
+        let worktrees = Worktrees::new(self.parts.supervisor.clone(), &self.parts.environment);
+        let cwd = self.parts.project.cwd();
+        let settings = &self.parts.project.settings.values.worktree;
+        let agents = WorktreeAgents::new(Arc::new(agents), worktrees, cwd)
+            .hooks(hooks)
+            .carry(settings.get("carryChanges").is_some_and(|carry| carry == true));
+        let processes = ProcessTasks::new(self.parts.supervisor.clone());
+        let runners: [Arc<dyn TaskRunner>; 2] = [Arc::new(agents), Arc::new(processes)];
+        TaskManager::new(options, runners)
+    }
+
+    /// Returns the manager of a session whose tools are made: that of the first session, or a new
+    /// one for a fork.
+    pub(crate) fn of_new(&self, session: &SessionId) -> TaskManager {
+        let manager = self.new.take(session).unwrap_or_else(|| self.manager(session));
+        self.new.put(session.clone(), manager.clone());
+        manager
+    }
+
+    /// Returns the tool with which the model starts agents.
+    pub(crate) fn agent_tool(&self, manager: TaskManager) -> Arc<dyn Tool> {
+        let runs = AgentRuns { parts: self.parts.clone(), manager };
+        Arc::new(Task::new(Arc::new(AgentTool(runs))))
+    }
+}

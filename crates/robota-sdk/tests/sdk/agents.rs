@@ -1,0 +1,351 @@
+//! Agents and background tasks of a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::approve::{Answer, Question};
+use robota_core::event::{Durability, Event};
+use robota_core::journal::{JournalStore as _, SessionFilter};
+use robota_core::permission::Mode;
+use robota_core::task::{TaskChange, TaskErrorCategory, TaskStatus};
+use robota_sdk::{
+    AgentOptions, AgentPermissions, CommandResult, Entered, InteractiveEvent, InteractiveSession,
+    SessionChoice,
+};
+use robota_session::{Approvals, StartAt, approver_fn};
+
+use crate::common::Scene;
+
+async fn command(session: &InteractiveSession, text: &str) -> CommandResult {
+    match session.enter(text).await.unwrap() {
+        Entered::Command(result) => result,
+        Entered::Submitted(_) => panic!("{text} is no command"),
+    }
+}
+
+async fn result(session: &InteractiveSession, prompt: &str) -> robota_sdk::ExecutionResult {
+    session.submit(prompt).await.unwrap().result().await.unwrap()
+}
+
+/// Lets the model start agents.
+fn offered() -> AgentOptions {
+    AgentOptions { tool: true, ..AgentOptions::default() }
+}
+
+const EXPLORE: &str = "{tools: [{tool: Agent, input: {prompt: Look at it., subagent_type: Explore, description: look}}]}";
+
+#[tokio::test]
+async fn sdk_15_the_model_gives_a_task_to_an_agent_with_a_session_of_its_own() {
+    let read = "{tools: [{tool: Read, input: {file_path: notes.md}}]}";
+    let scene = Scene::new(&format!("- {EXPLORE}\n- {read}\n- It says hello.\n- All done.\n"));
+    scene.write("project/notes.md", "hello\n");
+    scene.write("project/AGENTS.md", "Be kind.\n");
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    let done = result(&session, "Go.").await;
+    assert_eq!(done.response, "All done.");
+    assert_eq!(done.tools[0].tool, "Agent");
+    let requests = scene.provider.requests();
+    // The agent sees its definition and its task, not the conversation.
+    let system = requests[1].system.as_deref().unwrap();
+    assert!(system.starts_with("You search code for another agent"), "{system}");
+    assert!(!system.contains("Be kind."), "Explore has no instructions: {system}");
+    assert_eq!(requests[1].messages[0].text(), "Look at it.");
+    let tools: Vec<_> = requests[1].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(tools.contains(&"Read") && !tools.contains(&"Write") && !tools.contains(&"Agent"));
+    let answer = requests[3].messages.last().unwrap();
+    assert!(serde_json::to_string(answer).unwrap().contains("It says hello."));
+    // Its session is in the same store, and linked.
+    let sessions = scene.store.list(&SessionFilter::default()).await.unwrap().sessions;
+    let child = sessions.iter().find(|head| head.session != *session.id()).unwrap();
+    assert_eq!(child.spawned_by.as_ref().unwrap().session, *session.id());
+    let task = session.tasks().unwrap().list().remove(0);
+    assert_eq!((task.status, task.session.as_ref()), (TaskStatus::Completed, Some(&child.session)));
+    let log = session.tasks().unwrap().read_log(&task.task, 0, 1000).await.unwrap().text;
+    assert!(log.contains("[Read notes.md]") && log.contains("It says hello."), "{log}");
+    let listed = command(&session, "/background").await.message;
+    assert!(listed.contains("completed") && listed.contains("look"), "{listed}");
+}
+
+#[tokio::test]
+async fn sdk_15_jobs_run_at_the_same_time_and_an_unknown_agent_starts_nothing() {
+    let jobs = "{tools: [{tool: Task, input: {jobs: [\
+        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
+    let bad = "{tools: [{tool: Agent, input: {prompt: x, subagent_type: Nobody}}]}";
+    let scene = Scene::new(&format!("- {bad}\n- {jobs}\n- first\n- second\n- Done.\n"));
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    let done = result(&session, "Go.").await;
+    assert_eq!(done.response, "Done.");
+    let tasks = session.tasks().unwrap();
+    assert_eq!(tasks.list().len(), 2, "the unknown agent was not started");
+    let group = tasks.groups().list().remove(0);
+    let summary = tasks.groups().summarize(&group.group).unwrap();
+    assert_eq!((summary.completed, group.tasks.len()), (2, 2));
+    let last = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&last.messages).unwrap();
+    assert!(text.contains("there is no agent `Nobody`"), "{text}");
+    assert!(text.contains("groupId") && text.contains("agentId"), "{text}");
+}
+
+#[tokio::test]
+async fn run_09_the_costs_of_agents_are_those_of_their_session() {
+    let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    result(&session, "Go.").await;
+    let calls: u64 = session.costs().await.unwrap().models.values().map(|it| it.calls).sum();
+    assert_eq!(calls, 3);
+    assert_eq!(session.budget_use().turns, 1, "the turn of an agent is not one of the session");
+}
+
+#[tokio::test]
+async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let general = "{tools: [{tool: Agent, input: {prompt: Make it.}}]}";
+    for permissions in [AgentPermissions::Inherit, AgentPermissions::Deny] {
+        let scene = Scene::new(&format!("- {general}\n- {touch}\n- tried\n- Done.\n"));
+        let (seen, asked) = std::sync::mpsc::channel();
+        let approver = approver_fn(move |question: Question| {
+            let seen = seen.clone();
+            async move {
+                let _ = seen.send((question.call.name.clone(), question.agent));
+                Answer::Allow { note: None }
+            }
+        });
+        let session = scene
+            .builder()
+            .agents(AgentOptions { permissions: permissions.clone(), ..offered() })
+            .mode(Mode::Default)
+            .approvals(Approvals::Handler(approver))
+            .open()
+            .await
+            .unwrap();
+        result(&session, "Go.").await;
+        let asked: Vec<_> = asked.try_iter().collect();
+        let made = scene.path().join("project/made").exists();
+        if permissions == AgentPermissions::Deny {
+            assert!(!made && asked.iter().all(|(tool, _)| tool == "Agent"), "{asked:?}");
+        } else {
+            let (tool, agent) = asked.last().unwrap();
+            assert!(made && tool == "Bash", "{asked:?}");
+            assert!(agent.as_ref().unwrap().starts_with("general-purpose (agent-"), "{agent:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn run_01_a_background_command_is_a_task_and_the_model_is_told_once() {
+    let start = "{tools: [{tool: Bash, input: {command: echo from-the-task, \
+        run_in_background: true, description: echoes}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n- Next.\n- Last.\n"));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    result(&session, "Go.").await;
+    let tasks = session.tasks().unwrap();
+    let task = tasks.wait(&"bash_1".into()).await.unwrap();
+    assert_eq!((task.status, task.exit_code), (TaskStatus::Completed, Some(0)));
+    assert_eq!(task.output, "from-the-task\n");
+    result(&session, "What now?").await;
+    result(&session, "And now?").await;
+    let requests = scene.provider.requests();
+    let told = |at: usize| {
+        let messages = serde_json::to_string(&requests[at].messages).unwrap();
+        messages.matches("<task-notification>").count()
+    };
+    // It may have ended before the call that started it.
+    assert_eq!((told(2), told(3)), (1, 1), "told once, and it stays");
+    assert_eq!(command(&session, "/background close bash_1").await.message, "Removed bash_1.");
+    assert!(tasks.list().is_empty());
+}
+
+#[tokio::test]
+async fn run_08_background_tasks_are_read_cancelled_and_closed() {
+    let start = "{tools: [{tool: Bash, input: {command: 'echo ready; sleep 1000', \
+        run_in_background: true}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n"));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    result(&session, "Go.").await;
+    let mut events = session.tasks().unwrap().subscribe();
+    let mut read = command(&session, "/background read bash_1").await.message;
+    while !read.contains("ready") {
+        tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap().unwrap();
+        read = command(&session, "/background read bash_1").await.message;
+    }
+    let error = command(&session, "/background close bash_1").await;
+    assert!(!error.success && error.message.contains("cancel it first"), "{error:?}");
+    let cancelled = command(&session, "/background cancel bash_1").await;
+    assert!(cancelled.success && cancelled.message.contains("was cancelled"), "{cancelled:?}");
+    let error = command(&session, "/background cancel nothing").await;
+    assert!(error.message.contains("there is no background task `nothing`"), "{error:?}");
+}
+
+#[tokio::test]
+async fn run_08_agents_run_by_command() {
+    let scene = Scene::new("- Found it.\n- One.\n- Two.\n- Told.\n");
+    let session = scene.open().await;
+    let ran = command(&session, "/agent run Explore Where is it?").await;
+    assert_eq!((ran.success, ran.message.as_str()), (true, "Found it."));
+    let both = command(&session, "/agent parallel Explore one | Plan two").await;
+    assert!(both.message.contains("One.") && both.message.contains("Two."), "{both:?}");
+    let unknown = command(&session, "/agent run Nobody x").await;
+    assert!(!unknown.success && unknown.message.contains("known: "), "{unknown:?}");
+    let listed = command(&session, "/agent").await.message;
+    assert!(listed.contains("Agents to run: general-purpose, Explore, Plan"), "{listed}");
+    // The model learns what the user saw.
+    result(&session, "Go on.").await;
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    assert!(text.contains("Found it."), "{text}");
+}
+
+#[tokio::test]
+async fn sdk_13_a_forked_skill_runs_in_an_agent() {
+    let scene = Scene::new("- Reviewed.\n");
+    scene.write(
+        "home/.claude/skills/review/SKILL.md",
+        "---\ndescription: Reviews\ncontext: fork\nagent: Plan\n---\nReview $ARGUMENTS.\n",
+    );
+    let session = scene.open().await;
+    let done = command(&session, "/review a.rs").await;
+    assert_eq!((done.success, done.message.as_str()), (true, "Reviewed."));
+    let request = scene.provider.requests().remove(0);
+    assert_eq!(request.messages[0].text().trim(), "Review a.rs.");
+    assert!(request.system.unwrap().contains("at most 500 words"));
+    assert_eq!(session.tasks().unwrap().list()[0].agent.as_deref(), Some("Plan"));
+}
+
+#[tokio::test]
+async fn sdk_02_clients_see_what_happens_to_tasks() {
+    use futures::StreamExt as _;
+    let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    result(&session, "Go.").await;
+    let mut changes = Vec::new();
+    while let Some(event) = events.next().await {
+        match event.unwrap() {
+            InteractiveEvent::BackgroundTaskEvent { change, .. } => changes.push(change.name()),
+            InteractiveEvent::Complete(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(changes.first(), Some(&"spawned"));
+    assert!(changes.contains(&"started") && changes.last() == Some(&"finished"), "{changes:?}");
+}
+
+/// A process that dies leaves tasks in its journal; the next one accounts for them.
+#[tokio::test]
+async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
+    let start = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n- Again.\n"));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    let id = session.id().clone();
+    result(&session, "Go.").await;
+    // The journal ends before the task does.
+    let copy = Arc::new(robota_core::journal::MemoryStore::new());
+    let events = scene.store.read(&id, 0, usize::MAX).await.unwrap();
+    let mut journal = copy.create(&id).await.unwrap();
+    let events: Vec<_> = events.into_iter().map(Arc::new).collect();
+    journal.append(&events, Durability::Synced).await.unwrap();
+    drop(journal);
+    drop(session);
+    let choice = SessionChoice::Earlier(robota_sdk::Earlier::Named(id.to_string()));
+    let session = scene.builder().store(copy).choose(choice).open().await.unwrap();
+    let task = session.tasks().unwrap().get(&"bash_1".into()).unwrap();
+    assert_eq!(task.error.unwrap().category, TaskErrorCategory::Interrupted);
+    let last = session.session().journal().read(None, usize::MAX).await.unwrap();
+    assert!(last.iter().any(|event| matches!(
+        event.event(),
+        Event::TaskChanged(data) if matches!(data.change, TaskChange::Finished(_))
+    )));
+    result(&session, "What happened?").await;
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    assert!(text.contains("the process that ran it ended"), "{text}");
+}
+
+#[tokio::test]
+async fn run_09_hooks_are_told_when_agents_start_and_keep_them_from_ending() {
+    let scene = Scene::new(&format!("- {EXPLORE}\n- First.\n- Second.\n- Done.\n"));
+    let start = r#"echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"Be brief."}}'"#;
+    let stop = "cat >> stops.jsonl; test -e stopped && exit 0; touch stopped; \
+                echo 'Check again.' >&2; exit 2";
+    let hook =
+        |command: &str| serde_json::json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let hooks = serde_json::json!({"SubagentStart": hook(start), "SubagentStop": hook(stop)});
+    scene.write("home/.robota/settings.json", &serde_json::json!({ "hooks": hooks }).to_string());
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    assert_eq!(result(&session, "Go.").await.response, "Done.");
+    let requests = scene.provider.requests();
+    assert_eq!(requests[1].messages[0].text(), "Look at it.\n\nBe brief.");
+    assert!(requests[2].messages.last().unwrap().text().contains("Check again."));
+    let stops = std::fs::read_to_string(scene.path().join("project/stops.jsonl")).unwrap();
+    assert!(stops.contains("\"agent_type\":\"Explore\""), "{stops}");
+    assert!(stops.contains("\"stop_hook_active\":true"), "{stops}");
+}
+
+#[tokio::test]
+async fn run_07_background_process_returns_at_once() {
+    let start = "{tools: [{tool: BackgroundProcess, input: {command: echo hi, label: greets}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n"));
+    let session = scene
+        .builder()
+        .mode(Mode::BypassPermissions)
+        .background_process(true)
+        .open()
+        .await
+        .unwrap();
+    result(&session, "Go.").await;
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    for part in ["taskId", "bash_1", "running", "echo hi", "background"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let task = session.tasks().unwrap().wait(&"bash_1".into()).await.unwrap();
+    assert_eq!((task.label.as_str(), task.status), ("greets", TaskStatus::Completed));
+}
+
+/// What an agent started ends with it.
+#[tokio::test]
+async fn run_04_an_interrupt_cancels_the_agent_and_its_commands() {
+    let general = "{tools: [{tool: Agent, input: {prompt: Wait.}}]}";
+    let sleep = "{tools: [{tool: Bash, input: {command: sleep 1000}}]}";
+    let scene = Scene::new(&format!("- {general}\n- {sleep}\n"));
+    let session =
+        scene.builder().agents(offered()).mode(Mode::BypassPermissions).open().await.unwrap();
+    let mut events = session.tasks().unwrap().subscribe();
+    let submission = session.submit("Go.").await.unwrap();
+    loop {
+        let event = tokio::time::timeout(Duration::from_secs(30), events.recv()).await;
+        if let robota_sdk::TaskEvent::Changed { change, .. } = event.unwrap().unwrap()
+            && matches!(&*change, TaskChange::ToolStarted { action } if action == "Bash sleep 1000")
+        {
+            break;
+        }
+    }
+    session.abort().await.unwrap();
+    submission.result().await.unwrap();
+    let id = session.tasks().unwrap().list()[0].task.clone();
+    let task = session.tasks().unwrap().wait(&id).await.unwrap();
+    assert_eq!(task.status, TaskStatus::Cancelled);
+    let child = scene.store.read(&task.session.unwrap(), 0, usize::MAX).await.unwrap();
+    assert!(child.iter().any(|event| matches!(event.event, Event::Interrupted(_))));
+}
+
+#[tokio::test]
+async fn sdk_15_a_rule_denies_an_agent_in_every_form_of_the_call() {
+    let alone = "{tools: [{tool: Agent, input: {prompt: x}}]}";
+    let jobs = "{tools: [{tool: Task, input: {jobs: [{prompt: x, subagent_type: Explore}, \
+        {prompt: y}]}}]}";
+    let scene = Scene::new(&format!("- {alone}\n- {jobs}\n- Done.\n"));
+    let options = robota_sdk::ProjectOptions {
+        deny: vec!["Agent(general-purpose)".to_owned()],
+        ..robota_sdk::ProjectOptions::default()
+    };
+    let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
+    let session = InteractiveSession::builder(scene.project_with(options), model)
+        .store(scene.store.clone())
+        .agents(offered())
+        .open()
+        .await
+        .unwrap();
+    assert_eq!(result(&session, "Go.").await.response, "Done.");
+    assert!(session.tasks().unwrap().list().is_empty());
+}
