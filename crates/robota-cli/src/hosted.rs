@@ -9,7 +9,7 @@ use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
 use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, McpSetup, Notice, OpenRequest, SessionHost, store,
+    HostError, HostedSession, InteractiveSession, McpSetup, OpenRequest, SessionHost, store,
 };
 
 use crate::args::{ServeArgs, SettingsArgs};
