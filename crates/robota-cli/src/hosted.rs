@@ -9,7 +9,7 @@ use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
 use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, McpSetup, Notice, OpenRequest, SessionHost, store,
+    HostError, HostedSession, InteractiveSession, McpSetup, OpenRequest, SessionHost, store,
 };
 
 use crate::args::{ServeArgs, SettingsArgs};
@@ -121,31 +121,6 @@ impl SessionHost for ProgramSessions {
             .approvals(request.approvals)
             .rule_sink(SavedRules::new(setup.clone()))
             .on_notice(move |notice| on_notice(notice));
-        let store = self.store(&setup).await?;
-        let folder = setup.places.cwd.display().to_string();
-        let selected = request.choice.select(&*store, &folder).await?;
-        let effort =
-            self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
-        let (given, vendor) = match request.provider {
-            Some(given) => (given, None),
-            None => {
-                let chosen = self.choose(&setup, request.model.as_deref()).await?;
-                let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
-                (chosen.into_setup(self.args.effort.clone()), vendor)
-            }
-        };
-        let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
-        let mut builder = InteractiveSession::builder(setup.project.clone(), given)
-            .store(store)
-            .selected(selected)
-            .may_bypass(self.args.allow_dangerously_skip_permissions)
-            .approvals(request.approvals)
-            .rule_sink(SavedRules::new(setup.clone()))
-            .on_notice(move |notice| on_notice(notice));
-        if !request.mcp_servers.is_empty() {
-            let arguments = vec![mcp_config(&request.mcp_servers)];
-            builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
-        }
         if !request.mcp_servers.is_empty() {
             let arguments = vec![mcp_config(&request.mcp_servers)];
             builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
