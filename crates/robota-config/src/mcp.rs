@@ -190,8 +190,7 @@ impl McpListing {
         let disabled = values.disabled_mcpjson_servers.clone().unwrap_or_default();
         let enabled = values.enabled_mcpjson_servers.clone().unwrap_or_default();
         let all = values.enable_all_project_mcp_servers != Some(false);
-        let used =
-            |name: &String| !disabled.contains(name) && (all || enabled.contains(name));
+        let used = |name: &String| !disabled.contains(name) && (all || enabled.contains(name));
         self.waiting = project.waiting.iter().filter(|name| used(name)).cloned().collect();
         let servers = project.entries.clone().into_iter().filter(|(name, _)| used(name)).collect();
         self.extend(McpScope::Project, Some(places.cwd.join(".mcp.json")), servers);
@@ -210,12 +209,11 @@ impl ProjectServers {
         let Some(content) = content else { return Self::default() };
         match serde_json::from_slice::<ServersFile>(content) {
             Ok(file) if trusted => Self { entries: file.mcp_servers, ..Self::default() },
-            Ok(file) => {
-                Self { waiting: file.mcp_servers.into_keys().collect(), ..Self::default() }
-            }
-            Err(error) => {
-                Self { problem: Some(format!(".mcp.json is not valid: {error}")), ..Self::default() }
-            }
+            Ok(file) => Self { waiting: file.mcp_servers.into_keys().collect(), ..Self::default() },
+            Err(error) => Self {
+                problem: Some(format!(".mcp.json is not valid: {error}")),
+                ..Self::default()
+            },
         }
     }
 }
@@ -238,13 +236,13 @@ fn read_argument(
     } else {
         let path = places.cwd.join(argument);
         let content = read_bounded(&path);
-        let content = content.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let content =
+            content.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let content = content.ok_or_else(|| format!("file not found: {}", path.display()))?;
         (Some(path), content)
     };
-    let value: Value = serde_json::from_slice(&text).map_err(|error| {
-        format!("the configuration of MCP servers is not valid JSON: {error}")
-    })?;
+    let value: Value = serde_json::from_slice(&text)
+        .map_err(|error| format!("the configuration of MCP servers is not valid JSON: {error}"))?;
     if !value.get("mcpServers").is_some_and(Value::is_object) {
         return Err("the configuration of MCP servers has no object `mcpServers`".to_owned());
     }

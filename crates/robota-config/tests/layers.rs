@@ -264,7 +264,10 @@ fn sdk_11_keys_without_effect_are_reported() {
     let project = r#"{"theme": "dark", "enabledPlugins": {"x@y": true}}"#;
     let world = World::with(&[
         (Layer::UserRobota, "{\n\"preset\": \"high\"}"),
-        (Layer::UserClaude, r#"{"preset": "low", "enabledPlugins": {"a@b": true, "c@d": true}, "model": "m"}"#),
+        (
+            Layer::UserClaude,
+            r#"{"preset": "low", "enabledPlugins": {"a@b": true, "c@d": true}, "model": "m"}"#,
+        ),
         (Layer::ProjectClaude, project),
     ]);
     let settings = world.load();

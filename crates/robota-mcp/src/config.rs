@@ -332,12 +332,18 @@ fn pairs(
     Ok(pairs)
 }
 
-fn http(entry: &Map<String, Value>, expand: &mut Expander<'_>) -> Result<HttpEndpoint, ConfigError> {
+fn http(
+    entry: &Map<String, Value>,
+    expand: &mut Expander<'_>,
+) -> Result<HttpEndpoint, ConfigError> {
     let url = required(entry, "url", expand)?;
     match url::Url::parse(&url) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
         Ok(parsed) => {
-            return Err(invalid(&format!("the address is `{}`; use http or https", parsed.scheme())));
+            return Err(invalid(&format!(
+                "the address is `{}`; use http or https",
+                parsed.scheme()
+            )));
         }
         Err(error) => return Err(invalid(&format!("the address `{url}` is not valid: {error}"))),
     }

@@ -23,7 +23,11 @@ pub fn server_part(server: &str) -> String {
         }
     }
     let part = part.trim_end_matches('_');
-    if part.is_empty() || part.len() > MAX_SERVER { shorten(server, part, MAX_SERVER) } else { part.to_owned() }
+    if part.is_empty() || part.len() > MAX_SERVER {
+        shorten(server, part, MAX_SERVER)
+    } else {
+        part.to_owned()
+    }
 }
 
 /// Returns the name of a tool that a model calls.

@@ -8,5 +8,5 @@ mod login;
 mod store;
 
 pub use login::{Login, LoginError, start_login};
-pub(crate) use store::stored_login;
 pub use store::TokenStore;
+pub(crate) use store::stored_login;

@@ -19,9 +19,24 @@ const MAX_BYTES: usize = 32 * 1024;
 
 /// Keywords that are kept as they are.
 const PLAIN: &[&str] = &[
-    "description", "title", "default", "format", "pattern", "minimum", "maximum",
-    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",
-    "maxItems", "uniqueItems", "minProperties", "maxProperties", "enum",
+    "description",
+    "title",
+    "default",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "enum",
 ];
 
 /// Returns a schema of an object that model services accept.
@@ -108,7 +123,8 @@ impl Projection<'_> {
         if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
             let Some(target) = self.resolve(reference) else { return json!({}) };
             let mut resolved = self.object(&target, depth + 1);
-            if let (Some(text), Value::Object(resolved)) = (fields.get("description"), &mut resolved)
+            if let (Some(text), Value::Object(resolved)) =
+                (fields.get("description"), &mut resolved)
                 && self.descriptions
             {
                 resolved.insert("description".to_owned(), text.clone());
@@ -129,9 +145,9 @@ impl Projection<'_> {
                 }
                 "properties" => {
                     if let Some(properties) = value.as_object() {
-                        let each = properties.iter().map(|(name, schema)| {
-                            (name.clone(), self.object(schema, depth + 1))
-                        });
+                        let each = properties
+                            .iter()
+                            .map(|(name, schema)| (name.clone(), self.object(schema, depth + 1)));
                         let each: Map<_, _> = each.collect();
                         out.insert("properties".to_owned(), Value::Object(each));
                     }

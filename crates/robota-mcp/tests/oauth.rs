@@ -59,7 +59,8 @@ impl Http {
                     while let Some(request) = read(&mut stream).await {
                         seen.lock().unwrap().push(request.clone());
                         let Response { status, headers, body } = answer(&base, &request);
-                        let mut text = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
+                        let mut text =
+                            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
                         for (name, value) in headers {
                             text.push_str(&format!("{name}: {value}\r\n"));
                         }
@@ -99,9 +100,12 @@ async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Request> 
 fn protected(base: &str, request: &Request, access: &str) -> Response {
     let path = request.path.split('?').next().unwrap();
     match (request.method.as_str(), path) {
-        (_, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
-            Response::json(&json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]}))
-        }
+        (
+            _,
+            "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp",
+        ) => Response::json(
+            &json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]}),
+        ),
         (_, "/.well-known/oauth-authorization-server") => Response::json(&json!({
             "issuer": base,
             "authorization_endpoint": format!("{base}/authorize"),
@@ -113,9 +117,12 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
         })),
         ("POST", "/register") => {
             let given: Value = serde_json::from_str(&request.body).unwrap();
-            Response { status: "201 Created", ..Response::json(&json!({
-                "client_id": "client-1", "redirect_uris": given["redirect_uris"], "client_name": "Robota",
-            })) }
+            Response {
+                status: "201 Created",
+                ..Response::json(&json!({
+                    "client_id": "client-1", "redirect_uris": given["redirect_uris"], "client_name": "Robota",
+                }))
+            }
         }
         ("POST", "/token") => Response::json(&json!({
             "access_token": access, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "refresh-1",
@@ -123,8 +130,9 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
         ("POST", "/mcp") => {
             let bearer = format!("Bearer {access}");
             if request.headers.get("authorization") != Some(&bearer) {
-                let challenge =
-                    format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource\"");
+                let challenge = format!(
+                    "Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource\""
+                );
                 let headers = vec![("WWW-Authenticate", challenge)];
                 return Response { headers, ..Response::status("401 Unauthorized") };
             }
@@ -177,7 +185,8 @@ async fn browse(url: &str) {
     let redirect = url::Url::parse(&redirect).unwrap();
     let mut stream =
         tokio::net::TcpStream::connect(("127.0.0.1", redirect.port().unwrap())).await.unwrap();
-    let request = format!("GET /callback?code=code-1&state={state} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let request =
+        format!("GET /callback?code=code-1&state={state} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -201,7 +210,8 @@ async fn a_login_registers_and_stores_a_token_for_this_address_only() {
     for part in ["code_verifier=", "code=code-1", "resource="] {
         assert!(token.body.contains(part), "{}", token.body);
     }
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     let report = servers(&config, &tokens).check("web").await.unwrap();
     assert_eq!((report.tools, report.protocol.as_str()), (vec!["hello".to_owned()], "2025-06-18"));

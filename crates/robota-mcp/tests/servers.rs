@@ -257,7 +257,10 @@ async fn many_tools_are_found_by_a_search_and_then_offered() {
     assert!(offered(&tools).contains(&"mcp__fake__tool_137".to_owned()));
     run(&tools, TOOL_SEARCH, json!({"query": "select:mcp__fake__echo,tool_3"})).await;
     let names = offered(&tools);
-    assert!(names.contains(&"mcp__fake__echo".to_owned()) && names.contains(&"mcp__fake__tool_3".to_owned()));
+    assert!(
+        names.contains(&"mcp__fake__echo".to_owned())
+            && names.contains(&"mcp__fake__tool_3".to_owned())
+    );
     // A tool that was not found can be called all the same.
     assert_eq!(run(&tools, "mcp__fake__tool_99", json!({})).await.text(), "called tool_99");
 }
@@ -332,7 +335,10 @@ async fn prompts_and_resources_of_servers() {
     let servers = world.server("plain");
     servers.check("fake").await.unwrap();
     let prompts = servers.prompts();
-    assert_eq!((prompts[0].name.as_str(), prompts[0].argument_hint.as_str()), ("mcp__fake__greet", "<who>"));
+    assert_eq!(
+        (prompts[0].name.as_str(), prompts[0].argument_hint.as_str()),
+        ("mcp__fake__greet", "<who>")
+    );
     assert_eq!(servers.prompt(&prompts[0], "Ada").await.unwrap(), "Greet \"Ada\"");
     let missing = servers.prompt(&prompts[0], " ").await.unwrap_err();
     assert!(missing.to_string().contains("needs the argument `who`"), "{missing}");

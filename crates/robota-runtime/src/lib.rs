@@ -16,15 +16,6 @@ mod template;
 pub mod worktree;
 
 pub use group::Groups;
-pub use subagent::{
-    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
-    NoAgentHooks,
-};
-pub use task::{
-    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob, TaskJournal,
-    TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions, TaskReporter,
-    TaskRequest, TaskRunner, TaskWork,
-};
 pub use pool::{
     AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
     PooledSubscription, ShutdownReport, TaskRun,
@@ -34,6 +25,15 @@ pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
 pub use schedule::{
     NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
     SessionSchedules, change_stored_schedule, stored_schedules,
+};
+pub use subagent::{
+    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
+    NoAgentHooks,
+};
+pub use task::{
+    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob,
+    TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
+    TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 pub use template::Template;
 pub use worktree::{

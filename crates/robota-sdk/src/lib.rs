@@ -31,8 +31,8 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 mod tasks;
-pub mod transcript;
 mod templates;
+pub mod transcript;
 pub mod transport;
 
 pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
@@ -59,8 +59,8 @@ pub use robota_runtime::{
     TaskManagerError, Worktree, WorktreeError, Worktrees,
 };
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
-pub use transcript::SessionTranscript;
 pub use templates::template_of;
+pub use transcript::SessionTranscript;
 pub use transport::{Transport, TransportError};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.

@@ -10,10 +10,10 @@ use std::time::Duration;
 use robota_config::{McpListing, McpScope, mcp_servers};
 use robota_core::tool::ToolSource as _;
 use robota_exec::{Environment, Supervisor};
+use robota_mcp::CatalogStore;
 use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
 use robota_mcp::config::ServerConfig;
 use robota_mcp::oauth::TokenStore;
-use robota_mcp::CatalogStore;
 
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
@@ -165,11 +165,8 @@ impl SessionMcp {
         if found.configs.is_empty() && found.errors.is_empty() {
             return None;
         }
-        let options = McpOptions {
-            host: setup.host.clone(),
-            elicitor: setup.elicitor.clone(),
-            ..options
-        };
+        let options =
+            McpOptions { host: setup.host.clone(), elicitor: setup.elicitor.clone(), ..options };
         let servers = McpServers::new(found.configs, &options);
         servers.start_unknown();
         Some(Self {

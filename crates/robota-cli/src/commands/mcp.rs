@@ -14,11 +14,11 @@ mod test;
 
 use std::sync::Arc;
 
+use robota_exec::Supervisor;
 use robota_mcp::client::McpServers;
 use robota_mcp::config::ServerConfig;
 use robota_sdk::mcp::{self, ConfiguredServers};
 use robota_sdk::{McpSetup, processes};
-use robota_exec::Supervisor;
 
 use crate::setup::{Setup, print_notice};
 use crate::{Exit, Usage, setup};
@@ -57,8 +57,12 @@ impl Connected {
             _ => Supervisor::new(),
         };
         let environment = processes::command_environment(&setup.settings, &[]);
-        let options =
-            mcp::options(setup, &supervisor, &environment, Arc::new(|notice| print_notice(&notice)));
+        let options = mcp::options(
+            setup,
+            &supervisor,
+            &environment,
+            Arc::new(|notice| print_notice(&notice)),
+        );
         let servers = McpServers::new(found.configs.clone(), &options);
         Self { supervisor, servers, found }
     }

@@ -6,8 +6,8 @@
 #[cfg(unix)]
 mod acp;
 mod agent_sdks;
-mod doctor;
 mod agents;
+mod doctor;
 mod environment;
 mod errors;
 mod foreign;

@@ -36,8 +36,10 @@ async fn known(words: &str) -> Home {
 /// Runs a prompt against a mock model.
 async fn prompt(home: &Home, mock: &MockServer, args: &[&str]) -> std::process::Output {
     let origin = mock.origin();
-    let variables =
-        [("ANTHROPIC_BASE_URL", origin.as_str()), ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef")];
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef"),
+    ];
     let args: Vec<_> = ["-p", "go"].iter().chain(args).copied().collect();
     home.robota(&args, &variables).await
 }
@@ -49,7 +51,8 @@ fn result_text(mock: &MockServer, call: usize) -> String {
 
 fn tool_names(mock: &MockServer, call: usize) -> Vec<String> {
     let tools = mock.calls()[call].json["tools"].clone();
-    let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
+    let names =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
     names.collect()
 }
 
@@ -75,7 +78,8 @@ async fn rules_decide_about_tools_of_servers_and_their_hints_do_not() {
         (&["--allowedTools", "mcp__fake", "--disallowedTools", "mcp__fake__echo"][..], false),
     ] {
         let home = known("plain").await;
-        let mock = MockServer::start(call("mcp__fake__echo", json!({"text": "it ran"}))).await.unwrap();
+        let mock =
+            MockServer::start(call("mcp__fake__echo", json!({"text": "it ran"}))).await.unwrap();
         let output = prompt(&home, &mock, args).await;
         let text = result_text(&mock, 1);
         assert_eq!(text.contains("it ran"), allowed, "{args:?}: {text} {}", stderr(&output));
@@ -121,7 +125,10 @@ async fn the_first_request_stays_small_with_two_hundred_tools() {
     println!("first request with 209 MCP tools: {bytes} bytes");
     assert!(bytes < 12 * 1024, "{bytes}");
     assert!(!tool_names(&mock, 0).contains(&"mcp__fake__tool_77".to_owned()));
-    assert!(tool_names(&mock, 1).contains(&"mcp__fake__tool_77".to_owned()), "offered after the search");
+    assert!(
+        tool_names(&mock, 1).contains(&"mcp__fake__tool_77".to_owned()),
+        "offered after the search"
+    );
     assert!(result_text(&mock, 2).contains("called tool_77"), "{}", result_text(&mock, 2));
 }
 
@@ -196,10 +203,17 @@ async fn prompts_and_mentions_of_resources_go_to_the_model() {
     let home = known("plain").await;
     let mock = MockServer::start(Scenario::reply("Hi.").looped()).await.unwrap();
     let origin = mock.origin();
-    let variables =
-        [("ANTHROPIC_BASE_URL", origin.as_str()), ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef")];
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef"),
+    ];
     let output = home.robota(&["-p", "/mcp__fake__greet Ada"], &variables).await;
-    assert!(result_text(&mock, 0).contains("Greet"), "{} {}", result_text(&mock, 0), stderr(&output));
+    assert!(
+        result_text(&mock, 0).contains("Greet"),
+        "{} {}",
+        result_text(&mock, 0),
+        stderr(&output)
+    );
     home.robota(&["-p", "What is in @fake:demo://one ?"], &variables).await;
     assert!(result_text(&mock, 1).contains("the resource"), "{}", result_text(&mock, 1));
     let listed = home.robota(&["-p", "/mcp"], &variables).await;
@@ -213,13 +227,28 @@ async fn servers_are_added_listed_and_removed() {
         let output = home.robota(args, &[]).await;
         (output.status.code(), stdout(&output) + &stderr(&output))
     };
-    let (code, text) = run(&["mcp", "add", "files", "-e", "A=b", "--", "npx", "-y", "server", "."]).await;
+    let (code, text) =
+        run(&["mcp", "add", "files", "-e", "A=b", "--", "npx", "-y", "server", "."]).await;
     assert_eq!(code, Some(0), "{text}");
-    let (_, text) = run(&["mcp", "add", "-t", "http", "-s", "user", "-H", "X-Key: 1", "web", "https://example.com/mcp"]).await;
+    let (_, text) = run(&[
+        "mcp",
+        "add",
+        "-t",
+        "http",
+        "-s",
+        "user",
+        "-H",
+        "X-Key: 1",
+        "web",
+        "https://example.com/mcp",
+    ])
+    .await;
     assert!(text.contains("Added the MCP server web"), "{text}");
     let (_, text) = run(&["mcp", "add", "-s", "project", "shared", "tool"]).await;
     assert!(text.contains(".mcp.json") && text.contains("robota trust"), "{text}");
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(home.path("home/.robota/mcp.json")).unwrap()).unwrap();
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(home.path("home/.robota/mcp.json")).unwrap())
+            .unwrap();
     assert_eq!(file["mcpServers"]["web"]["headers"]["X-Key"], "1");
     let folder = home.path("project").display().to_string();
     let local = &file["projects"][folder]["mcpServers"]["files"];
@@ -286,7 +315,10 @@ async fn idle_servers_are_not_started_and_cost_no_time() {
     assert!(!started.exists(), "no server was started");
     times.iter_mut().for_each(|times| times.sort());
     let [none, many] = times.map(|times| times[times.len() / 2].as_secs_f64() * 1_000.0);
-    println!("a run with 21 known servers: {many:.1} ms, without: {none:.1} ms, ratio {:.2}", many / none);
+    println!(
+        "a run with 21 known servers: {many:.1} ms, without: {none:.1} ms, ratio {:.2}",
+        many / none
+    );
     let names = tool_names(&mock, 1);
     assert!(names.contains(&"ToolSearch".to_owned()), "{names:?}");
 }

@@ -38,8 +38,10 @@ async fn call(home: &Home, tool: &str, input: Value) -> String {
     let call = Reply::new().tool(tool, input);
     let mock = MockServer::start(Scenario::reply(search).then(call).then("Done.")).await.unwrap();
     let origin = mock.origin();
-    let variables =
-        [("ANTHROPIC_BASE_URL", origin.as_str()), ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef")];
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef"),
+    ];
     let server = tool.rsplit_once("__").unwrap().0;
     let output = home.robota(&["-p", "go", "--allowedTools", server], &variables).await;
     assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));

@@ -30,7 +30,8 @@ fn list(places: &Places, trust: Trust, arguments: &[&str], strict: bool) -> McpL
 }
 
 fn names(listing: &McpListing) -> Vec<(&str, McpScope, &str)> {
-    let command = |entry: &'_ McpEntry| entry.fields["command"].as_str().unwrap_or_default().to_owned();
+    let command =
+        |entry: &'_ McpEntry| entry.fields["command"].as_str().unwrap_or_default().to_owned();
     listing
         .entries
         .iter()
@@ -42,20 +43,32 @@ fn names(listing: &McpListing) -> Vec<(&str, McpScope, &str)> {
 fn local_servers_win_over_those_of_the_project_and_of_the_user() {
     let Setup { places, _folder } = setup();
     let server = |command: &str| json!({"command": command});
-    write(&places.cwd.join(".mcp.json"), &json!({"mcpServers": {"a": server("project"), "b": server("project")}}));
+    write(
+        &places.cwd.join(".mcp.json"),
+        &json!({"mcpServers": {"a": server("project"), "b": server("project")}}),
+    );
     let folder = places.cwd.display().to_string();
-    write(&places.mcp_file().unwrap(), &json!({
-        "mcpServers": {"a": server("user"), "b": server("user"), "c": server("user")},
-        "projects": {folder: {"mcpServers": {"a": server("local")}}},
-    }));
-    write(&places.claude_state().unwrap(), &json!({"mcpServers": {"c": server("claude"), "d": server("claude")}}));
+    write(
+        &places.mcp_file().unwrap(),
+        &json!({
+            "mcpServers": {"a": server("user"), "b": server("user"), "c": server("user")},
+            "projects": {folder: {"mcpServers": {"a": server("local")}}},
+        }),
+    );
+    write(
+        &places.claude_state().unwrap(),
+        &json!({"mcpServers": {"c": server("claude"), "d": server("claude")}}),
+    );
     let listing = list(&places, Trust::Trusted, &[], false);
-    assert_eq!(names(&listing), [
-        ("a", McpScope::Local, "local"),
-        ("b", McpScope::Project, "project"),
-        ("c", McpScope::User, "user"),
-        ("d", McpScope::User, "claude"),
-    ]);
+    assert_eq!(
+        names(&listing),
+        [
+            ("a", McpScope::Local, "local"),
+            ("b", McpScope::Project, "project"),
+            ("c", McpScope::User, "user"),
+            ("d", McpScope::User, "claude"),
+        ]
+    );
     let argument = json!({"mcpServers": {"b": server("argument")}}).to_string();
     let listing = list(&places, Trust::Trusted, &[&argument], false);
     assert_eq!(names(&listing)[0], ("b", McpScope::Dynamic, "argument"));

@@ -83,11 +83,7 @@ fn file(places: &Places, scope: McpScope) -> Result<PathBuf, McpWriteError> {
 }
 
 /// Returns the object with the servers of a scope.
-fn servers<'a>(
-    content: &'a mut Value,
-    places: &Places,
-    scope: McpScope,
-) -> &'a mut Value {
+fn servers<'a>(content: &'a mut Value, places: &Places, scope: McpScope) -> &'a mut Value {
     let holder = match scope {
         McpScope::Local => {
             let folder = places.cwd.display().to_string();

@@ -2,13 +2,18 @@
 use super::*;
 
 fn tool(name: &str, description: &str) -> ToolDefinition {
-    ToolDefinition::read(json!({"name": name, "description": description, "inputSchema": {"type": "object"}})).unwrap()
+    ToolDefinition::read(
+        json!({"name": name, "description": description, "inputSchema": {"type": "object"}}),
+    )
+    .unwrap()
 }
 
 #[test]
 fn the_hash_covers_everything_but_the_order_of_keys() {
-    let one = ToolDefinition::read(json!({"name": "a", "description": "x", "inputSchema": {}})).unwrap();
-    let two = ToolDefinition::read(json!({"inputSchema": {}, "description": "x", "name": "a"})).unwrap();
+    let one =
+        ToolDefinition::read(json!({"name": "a", "description": "x", "inputSchema": {}})).unwrap();
+    let two =
+        ToolDefinition::read(json!({"inputSchema": {}, "description": "x", "name": "a"})).unwrap();
     assert_eq!(one.hash(), two.hash());
     for other in [
         json!({"name": "a", "description": "y", "inputSchema": {}}),

@@ -135,7 +135,9 @@ impl McpCall {
                 Some("roots/list") => json!({"roots": connection.handler().roots()}),
                 other => {
                     let method = other.unwrap_or("nothing");
-                    return Err(self.invalid(&format!("it asked for `{method}`, which is not offered")));
+                    return Err(
+                        self.invalid(&format!("it asked for `{method}`, which is not offered"))
+                    );
                 }
             };
             answers.insert(key.clone(), answer);

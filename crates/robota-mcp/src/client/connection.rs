@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use rmcp::model::{
-    ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult,
-};
+use rmcp::model::{ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
     RoleClient, RunningService, ServiceError,
@@ -87,11 +85,13 @@ impl Connection {
                 handler.clone().serve_with_lifecycle(transport, lifecycle).await
             }
             Endpoint::Http(endpoint) => {
-                let connected = http::connect(config, endpoint, options, handler.clone(), lifecycle);
+                let connected =
+                    http::connect(config, endpoint, options, handler.clone(), lifecycle);
                 connected.await.map_err(|error| *error)?
             }
             Endpoint::Sse(endpoint) => {
-                let transport = sse::connect(config, endpoint, options).await.map_err(|error| *error)?;
+                let transport =
+                    sse::connect(config, endpoint, options).await.map_err(|error| *error)?;
                 handler.clone().serve_with_lifecycle(transport, lifecycle).await
             }
             Endpoint::Host => {
@@ -135,17 +135,18 @@ impl Connection {
         progress: Option<&Progress>,
     ) -> Result<Value, McpError> {
         let server = || self.server.clone();
-        let request: ClientRequest =
-            serde_json::from_value(json!({"method": method, "params": params})).map_err(|error| {
-                McpError::Invalid { server: server(), problem: format!("{method}: {error}") }
-            })?;
+        let request: ClientRequest = serde_json::from_value(
+            json!({"method": method, "params": params}),
+        )
+        .map_err(|error| McpError::Invalid {
+            server: server(),
+            problem: format!("{method}: {error}"),
+        })?;
         let options = PeerRequestOptions::with_timeout(limits.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(limits.total);
-        let handle = tokio::time::timeout(
-            limits.idle,
-            self.peer.send_request_with_option(request, options),
-        );
+        let handle =
+            tokio::time::timeout(limits.idle, self.peer.send_request_with_option(request, options));
         let handle = match handle.await {
             Ok(handle) => handle.map_err(|error| self.error(error))?,
             Err(_) => return Err(McpError::TimedOut { server: server(), limit: limits.idle }),
@@ -172,7 +173,8 @@ impl Connection {
     /// Checks that the server answers.
     pub(super) async fn ping(&self) -> Result<(), McpError> {
         let token = CancellationToken::new();
-        let limits = RequestLimits { idle: Duration::from_secs(10), total: Duration::from_secs(10) };
+        let limits =
+            RequestLimits { idle: Duration::from_secs(10), total: Duration::from_secs(10) };
         self.request("ping", json!({}), limits, &token, None).await.map(|_| ())
     }
 
@@ -250,7 +252,9 @@ pub(super) fn start_error(
     let problem = match (error, stdio) {
         (ClientInitializeError::ConnectionClosed(_), Some(stdio)) => stdio.problem(),
         (ClientInitializeError::TransportError { .. }, Some(stdio)) => stdio.problem(),
-        (ClientInitializeError::JsonRpcError(error), _) => format!("it answered: {}", error.message),
+        (ClientInitializeError::JsonRpcError(error), _) => {
+            format!("it answered: {}", error.message)
+        }
         (ClientInitializeError::TransportError { error, .. }, None) => error_chain(error),
         (other, _) => other.to_string(),
     };
@@ -271,4 +275,3 @@ pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
-

@@ -46,7 +46,8 @@ pub(crate) fn client() -> Result<reqwest::Client, String> {
     // Fails only if one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let same_origin = reqwest::redirect::Policy::custom(|attempt| {
-        let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+        let same =
+            attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
         let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
         if same && keeps_method && attempt.previous().len() <= 5 {
             attempt.follow()
@@ -65,10 +66,7 @@ pub(super) async fn connect(
     options: &McpOptions,
     handler: Handler,
     lifecycle: ClientLifecycleMode,
-) -> Result<
-    Result<RunningService<RoleClient, Handler>, ClientInitializeError>,
-    Box<McpError>,
-> {
+) -> Result<Result<RunningService<RoleClient, Handler>, ClientInitializeError>, Box<McpError>> {
     let failed = |problem| Box::new(McpError::Connect { server: config.name.clone(), problem });
     let client = client().map_err(failed)?;
     let headers = headers(endpoint, options).await.map_err(failed)?;
@@ -138,8 +136,6 @@ async fn run_helper(command: &str, options: &McpOptions) -> Result<Vec<(String, 
     let fields: Value =
         serde_json::from_str(text.trim()).map_err(|_| failed("it did not print a JSON object"))?;
     let fields = fields.as_object().ok_or_else(|| failed("it did not print a JSON object"))?;
-    let pair = |(name, value): (&String, &Value)| {
-        Some((name.clone(), value.as_str()?.to_owned()))
-    };
+    let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     Ok(fields.iter().filter_map(pair).collect())
 }

@@ -74,7 +74,10 @@ async fn block(part: &Value, blobs: &dyn Blobs) -> Vec<ResultBlock> {
     match text("type") {
         "text" => vec![ResultBlock::text(text("text"))],
         "image" => image(text("data"), text("mimeType"), blobs).await,
-        "audio" => vec![note(&format!("audio, {}: it cannot be played", clean_line(text("mimeType"), 100)))],
+        "audio" => vec![note(&format!(
+            "audio, {}: it cannot be played",
+            clean_line(text("mimeType"), 100)
+        ))],
         "resource" => resource(part.get("resource").unwrap_or(&Value::Null), blobs).await,
         "resource_link" => {
             let name = clean_line(text("name"), 200);
@@ -101,7 +104,10 @@ pub(super) async fn resource(resource: &Value, blobs: &dyn Blobs) -> Vec<ResultB
         }
         (None, Some(data)) => {
             let bytes = data.len() / 4 * 3;
-            vec![note(&format!("resource {uri}, {}: about {bytes} bytes that are not text", clean_line(kind, 100)))]
+            vec![note(&format!(
+                "resource {uri}, {}: about {bytes} bytes that are not text",
+                clean_line(kind, 100)
+            ))]
         }
         (None, None) => vec![note(&format!("resource {uri}: it is empty"))],
     }

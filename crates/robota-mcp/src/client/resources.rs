@@ -73,9 +73,8 @@ impl Tool for ListResources {
 }
 
 fn line(server: &str, resource: &Value) -> String {
-    let text = |key: &str| {
-        clean_line(resource.get(key).and_then(Value::as_str).unwrap_or_default(), 300)
-    };
+    let text =
+        |key: &str| clean_line(resource.get(key).and_then(Value::as_str).unwrap_or_default(), 300);
     format!("{server}: {} {} {}", text("uri"), text("name"), text("description")).trim().to_owned()
 }
 

@@ -48,9 +48,10 @@ impl ToolSearch {
 }
 
 fn description(tools: &SessionTools, all: &[Found]) -> String {
-    let mut text = "Finds more tools, of MCP servers. Returns their descriptions and schemas; they can \
+    let mut text =
+        "Finds more tools, of MCP servers. Returns their descriptions and schemas; they can \
                     be called afterwards."
-        .to_owned();
+            .to_owned();
     let starting: Vec<_> = tools
         .servers()
         .iter()
@@ -139,10 +140,8 @@ pub(super) fn find<'a>(query: &str, all: &'a [Found], limit: usize) -> Vec<&'a F
         });
         return named.take(MAX_RESULTS).collect();
     }
-    let documents: Vec<_> = all
-        .iter()
-        .map(|(_, (spec, _))| (words(&spec.name), words(&spec.description)))
-        .collect();
+    let documents: Vec<_> =
+        all.iter().map(|(_, (spec, _))| (words(&spec.name), words(&spec.description))).collect();
     let wanted = words(query);
     let texts: Vec<Vec<&str>> = documents
         .iter()
@@ -153,7 +152,8 @@ pub(super) fn find<'a>(query: &str, all: &'a [Found], limit: usize) -> Vec<&'a F
         })
         .collect();
     let scores = bm25(&wanted, &texts);
-    let mut order: Vec<_> = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+    let mut order: Vec<_> =
+        scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
     order.sort_by(|(one, a), (other, b)| b.total_cmp(a).then(one.cmp(other)));
     order.into_iter().take(limit).filter_map(|(at, _)| all.get(at)).collect()
 }

@@ -227,7 +227,11 @@ impl Server {
         match opened {
             Ok(connection) => {
                 self.set_status(ServerStatus::Connected, None);
-                tokio::spawn(watch_lists(Arc::downgrade(self), connection.clone(), self.stop.clone()));
+                tokio::spawn(watch_lists(
+                    Arc::downgrade(self),
+                    connection.clone(),
+                    self.stop.clone(),
+                ));
                 *slot = Some(connection.clone());
                 Ok(connection)
             }
@@ -280,7 +284,9 @@ impl Server {
             let listed = list::list(connection, "tools/list", "tools").await?;
             if listed.cut {
                 let name = &self.config.name;
-                let text = format!("the MCP server `{name}` has more than {MAX_ITEMS} tools; the rest is not used");
+                let text = format!(
+                    "the MCP server `{name}` has more than {MAX_ITEMS} tools; the rest is not used"
+                );
                 self.options.notice(text);
             }
             let mut names = std::collections::HashSet::new();
@@ -391,7 +397,9 @@ async fn watch_lists(server: Weak<Server>, connection: Arc<Connection>, stop: Ca
             () = stop.cancelled() => return,
             () = handler.changed() => {}
         }
-        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
+        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else {
+            return;
+        };
         if connection.is_closed() || server.refresh(&connection).await.is_err() {
             return;
         }

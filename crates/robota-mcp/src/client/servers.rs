@@ -170,7 +170,11 @@ impl McpServers {
     ///
     /// # Errors
     /// If there is no such prompt, an argument is missing, or the server fails.
-    pub async fn prompt(&self, command: &PromptCommand, arguments: &str) -> Result<String, McpError> {
+    pub async fn prompt(
+        &self,
+        command: &PromptCommand,
+        arguments: &str,
+    ) -> Result<String, McpError> {
         let server = self.named(&command.server)?;
         prompts::get(server, command, arguments).await
     }

@@ -112,8 +112,7 @@ impl ToolSource for SessionTools {
         let on_call: Arc<dyn Fn(&str) + Send + Sync> =
             Arc::new(move |name| this.load([name.to_owned()]));
         for (server, found) in all {
-            let offered =
-                !defers || server.config.always_load || loaded.contains(&found.0.name);
+            let offered = !defers || server.config.always_load || loaded.contains(&found.0.name);
             tools.push(Arc::new(McpTool::new(&server, found, offered, on_call.clone())));
         }
         tools

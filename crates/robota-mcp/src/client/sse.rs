@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
+use super::http;
 use super::link::{self, LinkError, MAX_MESSAGE};
 use super::options::McpOptions;
-use super::http;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
 
@@ -41,8 +41,10 @@ pub(super) async fn connect(
     let client = http::client().map_err(failed)?;
     let headers = http::headers(endpoint, options).await.map_err(failed)?;
     let base = Url::parse(&endpoint.url).map_err(|error| failed(error.to_string()))?;
-    let request = client.get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
-    let response = request.send().await.map_err(|error| failed(super::connection::error_chain(&error)))?;
+    let request =
+        client.get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+    let response =
+        request.send().await.map_err(|error| failed(super::connection::error_chain(&error)))?;
     if response.status() == reqwest::StatusCode::UNAUTHORIZED {
         return Err(Box::new(McpError::NeedsLogin { server: config.name.clone() }));
     }

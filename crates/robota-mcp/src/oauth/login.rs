@@ -8,8 +8,8 @@ use rmcp::transport::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::store::AddressStore;
 use super::TokenStore;
+use super::store::AddressStore;
 use crate::config::ServerConfig;
 
 /// The longest request that a browser may send to the redirect address, in bytes.
@@ -57,7 +57,8 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Some(url) = config.url() else { return Err(LoginError::NoAddress(config.name.clone())) };
     let port = config.oauth.callback_port.unwrap_or(0);
-    let redirect = |error: std::io::Error| LoginError::Redirect { port, problem: error.to_string() };
+    let redirect =
+        |error: std::io::Error| LoginError::Redirect { port, problem: error.to_string() };
     let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(redirect)?;
     let port = listener.local_addr().map_err(redirect)?.port();
     let mut manager = AuthorizationManager::new(url).await?;
@@ -97,9 +98,11 @@ impl Login {
     /// If the user refused or the authorisation server did not give a token.
     pub async fn finish(self) -> Result<(), LoginError> {
         loop {
-            let (stream, _) = self.listener.accept().await.map_err(|error| {
-                LoginError::Redirect { port: 0, problem: error.to_string() }
-            })?;
+            let (stream, _) = self
+                .listener
+                .accept()
+                .await
+                .map_err(|error| LoginError::Redirect { port: 0, problem: error.to_string() })?;
             let served = tokio::time::timeout(REQUEST_LIMIT, read_path(stream)).await;
             let Ok(Some((path, mut stream))) = served else { continue };
             if !path.starts_with("/callback") {
@@ -122,7 +125,8 @@ impl Login {
     /// # Errors
     /// See [`Login::finish`].
     pub async fn finish_with(&self, redirected: &str) -> Result<(), LoginError> {
-        let url = url::Url::parse(redirected).map_err(|error| LoginError::Failed(error.to_string()))?;
+        let url =
+            url::Url::parse(redirected).map_err(|error| LoginError::Failed(error.to_string()))?;
         let find = |key: &str| url.query_pairs().find(|(name, _)| name == key);
         if let Some((_, error)) = find("error") {
             let why = find("error_description").map(|(_, text)| text.into_owned());

@@ -109,8 +109,7 @@ impl CredentialStore for AddressStore {
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let client_secret = self.client_secret.clone();
-        let client_secret =
-            client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
+        let client_secret = client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
         self.tokens.put(&self.url, StoredLogin { credentials, client_secret }).map_err(failed)
     }
 

@@ -17,7 +17,9 @@ fn a_plain_schema_stays_as_it_is() {
 
 #[test]
 fn roots_become_objects() {
-    for schema in [json!(true), json!(null), json!({"type": "string"}), json!({"$schema": "x"}), json!([])] {
+    for schema in
+        [json!(true), json!(null), json!({"type": "string"}), json!({"$schema": "x"}), json!([])]
+    {
         let found = projected(schema);
         assert_eq!((&found["type"], &found["properties"]), (&json!("object"), &json!({})));
     }
@@ -36,7 +38,8 @@ fn references_are_resolved_inside_the_document_and_never_fetched() {
         "properties": {"p": {"$ref": "#/$defs/point"}, "x": {"$ref": "http://127.0.0.1:1/schema"}},
         "$defs": {"point": {"type": "object", "properties": {"x": {"type": "number"}}}},
     }));
-    let expected = json!({"p": {"type": "object", "properties": {"x": {"type": "number"}}}, "x": {}});
+    let expected =
+        json!({"p": {"type": "object", "properties": {"x": {"type": "number"}}}, "x": {}});
     assert_eq!(found["properties"], expected);
     assert!(found.get("$defs").is_none());
 }
@@ -61,10 +64,13 @@ fn forms_that_services_reject_are_rewritten() {
         "a": {"type": ["string", "null"]}, "b": {"const": 3}, "c": {"type": "array"},
         "d": {"type": ["string", "array"]}, "e": true,
     }, "required": ["a", "gone", 4]}));
-    assert_eq!(found["properties"], json!({
-        "a": {"type": "string"}, "b": {"enum": [3]}, "c": {"type": "array", "items": {}},
-        "d": {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]}, "e": {},
-    }));
+    assert_eq!(
+        found["properties"],
+        json!({
+            "a": {"type": "string"}, "b": {"enum": [3]}, "c": {"type": "array", "items": {}},
+            "d": {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]}, "e": {},
+        })
+    );
     assert_eq!(found["required"], json!(["a"]));
 }
 

@@ -7,7 +7,13 @@ use super::*;
 
 fn question(tool: &str) -> Question {
     let call = ToolUse::new(CallId::from("c"), "call_0", tool, ToolInput::parse(""));
-    Question { call, class: Class::Execute, reason: "test".to_owned(), rules: Vec::new(), agent: None }
+    Question {
+        call,
+        class: Class::Execute,
+        reason: "test".to_owned(),
+        rules: Vec::new(),
+        agent: None,
+    }
 }
 
 #[test]

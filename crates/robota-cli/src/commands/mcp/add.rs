@@ -58,11 +58,7 @@ pub(super) fn write(
     Ok(Exit::Ok)
 }
 
-fn pairs(
-    given: &[String],
-    separator: char,
-    form: &str,
-) -> Result<Map<String, Value>, Usage> {
+fn pairs(given: &[String], separator: char, form: &str) -> Result<Map<String, Value>, Usage> {
     let mut pairs = Map::new();
     for text in given {
         let Some((name, value)) = text.split_once(separator) else {

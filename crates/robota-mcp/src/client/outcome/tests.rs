@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
-use robota_core::journal::{JournalStore as _, MemoryStore};
 use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore as _, MemoryStore};
 use serde_json::json;
 
 use super::*;
@@ -21,11 +21,16 @@ async fn images_become_blobs_and_other_media_notes() {
         {"type": "resource_link", "uri": "file:///a", "name": "a"},
         {"type": "resource", "resource": {"uri": "x://1", "text": "body"}},
         {"type": "hologram", "depth": 3},
-    ]})).await;
+    ]}))
+    .await;
     assert!(found.ok);
-    assert!(matches!(&found.content[1], ResultBlock::Image(image) if image.media_type == "image/png"));
+    assert!(
+        matches!(&found.content[1], ResultBlock::Image(image) if image.media_type == "image/png")
+    );
     let text = found.text();
-    for part in ["hi", "image/tiff", "audio/wav", "file:///a", "[resource x://1]\nbody", "\"hologram\""] {
+    for part in
+        ["hi", "image/tiff", "audio/wav", "file:///a", "[resource x://1]\nbody", "\"hologram\""]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -35,13 +40,17 @@ async fn structured_content_is_text_if_there_is_no_other() {
     let found = outcome(json!({"content": [], "structuredContent": {"n": 1}})).await;
     assert_eq!(found.text(), "{\"n\":1}");
     assert_eq!(found.metadata["structured_content"], json!({"n": 1}));
-    let both = outcome(json!({"content": [{"type": "text", "text": "one"}], "structuredContent": {"n": 1}})).await;
+    let both = outcome(
+        json!({"content": [{"type": "text", "text": "one"}], "structuredContent": {"n": 1}}),
+    )
+    .await;
     assert_eq!(both.text(), "one");
 }
 
 #[tokio::test]
 async fn errors_of_tools_and_empty_results_say_so() {
-    let found = outcome(json!({"isError": true, "content": [{"type": "text", "text": "no"}]})).await;
+    let found =
+        outcome(json!({"isError": true, "content": [{"type": "text", "text": "no"}]})).await;
     assert_eq!((found.ok, found.error_code.as_deref()), (false, Some("mcp_tool_error")));
     assert_eq!(outcome(json!({})).await.text(), "[the result is empty]");
 }

@@ -67,7 +67,8 @@ fn line(report: &ServerReport) -> String {
     };
     let mut line = format!("{}  {} tools  {status}", report.name, report.tools.len());
     if let Some(changes) = &report.changes {
-        let names: Vec<_> = changes.added.iter().chain(&changes.changed).map(String::as_str).collect();
+        let names: Vec<_> =
+            changes.added.iter().chain(&changes.changed).map(String::as_str).collect();
         line.push_str(&format!(
             "\n  new or changed tools, not offered until you approve them (/mcp approve {}): {}",
             report.name,
