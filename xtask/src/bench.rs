@@ -15,7 +15,7 @@ use crate::sh;
 
 /// Runs the benches whose name contains `filter`, or all, and then measures the program.
 pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
-    let features = "robota-providers/fuzzing";
+    let features = "robota-providers/fuzzing,robota/runtime,robota/scripted,robota/tools";
     let mut words = vec!["cargo", "bench", "--workspace", "--features", features, "--bench", "*"];
     words.extend(filter.iter().flat_map(|filter| ["--", *filter]));
     sh::run(root, &words, &[])?;

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show, grant or revoke trust in this folder's settings.
     Trust(TrustArgs),
+    /// Install, list, enable, disable and remove plugins.
+    Plugin(PluginArgs),
     /// List, show, export, import, validate, fork, rewind and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List and remove the git worktrees of agents.
@@ -51,7 +53,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Serve an editor by the Agent Client Protocol, over standard input and output.
     Acp(Box<AcpArgs>),
-    /// Serve tools and the agent to MCP hosts.
+    /// Add, list, test, approve and remove MCP servers, log in to them, and serve as one.
     Mcp(Box<crate::commands::mcp::args::McpArgs>),
     /// Print the completion script of a shell.
     Completions {
@@ -294,6 +296,75 @@ pub(crate) struct TrustArgs {
     pub(crate) revoke: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// `robota plugin`
+#[derive(Debug, Args)]
+pub(crate) struct PluginArgs {
+    #[command(subcommand)]
+    pub(crate) command: PluginCommand,
+}
+
+/// What to do with plugins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// Copy a plugin from a folder, or from a marketplace by NAME@MARKETPLACE. It is not used before
+    /// it is enabled.
+    Install {
+        /// The folder, or NAME@MARKETPLACE.
+        source: String,
+        /// Install it for this project only.
+        #[arg(long)]
+        project: bool,
+    },
+    /// List the installed plugins.
+    List,
+    /// Show what a plugin does and use it from now on.
+    Enable {
+        /// The name of the plugin.
+        name: String,
+        /// Enable it; without this, only what it does is shown.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Stop using a plugin.
+    Disable {
+        /// The name of the plugin.
+        name: String,
+    },
+    /// Delete a plugin.
+    Remove {
+        /// The name of the plugin.
+        name: String,
+    },
+    /// Add, list, remove and search marketplaces.
+    Marketplace {
+        #[command(subcommand)]
+        command: MarketplaceCommand,
+    },
+}
+
+/// What to do with marketplaces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarketplaceCommand {
+    /// Add a folder that lists plugins.
+    Add {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// List the marketplaces.
+    List,
+    /// Forget a marketplace.
+    Remove {
+        /// The name of the marketplace.
+        name: String,
+    },
+    /// Search the plugins of all marketplaces.
+    Search {
+        /// Part of a name, a description or a keyword; all plugins without it.
+        #[arg(default_value = "")]
+        text: String,
+    },
 }
 
 /// `robota worktrees`

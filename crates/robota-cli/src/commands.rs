@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
+pub(crate) mod plugin;
 pub(crate) mod schedule;
 pub(crate) mod sessions;
 pub(crate) mod setup;

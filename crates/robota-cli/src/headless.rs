@@ -13,6 +13,7 @@ mod hooks;
 mod host;
 mod input;
 mod loaded;
+mod mcp;
 mod meter;
 mod mode;
 mod model_watch;
@@ -81,6 +82,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
     setup.report_problems();
     let setup = Arc::new(setup);
+    for argument in &options.mcp_config {
+        robota_config::check_mcp_argument(&setup.places, argument)
+            .map_err(|problem| Usage(format!("--mcp-config: {problem}")))?;
+    }
     let cwd = setup.places.cwd.clone();
     store::check_project_folder(&cwd)?;
     let telemetry = Telemetry::start(&setup.environment);
@@ -147,6 +152,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         refused: None,
         tasks: None,
         session: None,
+        mcp: None,
     };
     if let Some(mut chosen) = requests.chosen.take() {
         chosen.provider = requests.wrap(chosen.provider);

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
-use robota_sdk::host::HostErrorKind;
+use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, Notice, OpenRequest, SessionHost, store,
+    HostError, HostedSession, InteractiveSession, McpSetup, Notice, OpenRequest, SessionHost, store,
 };
 
 use crate::args::{ServeArgs, SettingsArgs};
@@ -65,7 +65,11 @@ impl ProgramSessions {
         Ok(opened)
     }
 
-    async fn choose(&self, setup: &Setup, model: Option<&str>) -> Result<ChosenProvider, HostError> {
+    async fn choose(
+        &self,
+        setup: &Setup,
+        model: Option<&str>,
+    ) -> Result<ChosenProvider, HostError> {
         let provider = self.args.provider.as_deref();
         let model = WantedModel::Flag(model.or(self.args.model.as_deref()));
         let chosen = provider::choose(ProviderRequest { provider, model }, setup).await;
@@ -96,12 +100,6 @@ impl SessionHost for ProgramSessions {
         let cwd = request.cwd.as_deref();
         let setup = self.setup(cwd, &request.directories, request.mode)?;
         setup.notices().into_iter().for_each(|notice| (request.on_notice)(notice));
-        if !request.mcp_servers.is_empty() {
-            let names: Vec<_> = request.mcp_servers.iter().map(|it| it.name.as_str()).collect();
-            let names = names.join(", ");
-            let text = format!("MCP servers of the client are not supported yet: {names}");
-            (request.on_notice)(Notice::Error(text));
-        }
         let store = self.store(&setup).await?;
         let folder = setup.places.cwd.display().to_string();
         let selected = request.choice.select(&*store, &folder).await?;
@@ -117,14 +115,46 @@ impl SessionHost for ProgramSessions {
         };
         let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
         let mut builder = InteractiveSession::builder(setup.project.clone(), given)
-        .store(store)
-        .selected(selected)
-        .may_bypass(self.args.allow_dangerously_skip_permissions)
-        .approvals(request.approvals)
-        .rule_sink(SavedRules::new(setup.clone()))
-        .on_notice(move |notice| on_notice(notice));
+            .store(store)
+            .selected(selected)
+            .may_bypass(self.args.allow_dangerously_skip_permissions)
+            .approvals(request.approvals)
+            .rule_sink(SavedRules::new(setup.clone()))
+            .on_notice(move |notice| on_notice(notice));
+        let store = self.store(&setup).await?;
+        let folder = setup.places.cwd.display().to_string();
+        let selected = request.choice.select(&*store, &folder).await?;
+        let effort =
+            self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
+        let (given, vendor) = match request.provider {
+            Some(given) => (given, None),
+            None => {
+                let chosen = self.choose(&setup, request.model.as_deref()).await?;
+                let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
+                (chosen.into_setup(self.args.effort.clone()), vendor)
+            }
+        };
+        let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
+        let mut builder = InteractiveSession::builder(setup.project.clone(), given)
+            .store(store)
+            .selected(selected)
+            .may_bypass(self.args.allow_dangerously_skip_permissions)
+            .approvals(request.approvals)
+            .rule_sink(SavedRules::new(setup.clone()))
+            .on_notice(move |notice| on_notice(notice));
+        if !request.mcp_servers.is_empty() {
+            let arguments = vec![mcp_config(&request.mcp_servers)];
+            builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
+        }
+        if !request.mcp_servers.is_empty() {
+            let arguments = vec![mcp_config(&request.mcp_servers)];
+            builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
+        }
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
+        }
+        if let Some(editor) = request.editor {
+            builder = builder.editor(editor);
         }
         if let Some(limit) = request.queue_limit {
             builder = builder.queue_limit(limit);

@@ -6,7 +6,6 @@
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
 mod ansi;
-mod clipboard;
 mod composer;
 mod conversation;
 mod diff;

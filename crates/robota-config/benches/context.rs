@@ -61,7 +61,6 @@ fn start_with_agents(places: &Places) -> (usize, ReadCounts) {
         files: counts.files + more.files,
         folders: counts.folders + more.folders,
         bytes: counts.bytes + more.bytes,
-        ..counts
     };
     (bytes + agents.listing().len(), counts)
 }
@@ -89,7 +88,10 @@ fn context(criterion: &mut Criterion) {
         counts.files, counts.folders, counts.bytes
     );
     let (_, with_agents) = start_with_agents(&places);
-    println!("with 30 agents: {} files opened, {} bytes read", with_agents.files, with_agents.bytes);
+    println!(
+        "with 30 agents: {} files opened, {} bytes read",
+        with_agents.files, with_agents.bytes
+    );
     let mut group = criterion.benchmark_group("context");
     group.sample_size(20).warm_up_time(Duration::from_millis(500));
     group.measurement_time(Duration::from_secs(2));

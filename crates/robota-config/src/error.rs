@@ -49,6 +49,14 @@ pub enum ConfigError {
         /// Why it cannot be set.
         reason: String,
     },
+    /// A folder is no plugin or marketplace that can be used.
+    #[error("cannot use {}: {reason}", path.display())]
+    Plugin {
+        /// The folder.
+        path: PathBuf,
+        /// Why it cannot be used.
+        reason: String,
+    },
     /// There is no home folder, or no working folder.
     #[error("{0}")]
     NoPlace(&'static str),
@@ -71,7 +79,9 @@ impl Diagnose for ConfigError {
             Self::NoProfile { .. } | Self::NoType { .. } | Self::ApiKey { .. } => {
                 ErrorKind::Configuration
             }
-            Self::Refused { .. } | Self::NoPlace(_) => ErrorKind::Configuration,
+            Self::Refused { .. } | Self::NoPlace(_) | Self::Plugin { .. } => {
+                ErrorKind::Configuration
+            }
             Self::Key { .. } => ErrorKind::Validation,
             Self::Io { .. } => ErrorKind::Storage,
         }
@@ -88,6 +98,7 @@ impl Diagnose for ConfigError {
             }
             Self::ApiKey { source, .. } => return source.hint(),
             Self::Refused { .. } => "fix the file, then retry".to_owned(),
+            Self::Plugin { .. } => "docs/plugins.md describes the folder of a plugin".to_owned(),
             Self::Key { .. } => "see docs/settings.md for the keys and their values".to_owned(),
             Self::NoPlace(_) => "set HOME, or use another settings file".to_owned(),
             Self::Io { .. } => "check the permissions of the file and its folder".to_owned(),

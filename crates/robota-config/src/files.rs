@@ -127,7 +127,19 @@ pub(crate) fn from_bytes(layer: Layer, path: &Path, bytes: Vec<u8>) -> Source {
 
 fn from_text(layer: Layer, file: Option<&Path>, text: String) -> Source {
     match Document::parse(text) {
-        Ok(document) => Source { layer, checked: validate::check(&document, layer, file) },
+        Ok(document) => {
+            let mut checked = validate::check(&document, layer, file);
+            if let Some(at) = document.lenient {
+                let line = file.is_some().then(|| document.line(at));
+                let origin = Origin { layer, file: file.map(Path::to_path_buf), line };
+                let message =
+                    "JSON has no comments and no trailing commas; the file is read anyway";
+                let message = message.to_owned();
+                let severity = Severity::Warning;
+                checked.problems.push(Problem { severity, origin, key: None, message });
+            }
+            Source { layer, checked }
+        }
         Err(error) => unreadable(layer, file, file.is_some().then_some(error.line), &error.message),
     }
 }

@@ -13,6 +13,9 @@ const MAX_DEPTH: usize = 100;
 pub(crate) struct Document {
     pub(crate) text: String,
     pub(crate) root: Node,
+    /// Where the file first has a comment or a trailing comma, which JSON does not have. People write
+    /// them, and other programs read them.
+    pub(crate) lenient: Option<usize>,
     line_starts: Vec<usize>,
 }
 
@@ -53,14 +56,15 @@ impl Document {
     /// Parses a file. Skips a byte order mark.
     pub(crate) fn parse(text: String) -> Result<Self, SyntaxError> {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let mut parser = Parser { text: &text, at: start };
+        let mut parser = Parser { text: &text, at: start, lenient: None };
         let root = parser.document().map_err(|(at, message)| SyntaxError {
             line: text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1,
             message,
         })?;
+        let lenient = parser.lenient;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
-        Ok(Self { text, root, line_starts })
+        Ok(Self { text, root, lenient, line_starts })
     }
 
     /// Returns the line of a byte, counted from 1.
@@ -114,6 +118,7 @@ type Parsed<T> = Result<T, (usize, String)>;
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    lenient: Option<usize>,
 }
 
 impl Parser<'_> {
@@ -140,7 +145,7 @@ impl Parser<'_> {
             Some(b'[') => self.array(depth)?,
             Some(b'"') => Kind::String(self.string()?),
             Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
-            Some(b'/' | b'#') => return self.fail("JSON has no comments"),
+            Some(b'#') => return self.fail("JSON has no comments"),
             Some(_) => self.literal()?,
             None => return self.fail("unexpected end of the file"),
         };
@@ -159,8 +164,12 @@ impl Parser<'_> {
             let key_at = self.at;
             match self.peek() {
                 Some(b'"') => {}
-                Some(b'}') => return self.fail("trailing comma before `}`"),
-                Some(b'/' | b'#') => return self.fail("JSON has no comments"),
+                Some(b'}') if !members.is_empty() => {
+                    self.lenient.get_or_insert(self.at);
+                    self.at += 1;
+                    return Ok(Kind::Object(members));
+                }
+                Some(b'#') => return self.fail("JSON has no comments"),
                 Some(_) => return self.fail("expected a key in double quotes"),
                 None => return self.fail("unexpected end of the file"),
             }
@@ -191,8 +200,10 @@ impl Parser<'_> {
         }
         loop {
             self.space();
-            if self.peek() == Some(b']') {
-                return self.fail("trailing comma before `]`");
+            if self.peek() == Some(b']') && !items.is_empty() {
+                self.lenient.get_or_insert(self.at);
+                self.at += 1;
+                return Ok(Kind::Array(items));
             }
             items.push(self.value(depth + 1)?);
             self.space();
@@ -259,9 +270,24 @@ impl Parser<'_> {
         found
     }
 
+    /// Skips white space and comments.
     fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-            self.at += 1;
+        loop {
+            while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+                self.at += 1;
+            }
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let length = if rest.starts_with("//") {
+                rest.find('\n').unwrap_or(rest.len())
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                // One that does not end is no comment, and no value either.
+                let Some(end) = comment.find("*/") else { return };
+                end + "/**/".len()
+            } else {
+                return;
+            };
+            self.lenient.get_or_insert(self.at);
+            self.at += length;
         }
     }
 

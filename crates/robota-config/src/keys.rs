@@ -292,10 +292,10 @@ keys! {
     "sandbox.network.allowedDomains" Union, UserOnly, Partial, texts;
     "sandbox.network.deniedDomains" Union, Tightens, Partial, texts;
 
-    "mcpServers.*" Highest, Grants, NoEffect, (Object);
-    "enableAllProjectMcpServers" Highest, TightensWhen(False), NoEffect, (bool);
-    "enabledMcpjsonServers" Union, Grants, NoEffect, texts;
-    "disabledMcpjsonServers" Union, Tightens, NoEffect, texts;
+    "mcpServers.*" Highest, Grants, Supported, (Object);
+    "enableAllProjectMcpServers" Highest, TightensWhen(False), Supported, (bool);
+    "enabledMcpjsonServers" Union, Grants, Supported, texts;
+    "disabledMcpjsonServers" Union, Tightens, Supported, texts;
     "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
     "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);

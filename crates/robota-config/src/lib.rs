@@ -59,12 +59,14 @@ pub mod instructions;
 mod json;
 pub mod keys;
 mod layer;
+mod mcp;
 pub mod mentions;
 mod merge;
 pub mod model;
 pub mod output_styles;
 mod path;
 mod places;
+pub mod plugins;
 mod policy;
 pub mod project;
 mod provider;
@@ -84,6 +86,11 @@ pub use clean::clean;
 pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
+pub use mcp::{
+    McpEntry, McpListing, McpScope, McpWriteError, ProjectServers, add_server, check_mcp_argument,
+    mcp_servers,
+    remove_server,
+};
 pub use model::SettingsFile;
 pub use path::KeyPath;
 pub use places::{Environment, Places, SettingSource, SettingsArgument};

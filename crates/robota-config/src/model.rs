@@ -124,16 +124,17 @@ pub struct SettingsFile {
     /// Marketplaces for plugins, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
-    /// MCP servers, by name. No effect yet.
+    /// MCP servers, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub mcp_servers: IndexMap<String, Map<String, Value>>,
-    /// Whether every server of a project's `.mcp.json` is used. No effect yet.
+    /// Whether every server of a project's `.mcp.json` is used. The default is true
+    /// for a trusted folder; false uses those of `enabledMcpjsonServers` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_all_project_mcp_servers: Option<bool>,
-    /// The servers of `.mcp.json` that are used. No effect yet.
+    /// The servers of `.mcp.json` that are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_mcpjson_servers: Option<Vec<String>>,
-    /// The servers of `.mcp.json` that are not used. No effect yet.
+    /// The servers of `.mcp.json` that are not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_mcpjson_servers: Option<Vec<String>>,
 

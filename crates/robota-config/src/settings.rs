@@ -13,6 +13,7 @@ pub use explain::Explanation;
 use crate::files::Files;
 use crate::keys::{Effect, Support};
 use crate::layer::{Layer, Origin, Scope};
+use crate::mcp::ProjectServers;
 use crate::merge::{Merged, Table};
 use crate::model::{HookDefinition, HookGroup, SettingsFile};
 use crate::path::KeyPath;
@@ -103,6 +104,8 @@ pub struct Settings {
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
     /// Whether the folder is trusted, so that all settings of its files apply.
     pub trust: Trust,
+    /// The MCP servers of the project's `.mcp.json`.
+    pub project_servers: ProjectServers,
     /// The files of the project that these settings run. Agents may not change them without approval.
     pub named_files: NamedFiles,
     /// Problems and ignored values.
@@ -166,7 +169,8 @@ impl Settings {
         let scopes: &[Scope] =
             if trust.is_given() { &[Scope::User, Scope::Project] } else { &[Scope::User] };
         let named_files = files.named_files(scopes);
-        Self { values, permissions, hooks, trust, named_files, report, table }
+        let project_servers = ProjectServers::read(files.servers.as_deref(), trust.is_given());
+        Self { values, permissions, hooks, trust, project_servers, named_files, report, table }
     }
 
     /// Returns the effective value of a key, or of all keys below it. Secrets are not redacted.

@@ -44,6 +44,7 @@ pub use parts::SkillPart;
 pub use skill::{Skill, SkillContext, SkillGrants, SkillKind};
 
 use crate::instructions::Globs;
+use crate::plugins::Plugin;
 use crate::reader::ContextReader;
 use crate::report::{Problem, Report};
 use find::Candidate;
@@ -137,6 +138,16 @@ impl Skills {
                 }
                 Err(message) => self.problems.push(find::override_problem(name, message)),
             }
+        }
+        self
+    }
+
+    /// Adds the skills and commands of plugins. Their names have the name of the plugin in front:
+    /// `plugin:name`.
+    #[must_use]
+    pub fn with_plugins<'a>(mut self, plugins: impl IntoIterator<Item = &'a Plugin>) -> Self {
+        for plugin in plugins {
+            self.add_plugin(plugin);
         }
         self
     }

@@ -209,6 +209,10 @@ impl Target {
         let document = Document::parse(text).map_err(|error| {
             refused(format!("it is not valid JSON: line {}: {}", error.line, error.message))
         })?;
+        if let Some(at) = document.lenient {
+            let line = document.line(at);
+            return Err(refused(format!("line {line} has a comment or a trailing comma")));
+        }
         if let Some(key) = repeated_key(&document.root) {
             return Err(refused(format!("it repeats the key `{key}`")));
         }

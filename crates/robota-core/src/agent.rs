@@ -172,6 +172,7 @@ impl Agent {
             delivery: Delivery::AfterTurn,
             content: content.clone(),
             metadata: serde_json::Map::new(),
+            source: None,
         };
         if let Err(error) = self.recorder.append(None, vec![accepted.into()]).await {
             return TurnReport::not_started(error.to_data());

@@ -208,7 +208,7 @@ events! {
     "state_snapshot" StateSnapshot Fact Written "Which events make up the state, so that a resume need not read all of them.";
     "recovered" Recovered Fact Synced "What a crashed process left open was closed.";
     "schedule_added" ScheduleAdded Fact Synced "A schedule was added; it sends an input at certain times.";
-    "schedule_fired" ScheduleFired Fact Synced "The time of a schedule came. Its input is accepted in the same append.";
+    "schedule_skipped" ScheduleSkipped Fact Synced "Times of a schedule came, and it sent no input.";
     "schedule_paused" SchedulePaused Fact Synced "A schedule was paused.";
     "schedule_resumed" ScheduleResumed Fact Synced "A paused schedule was resumed.";
     "schedule_removed" ScheduleRemoved Fact Synced "A schedule was removed.";
@@ -216,7 +216,7 @@ events! {
     "room_left" RoomLeft Fact Synced "A member left the room.";
     "room_said" RoomSaid Fact Synced "Somebody said something in the room.";
     "room_delivered" RoomDelivered Fact Written "A member's session accepted a message of the room.";
-    "room_heard" RoomHeard Fact Synced "This session received a message of a room. The input is accepted in the same append.";
+    "room_heard" RoomHeard Fact Synced "This session knows the messages of a room up to a number: it joined late.";
     "failed" Failed Fact Written "Something failed outside a turn.";
 }
 

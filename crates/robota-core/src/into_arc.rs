@@ -10,7 +10,7 @@ use crate::hook::Hooks;
 use crate::ids::Ids;
 use crate::journal::JournalStore;
 use crate::provider::Provider;
-use crate::tool::{Tool, ToolFactory};
+use crate::tool::{Tool, ToolFactory, ToolSource};
 
 /// A value or an [`Arc`] of it: builders take either, so that a caller writes `Arc::new` only
 /// where the value is really shared.
@@ -70,4 +70,5 @@ into_arc!(
     RuleSink,
     Tool,
     ToolFactory,
+    ToolSource,
 );

@@ -1,7 +1,7 @@
 //! Computes the state of a stored journal from the newest snapshot, the events that it refers to,
 //! and the events after it. If that is not possible, all events are folded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
@@ -151,10 +151,15 @@ async fn from_snapshot(
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    // Each event is used once and can be moved out, unless the view before the last compaction
-    // shares it.
-    let shared = !needed.before.unread().is_empty();
-    let mut take = |seq: u64| match shared {
+    // Each event is used once and can be moved out, except for messages that the last compaction
+    // kept: they are in both views.
+    let of_view: HashSet<u64> = match needed.before.unread() {
+        [] => HashSet::new(),
+        _ => needed.view.unread().iter().copied().collect(),
+    };
+    let mut kept: HashSet<u64> =
+        needed.before.unread().iter().copied().filter(|seq| of_view.contains(seq)).collect();
+    let mut take = |seq: u64| match kept.remove(&seq) {
         true => events.get(&seq).cloned(),
         false => events.remove(&seq),
     };

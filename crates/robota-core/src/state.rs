@@ -287,7 +287,7 @@ impl State {
                 self.sources.left_out = Some(cursor.seq);
             }
             Event::MessageInjected(data) => self.view.push(data.message.clone(), cursor.seq),
-            Event::InputAccepted(InputAccepted { input, delivery, content, metadata }) => {
+            Event::InputAccepted(InputAccepted { input, delivery, content, metadata, .. }) => {
                 let (content, metadata) = (content.clone(), metadata.clone());
                 let pending =
                     PendingInput { delivery: *delivery, content, metadata, seq: cursor.seq };
@@ -384,7 +384,7 @@ impl State {
             }
             // Folded below, by the modules of schedules and rooms.
             Event::ScheduleAdded(_)
-            | Event::ScheduleFired(_)
+            | Event::ScheduleSkipped(_)
             | Event::SchedulePaused(_)
             | Event::ScheduleResumed(_)
             | Event::ScheduleRemoved(_)

@@ -70,8 +70,8 @@ mod unix;
 pub use capture::{Captured, Limits, Spill, Spilled};
 pub use crash::crash;
 pub use env::Environment;
-pub use foreground::run_in_foreground;
 pub use error::ExecError;
+pub use foreground::run_in_foreground;
 pub use hook::{CommandHooks, SessionVariables};
 #[cfg(unix)]
 pub use link_free_dir::LinkFreeDir;

@@ -226,6 +226,13 @@ pub(crate) struct Program {
     pub(crate) may_write: bool,
     /// Its words may be programs of a language of their own.
     pub(crate) interprets: bool,
+    /// It has no subcommands; its first word selects what it does.
+    pub(crate) has_targets: bool,
+    /// Subcommands whose next word selects what they do; `*` are all.
+    pub(crate) groups: Vec<&'static str>,
+    /// Subcommands whose words change what they do from a query to a change: "always" saves only
+    /// the exact command.
+    pub(crate) exact: Vec<&'static str>,
     pub(crate) options: Vec<Opt>,
     pub(crate) subs: Vec<Program>,
 }

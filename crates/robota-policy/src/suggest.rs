@@ -22,83 +22,6 @@ use crate::workspace::{normal, text};
 /// More than this is not a decision any more.
 const MAX_RULES: usize = 5;
 
-/// Programs without subcommands whose first word selects what they do.
-const WITH_TARGETS: &[&str] =
-    &["make", "just", "task", "rake", "mix", "nx", "turbo", "mvn", "gradle", "gmake"];
-
-/// Subcommands whose next word selects what they do; `*` are all of a program.
-const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "git",
-        &[
-            "bisect",
-            "bundle",
-            "config",
-            "lfs",
-            "maintenance",
-            "notes",
-            "reflog",
-            "remote",
-            "sparse-checkout",
-            "stash",
-            "submodule",
-            "worktree",
-        ],
-    ),
-    (
-        "docker",
-        &[
-            "builder",
-            "buildx",
-            "compose",
-            "config",
-            "container",
-            "context",
-            "image",
-            "manifest",
-            "network",
-            "node",
-            "plugin",
-            "secret",
-            "service",
-            "stack",
-            "swarm",
-            "system",
-            "trust",
-            "volume",
-        ],
-    ),
-    ("podman", &["compose", "container", "image", "machine", "network", "pod", "volume"]),
-    ("gh", &["*"]),
-    ("glab", &["*"]),
-    ("aws", &["*"]),
-    ("az", &["*"]),
-    ("gcloud", &["*"]),
-    ("kubectl", &["auth", "certificate", "config", "create", "plugin", "rollout", "set"]),
-    ("helm", &["dependency", "plugin", "registry", "repo", "search", "show"]),
-    ("terraform", &["providers", "state", "workspace"]),
-    ("npm", &["access", "cache", "config", "org", "owner", "pkg", "profile", "team", "token"]),
-    ("yarn", &["cache", "config", "global", "plugin", "workspace"]),
-    ("pnpm", &["config", "env", "store"]),
-    ("go", &["mod", "telemetry", "tool", "work"]),
-    ("cargo", &["report"]),
-    ("rustup", &["component", "override", "self", "set", "target", "toolchain"]),
-    ("pip", &["cache", "config", "index"]),
-    ("pip3", &["cache", "config", "index"]),
-    ("uv", &["cache", "pip", "python", "self", "tool"]),
-    ("poetry", &["cache", "config", "env", "self", "source"]),
-    ("dotnet", &["nuget", "sln", "tool", "workload"]),
-    ("brew", &["bundle", "services"]),
-    ("composer", &["config", "global"]),
-    ("bundle", &["config", "plugin"]),
-    ("systemctl", &[]),
-];
-
-/// Subcommands whose words change what they do from a query to a change: only the exact command
-/// is saved.
-const EXACT: &[(&str, &str)] =
-    &[("go", "env"), ("git", "config"), ("npm", "config"), ("npm", "pkg"), ("gh", "api")];
-
 /// Subcommands that run what their next word names.
 const RUNNERS: &[&str] = &["run", "exec", "x", "dlx", "run-script", "workspace"];
 
@@ -209,14 +132,14 @@ fn command_rule(part: &Part) -> Option<String> {
         let text = words.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
         format!("Bash({})", escape_command(&text))
     };
-    let known = Program::find(program).is_some_and(|known| known.shape == Shape::Sub);
     let first = values.get(1).map(String::as_str).unwrap_or_default();
-    let only_exact = EXACT.contains(&(program.as_str(), first));
-    if only_exact || !(known || WITH_TARGETS.contains(&program.as_str())) {
+    let Some(known) = Program::find(program)
+        .filter(|known| known.shape == Shape::Sub || known.has_targets)
+        .filter(|known| !known.exact.contains(&first))
+    else {
         return Some(exact());
-    }
-    let groups = GROUPS.iter().find(|(name, _)| name == program).map_or(&[][..], |(_, all)| all);
-    let is_group = |value: &str| groups.contains(&"*") || groups.contains(&value);
+    };
+    let is_group = |value: &str| known.groups.contains(&"*") || known.groups.contains(&value);
     let mut stem = vec![program.clone()];
     for value in &values[1..] {
         if value.starts_with('-') || !is_plain(value) {

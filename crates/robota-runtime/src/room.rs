@@ -1,8 +1,8 @@
 //! Rooms: several sessions of a pool talk to each other.
 //!
 //! A room has a journal of its own: who joined and left, what was said to whom, and who received it.
-//! A message is first recorded in the room, then accepted as an input by each receiver, together
-//! with the record of its number: so every receiver gets every message exactly once and in order,
+//! A message is first recorded in the room, then accepted as an input by each receiver, whose source
+//! is its number in the room: so every receiver gets every message exactly once and in order,
 //! whenever the process dies. `docs/rooms.md` has an example.
 
 mod error;
@@ -15,14 +15,14 @@ use std::sync::{Arc, Weak};
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::driver::Recorder;
 use robota_core::event::{
-    Delivery, Envelope, Event, FORMAT, InputAccepted, MessageInjected, Opened, RoomDelivered,
-    RoomHeard, RoomJoined, RoomLeft, RoomSaid, SessionCreated,
+    Delivery, Envelope, Event, FORMAT, InputAccepted, InputSource, MessageInjected, Opened,
+    RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, SessionCreated,
 };
 use robota_core::ids::{InputId, SessionId, name_part};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::{Block, Message};
 use robota_core::state::{RoomState, State};
-use serde_json::{Map, json};
+use serde_json::Map;
 use tokio::sync::Mutex;
 
 pub use error::RoomError;
@@ -190,7 +190,7 @@ impl Room {
                     return (Vec::new(), ());
                 }
                 let message = Message::user(ids, note.as_str());
-                let heard = RoomHeard { room, number: last, hops: 0 };
+                let heard = RoomHeard { room, number: last };
                 (vec![MessageInjected { message }.into(), heard.into()], ())
             });
             append.await?;
@@ -317,7 +317,7 @@ impl Room {
         Ok(failed)
     }
 
-    /// Sends a message to a member, once: the number of the message is recorded in the same append.
+    /// Sends a message to a member, once: its number is part of the input.
     async fn hand_over(&self, session: &SessionId, message: &RoomMessage) -> Result<(), RoomError> {
         let agent = self.pool.get(session);
         let agent = agent.ok_or_else(|| crate::PoolError::NotFound(session.clone()))?;
@@ -328,18 +328,18 @@ impl Room {
             if state.heard.get(&room).is_some_and(|heard| heard.number >= message.number) {
                 return (Vec::new(), ());
             }
-            let mut metadata = Map::new();
-            metadata.insert("room".to_owned(), json!(room));
-            metadata.insert("from".to_owned(), json!(message.from));
-            metadata.insert("message".to_owned(), json!(message.number));
             let accepted = InputAccepted {
                 input: InputId::mint(ids),
                 delivery: Delivery::AfterTurn,
                 content: vec![Block::text(message.to_text())],
-                metadata,
+                metadata: Map::new(),
+                source: Some(InputSource::Room {
+                    room,
+                    number: message.number,
+                    hops: message.hops,
+                }),
             };
-            let heard = RoomHeard { room, number: message.number, hops: message.hops };
-            (vec![accepted.into(), heard.into()], ())
+            (vec![accepted.into()], ())
         });
         Ok(append.await?)
     }

@@ -46,8 +46,7 @@ fn plain() -> AgentOptions {
 #[tokio::test(start_paused = true)]
 async fn kode_09_create_get_list_and_limits() {
     let store = Arc::new(MemoryStore::new());
-    let limits =
-        PoolLimits { max_sessions: 3, max_per_tenant: 2, ..PoolLimits::default() };
+    let limits = PoolLimits { max_sessions: 3, max_per_tenant: 2, ..PoolLimits::default() };
     let pool = pool(&store, limits);
     pool.create(id("a"), "dev", plain()).await.unwrap();
     pool.create(id("b"), "dev", plain()).await.unwrap();
@@ -106,8 +105,7 @@ async fn kode_09_a_session_in_use_stays_live_and_a_subscription_wakes_it() {
     drop(held);
     tokio::time::sleep(3 * MINUTE).await;
     assert_eq!(pool.live(), 0);
-    let mut subscription =
-        agent.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    let mut subscription = agent.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
     assert_eq!(pool.live(), 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(pool.live(), 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{TokioClock, builder, crash, crash_after, events, said, time};
 use robota_core::clock::Clock;
-use robota_core::event::{Envelope, Event, MissedRuns};
+use robota_core::event::{Envelope, Event, InputSource, MissedRuns};
 use robota_core::ids::{CountingIds, ScheduleId, SessionId};
 use robota_core::journal::{JournalStore, MemoryStore};
 use robota_runtime::{
@@ -27,9 +27,16 @@ fn id() -> SessionId {
 /// The times at which a schedule fired, and how many earlier ones it accounts for.
 fn fired(events: &[Envelope], schedule: &str) -> Vec<(String, u64, bool)> {
     let fired = events.iter().filter_map(|envelope| match &envelope.event {
-        Event::ScheduleFired(data) if data.schedule.as_str() == schedule => {
-            let due = data.due.map_or_else(String::new, |due| due.to_string());
-            Some((due, data.missed, data.input.is_some()))
+        Event::InputAccepted(data) => match &data.source {
+            Some(InputSource::Schedule { schedule: id, due, missed })
+                if id.as_str() == schedule =>
+            {
+                Some((due.map_or_else(String::new, |due| due.to_string()), *missed, true))
+            }
+            _ => None,
+        },
+        Event::ScheduleSkipped(data) if data.schedule.as_str() == schedule => {
+            Some((data.due.to_string(), data.times, false))
         }
         _ => None,
     });
@@ -196,7 +203,9 @@ async fn kode_08_whichever_event_is_the_last_no_due_time_is_lost_or_doubled() {
         let not_delivered = events.iter().filter(|it| matches!(it.event, Event::Recovered(_)));
         assert!(
             inputs == complete.len() || not_delivered.count() > 0,
-            "after event {count}: {inputs}"
+            "after event {count}: {inputs} {:?} {:?}",
+            fired(&events, "report"),
+            said(&events, "")
         );
         assert_eq!(runs(&events, "report").len(), inputs, "after event {count}");
         drop(resumed);
@@ -306,7 +315,10 @@ async fn jitter_is_drawn_once_and_delays_every_run() {
     let fired: Vec<_> = events
         .iter()
         .filter_map(|envelope| match &envelope.event {
-            Event::ScheduleFired(data) => Some((data.due.unwrap(), envelope.ts)),
+            Event::InputAccepted(data) => match &data.source {
+                Some(InputSource::Schedule { due, .. }) => Some((due.unwrap(), envelope.ts)),
+                _ => None,
+            },
             _ => None,
         })
         .collect();
@@ -368,7 +380,8 @@ async fn kode_08_schedules_of_a_closed_session_are_listed_and_changed() {
     let busy = change_stored_schedule(&*store, &id(), add(), (shared.clone(), &ids)).await;
     assert!(matches!(busy, Err(ScheduleError::Session(_))), "the session is open: {busy:?}");
     session.shutdown("done").await.unwrap();
-    let change = |change| change_stored_schedule(&*store, &id(), change, (shared.clone(), &ids));
+    let main = id();
+    let change = |change| change_stored_schedule(&*store, &main, change, (shared.clone(), &ids));
     assert_eq!(change(add()).await.unwrap().len(), 1);
     let report = ScheduleId::from("report");
     assert!(change(ScheduleChange::Pause(report.clone())).await.unwrap()[0].paused);

@@ -96,9 +96,8 @@ impl BudgetGuard {
         let running = !state.running.is_empty();
         let session = budget.session.time.filter(|_| running);
         let session = session.map(|limit| limit.saturating_sub(state.session_use().time));
-        let turns = state.turn_uses().filter_map(|used| {
-            Some(budget.turn.time?.saturating_sub(used.time))
-        });
+        let turns =
+            state.turn_uses().filter_map(|used| Some(budget.turn.time?.saturating_sub(used.time)));
         session.into_iter().chain(turns).min()
     }
 

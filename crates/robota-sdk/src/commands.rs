@@ -20,6 +20,16 @@ pub(crate) use tool::command_tools;
 use crate::interactive::InteractiveSession;
 
 /// What a command returns.
+///
+/// ```
+/// use robota_sdk::CommandResult;
+///
+/// fn show(result: &CommandResult) -> String {
+///     let mark = if result.success { "ok" } else { "failed" };
+///     format!("{mark}: {}", result.message)
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CommandResult {
@@ -52,6 +62,25 @@ impl CommandResult {
 }
 
 /// A command of a session.
+///
+/// ```
+/// use robota_sdk::{CommandInfo, CommandResult, InteractiveSession, SystemCommand};
+///
+/// struct Ping;
+///
+/// #[async_trait::async_trait]
+/// impl SystemCommand for Ping {
+///     fn info(&self) -> CommandInfo {
+///         CommandInfo::new("ping", "Answers")
+///     }
+///
+///     async fn execute(&self, _: &InteractiveSession, arguments: &str) -> CommandResult {
+///         let message = format!("pong {arguments}");
+///         CommandResult { message, success: true, data: serde_json::Map::new() }
+///     }
+/// }
+/// assert_eq!(Ping.info().name, "ping");
+/// ```
 #[async_trait]
 pub trait SystemCommand: Send + Sync {
     /// Describes the command.

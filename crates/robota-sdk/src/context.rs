@@ -76,7 +76,15 @@ impl ProjectContext {
             composer.section("tasks", "Active tasks", &tasks(project, &reader, &mut notices));
         }
         let overrides = settings.skill_overrides.iter();
+        for plugin in project.plugins.active() {
+            if let Some(prompt) = &plugin.manifest.prompt {
+                let name = &plugin.manifest.name;
+                let title = format!("Instructions of the plugin {name}");
+                composer.section(format!("plugin {name}"), &title, prompt);
+            }
+        }
         let skills = Skills::find(&reader)
+            .with_plugins(project.plugins.active())
             .with_overrides(overrides.map(|(name, value)| (name.as_str(), value.as_str())));
         let listing = skills.listing(&ListingCaps::default());
         composer.section("skills", "Skills (use them with the tool Skill)", &listing.text);
@@ -139,7 +147,7 @@ fn approved_imports(project: &Project, reader: &ContextReader) -> Vec<std::path:
     let store = TrustStore::load(&project.places);
     let mut approved = store.approved_imports(reader.cwd());
     if project.trusted_by_caller {
-        let open = import_requests(reader, &store, Some(import_filter(project)));
+        let open = import_requests(reader, &store, Some(&import_filter(project)));
         approved.extend(open.into_iter().map(|import| import.path));
     }
     approved

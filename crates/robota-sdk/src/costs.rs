@@ -13,6 +13,12 @@ use serde::Serialize;
 const PAGE: usize = 4_096;
 
 /// What the calls of one model used.
+///
+/// ```
+/// use robota_sdk::ModelCost;
+///
+/// assert_eq!(ModelCost::default().calls, 0);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ModelCost {
     /// The tokens.
@@ -24,6 +30,15 @@ pub struct ModelCost {
 }
 
 /// What the model calls of a session used, by model: a projection of its events.
+///
+/// ```
+/// use robota_sdk::Costs;
+///
+/// fn dollars(costs: &Costs) -> String {
+///     costs.cost().map_or("unknown".to_owned(), |usd| format!("${usd:.2}"))
+/// }
+/// assert_eq!(dollars(&Costs::default()), "$0.00");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Costs {
     #[serde(skip)]

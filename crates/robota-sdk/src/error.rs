@@ -10,6 +10,15 @@ use robota_session::SessionError;
 use crate::skills::SkillFailure;
 
 /// An error of the SDK.
+///
+/// ```
+/// use robota_core::error::Diagnose as _;
+/// use robota_sdk::SdkError;
+///
+/// let error = SdkError::UnknownCommand("nosuch".to_owned());
+/// assert!(error.to_string().contains("nosuch"));
+/// let _ = error.hint();
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdkError {
@@ -100,6 +109,9 @@ pub enum SdkError {
     /// The session failed.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// An MCP server failed.
+    #[error(transparent)]
+    Mcp(#[from] robota_mcp::McpError),
     /// A file or folder of the user cannot be read or written.
     #[error("{what}")]
     Io {
@@ -139,6 +151,7 @@ impl Diagnose for SdkError {
             Self::Link { .. } | Self::Sandbox(_) | Self::Redactor(_) => ErrorKind::Configuration,
             Self::Journal(error) => error.kind(),
             Self::Session(error) => error.kind(),
+            Self::Mcp(_) => ErrorKind::Configuration,
             Self::Io { .. } => ErrorKind::Storage,
         }
     }
@@ -160,6 +173,7 @@ impl Diagnose for SdkError {
             | Self::UnknownCommand(_)
             | Self::QueueFull { .. }
             | Self::NoTurn(_)
+            | Self::Mcp(_)
             | Self::Redactor(_)
             | Self::Io { .. } => None,
         }

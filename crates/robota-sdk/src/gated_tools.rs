@@ -142,8 +142,7 @@ async fn judge(
     enough: &[Verdict],
 ) -> Result<Judgement, NotRun> {
     let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
-    let tool_use =
-        ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
+    let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
     let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
     match judgement.verdict {
         verdict if enough.contains(&verdict) => Ok(judgement),

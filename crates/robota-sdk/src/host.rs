@@ -12,7 +12,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use robota_core::permission::Mode;
 use robota_session::{Approvals, SessionError};
-pub use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
+pub use robota_tools::{AnswerOption, EditorFiles, QuestionHandler, UserQuestion};
 
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,8 @@ pub struct OpenRequest {
     pub approvals: Approvals,
     /// Who answers the questions of the model; none does not offer the tool.
     pub questions: Option<Arc<dyn QuestionHandler>>,
+    /// The editor that has the folder open.
+    pub editor: Option<Arc<dyn EditorFiles>>,
     /// The model; none for the configured one.
     pub model: Option<String>,
     /// A provider with its settings, instead of any model service.
@@ -83,6 +85,7 @@ impl OpenRequest {
             mode: None,
             approvals: Approvals::Deny,
             questions: None,
+            editor: None,
             model: None,
             provider: None,
             queue_limit: None,

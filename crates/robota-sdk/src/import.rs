@@ -40,6 +40,12 @@ use serde::Serialize;
 pub use files::{FoundFile, find_files};
 
 /// An agent whose sessions can be imported.
+///
+/// ```
+/// use robota_sdk::import::Agent;
+///
+/// assert_ne!(Agent::Claude, Agent::Codex);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
@@ -61,6 +67,12 @@ impl Agent {
 }
 
 /// What an import left out, by number.
+///
+/// ```
+/// use robota_sdk::import::ImportReport;
+///
+/// assert_eq!(ImportReport::default().malformed, 0);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Lines that are not JSON objects: torn or damaged.
@@ -74,6 +86,15 @@ pub struct ImportReport {
 }
 
 /// A session of another agent that was read and not imported yet.
+///
+/// ```
+/// use robota_sdk::import::{Agent, ForeignSession};
+///
+/// fn complete(session: &ForeignSession) -> bool {
+///     session.agent == Agent::Claude && session.report.malformed == 0
+/// }
+/// # let _ = complete;
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignSession {
     /// The agent that wrote it.
@@ -85,6 +106,13 @@ pub struct ForeignSession {
 }
 
 /// Why a file is not the session of an agent.
+///
+/// ```
+/// use robota_sdk::import::{Agent, NotASession};
+///
+/// let error = NotASession { agent: Agent::Codex, reason: "it is empty" };
+/// assert!(error.to_string().contains("it is empty"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a session of {}: {reason}", agent.name())]
 pub struct NotASession {

@@ -12,6 +12,7 @@ mod history;
 mod loaded;
 mod open_sessions;
 mod queue;
+mod resources;
 mod result;
 mod shell;
 mod submit;
@@ -47,6 +48,7 @@ use crate::budget::{Budget, BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
 use crate::costs::{self, Costs};
 use crate::error::SdkError;
+use crate::mcp::SessionMcp;
 use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::project::Project;
@@ -79,6 +81,7 @@ pub struct InteractiveSession(Arc<Shared>);
 /// What the handles of a session share.
 struct Shared {
     session: Session,
+    mcp: Option<SessionMcp>,
     project: Option<Arc<Project>>,
     since: StartAt,
     supervisor: Option<Supervisor>,
@@ -115,6 +118,7 @@ impl InteractiveSession {
         commands.add_module(&crate::commands::builtin::commands());
         Self::new(Shared {
             session,
+            mcp: None,
             project: None,
             since: StartAt::Start,
             supervisor: None,
@@ -168,10 +172,17 @@ impl InteractiveSession {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.tool_specs().iter().map(|spec| spec.name.clone()).collect()
+        let fixed = self.tool_specs().iter().map(|spec| spec.name.clone());
+        fixed.chain(self.0.mcp.iter().flat_map(SessionMcp::offered)).collect()
     }
 
-    /// Returns the descriptions of the offered tools.
+    /// Returns the MCP servers of the session; none if none are configured.
+    #[must_use]
+    pub fn mcp(&self) -> Option<&SessionMcp> {
+        self.0.mcp.as_ref()
+    }
+
+    /// Returns the descriptions of the offered tools, except those of MCP servers.
     #[must_use]
     pub fn tool_specs(&self) -> &[ToolSpec] {
         self.0.tools.get().map(Vec::as_slice).unwrap_or_default()
@@ -238,6 +249,9 @@ impl InteractiveSession {
         }
         let ended = self.session().shutdown(reason).await;
         if let Some(supervisor) = &self.0.supervisor {
+            if let Some(mcp) = &self.0.mcp {
+                mcp.servers.close().await;
+            }
             supervisor.shutdown().await;
         }
         Ok(ended?)
@@ -256,6 +270,7 @@ impl InteractiveSession {
             tasks: shared.runtime.as_ref().and_then(|it| it.new.take(session.id())),
             runtime: shared.runtime.clone(),
             session,
+            mcp: shared.mcp.clone(),
             project: shared.project.clone(),
             since: StartAt::Now,
             supervisor: None,

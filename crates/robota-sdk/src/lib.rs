@@ -15,6 +15,7 @@ pub mod hooks;
 pub mod host;
 pub mod import;
 pub mod interactive;
+pub mod mcp;
 pub mod memory;
 pub mod mentions;
 pub mod model_setup;
@@ -30,8 +31,9 @@ mod settings_hooks;
 pub mod skills;
 pub mod store;
 mod tasks;
-pub mod transport;
 pub mod transcript;
+mod templates;
+pub mod transport;
 
 pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
@@ -47,6 +49,7 @@ pub use interactive::{
     InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
     PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
+pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
@@ -56,8 +59,9 @@ pub use robota_runtime::{
     TaskManagerError, Worktree, WorktreeError, Worktrees,
 };
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
-pub use transport::{Transport, TransportError};
 pub use transcript::SessionTranscript;
+pub use templates::template_of;
+pub use transport::{Transport, TransportError};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

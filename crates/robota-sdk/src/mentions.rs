@@ -162,9 +162,9 @@ impl MentionReader {
         }
         let text = outcome.text();
         let kept = beginning(&text, MAX_FILE_BYTES.min(left));
-        let lines = mention.lines.map_or_else(String::new, |lines| {
-            format!(" lines=\"{}-{}\"", lines.first, lines.last)
-        });
+        let lines = mention
+            .lines
+            .map_or_else(String::new, |lines| format!(" lines=\"{}-{}\"", lines.first, lines.last));
         let note = match text.len() - kept.len() {
             0 => String::new(),
             cut => format!("\n[{cut} bytes left out; read the file for the rest]"),

@@ -13,6 +13,14 @@ use robota_core::provider::{NativeWeb, Provider};
 pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The provider and model of a session.
+///
+/// ```
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_sdk::ModelSetup;
+///
+/// let setup = ModelSetup::new(ScriptedProvider::new(Script::new().text("Hello.")), "any-model");
+/// assert_eq!(setup.model, "any-model");
+/// ```
 #[derive(Clone)]
 pub struct ModelSetup {
     /// The provider that the session calls.
@@ -52,6 +60,16 @@ impl ModelSetup {
 }
 
 /// The settings of model calls; those that are not set keep their defaults.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use robota_sdk::CallSettings;
+///
+/// let calls =
+///     CallSettings { retry_budget: Some(Duration::from_secs(60)), ..CallSettings::default() };
+/// assert_eq!(calls.max_repeats, None);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct CallSettings {
     /// How long a series of failed calls may last; zero never retries.

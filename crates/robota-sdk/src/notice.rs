@@ -3,6 +3,12 @@
 use std::fmt;
 
 /// A message for the user. Clients decide where it appears.
+///
+/// ```
+/// use robota_sdk::Notice;
+///
+/// assert_eq!(Notice::Note("nothing to do".to_owned()).to_string(), "nothing to do");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// Something of the user's set-up is wrong and was left out.

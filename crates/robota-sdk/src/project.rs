@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use robota_config::instructions::PendingImport;
+use robota_config::plugins::Plugins;
 use robota_config::{
-    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings, SettingsArgument,
-    Severity, Trust, TrustStore, rule_check,
+    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings,
+    SettingsArgument, Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
@@ -26,6 +27,14 @@ use crate::notice::Notice;
 const MAX_REPORTED: usize = 5;
 
 /// What a program adds to the settings files of a folder.
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::ProjectOptions;
+///
+/// let options = ProjectOptions { mode: Some(Mode::Plan), ..ProjectOptions::default() };
+/// assert!(!options.trust);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ProjectOptions {
     /// The working folder; none is the current folder of the process.
@@ -53,6 +62,17 @@ pub struct ProjectOptions {
 }
 
 /// The settings and the policy for one working folder.
+///
+/// ```
+/// use robota_sdk::{Project, ProjectOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// assert!(project.cwd().is_absolute());
+/// # Ok(()) }
+/// ```
 pub struct Project {
     /// The folders and arguments that settings are read from.
     pub places: Places,
@@ -64,6 +84,8 @@ pub struct Project {
     pub policy: Policy,
     /// The sandbox level that the caller asked for.
     pub sandbox: Option<SandboxLevel>,
+    /// The installed plugins.
+    pub plugins: Plugins,
     /// Whether the caller trusts the folder, whatever the user decided.
     pub(crate) trusted_by_caller: bool,
     secrets: Vec<Secret>,
@@ -81,7 +103,8 @@ impl Project {
         places.cwd = cwd;
         places.settings = options.settings.clone().map(check_settings).transpose()?;
         places.sources = options.sources.clone();
-        places.flags = flags(&options)?;
+        let plugins = Plugins::load(&places);
+        places.flags = flags(&options, &plugins)?;
         check_rules(&options, &places)?;
         let files = Files::read(&places);
         let store = TrustStore::load(&places);
@@ -90,7 +113,16 @@ impl Project {
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
         let ProjectOptions { sandbox, secrets, trust: trusted_by_caller, .. } = options;
-        Ok(Self { places, environment, settings, policy, sandbox, trusted_by_caller, secrets })
+        Ok(Self {
+            places,
+            environment,
+            settings,
+            policy,
+            sandbox,
+            plugins,
+            trusted_by_caller,
+            secrets,
+        })
     }
 
     /// Returns the working folder.
@@ -111,6 +143,7 @@ impl Project {
             settings: self.settings.clone(),
             policy,
             sandbox: self.sandbox,
+            plugins: self.plugins.clone(),
             trusted_by_caller: self.trusted_by_caller,
             secrets: self.secrets.clone(),
         }
@@ -121,7 +154,7 @@ impl Project {
     #[must_use]
     pub fn import_requests(&self, trust: &TrustStore) -> Vec<PendingImport> {
         let reader = ContextReader::new(&self.places);
-        robota_config::import_requests(&reader, trust, Some(crate::context::import_filter(self)))
+        robota_config::import_requests(&reader, trust, Some(&crate::context::import_filter(self)))
     }
 
     /// Returns the workspace: the working folder and the additional directories.
@@ -165,6 +198,7 @@ impl Project {
             notices.push(Notice::Note(warning(message, problems)));
         }
         self.ignored(&mut notices);
+        notices.extend(self.plugins.problems.iter().map(|it| Notice::Error(it.clone())));
         notices
     }
 
@@ -247,10 +281,15 @@ fn warning(message: &str, problems: &[&Problem]) -> String {
     }
 }
 
-/// Returns the settings layer that the options make.
-fn flags(options: &ProjectOptions) -> Result<Map<String, Value>, SdkError> {
+/// Returns the settings layer that the options and the enabled plugins make.
+fn flags(options: &ProjectOptions, plugins: &Plugins) -> Result<Map<String, Value>, SdkError> {
     let mut permissions = Map::new();
-    for (key, rules) in [("allow", &options.allow), ("deny", &options.deny)] {
+    let (mut allow, mut deny) = (options.allow.clone(), options.deny.clone());
+    for plugin in plugins.active() {
+        allow.extend_from_slice(&plugin.manifest.permissions.allow);
+        deny.extend_from_slice(&plugin.manifest.permissions.deny);
+    }
+    for (key, rules) in [("allow", &allow), ("deny", &deny)] {
         if !rules.is_empty() {
             permissions.insert(key.to_owned(), json!(rules));
         }

@@ -15,6 +15,13 @@ pub const CODING_AGENT: &str = include_str!("../data/coding-agent.md");
 const IDENTITY: &str = "You are a coding agent in a terminal.";
 
 /// A part of the system prompt.
+///
+/// ```
+/// use robota_sdk::LoadedContext;
+///
+/// let loaded = LoadedContext::default();
+/// assert!(loaded.parts.iter().all(|part| part.tokens > 0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PromptPart {

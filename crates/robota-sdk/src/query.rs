@@ -12,6 +12,14 @@ use crate::model_setup::ModelSetup;
 use crate::project::{Project, ProjectOptions};
 
 /// The options of a query.
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::QueryOptions;
+///
+/// let options = QueryOptions { mode: Some(Mode::Plan), max_turns: 5, ..QueryOptions::default() };
+/// # let _ = options;
+/// ```
 #[derive(Clone, Default)]
 pub struct QueryOptions {
     /// The working folder; none is the current folder of the process.

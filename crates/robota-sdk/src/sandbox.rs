@@ -15,6 +15,15 @@ use crate::notice::Notice;
 use crate::project::Project;
 
 /// The sandbox that the options and the settings ask for.
+///
+/// ```
+/// use robota_sdk::sandbox::SandboxRequest;
+///
+/// fn must_work(request: &SandboxRequest) -> bool {
+///     request.required
+/// }
+/// # let _ = must_work;
+/// ```
 pub struct SandboxRequest {
     /// The level and the file and network rules.
     pub fence: Fence,
@@ -153,6 +162,15 @@ pub fn environment(environment: &Environment, confined: bool, project: &Project)
 }
 
 /// What commands run in.
+///
+/// ```
+/// use robota_sdk::sandbox::Fences;
+///
+/// fn is_confined(fences: &Fences) -> bool {
+///     fences.confinement.is_some()
+/// }
+/// # let _ = is_confined;
+/// ```
 #[derive(Default)]
 pub struct Fences {
     /// The sandbox of all commands; none when it is off.

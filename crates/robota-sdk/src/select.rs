@@ -11,6 +11,14 @@ use robota_session::{Selector, fork_stored};
 use crate::error::SdkError;
 
 /// Which session to open.
+///
+/// ```
+/// use robota_sdk::{Earlier, SessionChoice};
+///
+/// let last = SessionChoice::Earlier(Earlier::Latest);
+/// let named = SessionChoice::New(Some("nightly".to_owned()));
+/// # let _ = (last, named);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
     /// A new session with this id, or with a random one.
@@ -33,6 +41,13 @@ impl Default for SessionChoice {
 }
 
 /// An earlier session.
+///
+/// ```
+/// use robota_sdk::{Earlier, SessionChoice};
+///
+/// let resumed = SessionChoice::Earlier(Earlier::Named("nightly".to_owned()));
+/// # let _ = resumed;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Earlier {
     /// The most recent one of the working folder.
@@ -42,6 +57,14 @@ pub enum Earlier {
 }
 
 /// The session that a choice stands for.
+///
+/// ```
+/// use robota_core::ids::SessionId;
+/// use robota_sdk::SelectedSession;
+///
+/// let selected = SelectedSession::New(SessionId::from("nightly"));
+/// assert_eq!(selected.id().as_str(), "nightly");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelectedSession {
     /// Create a session with this id.

@@ -17,7 +17,9 @@ use robota_session::RuleCondition;
 use robota_tools::web::Proxies;
 use serde_json::json;
 
-use crate::hooks::{AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern};
+use crate::hooks::{
+    AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern,
+};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::{self, Project};
@@ -78,6 +80,16 @@ pub(crate) fn runner(
     for event in HookEvent::ALL {
         let groups = project.settings.hooks.get(event.name()).into_iter().flatten();
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
+    }
+    for plugin in project.plugins.active() {
+        let (hooks, problems) = plugin.hooks();
+        for (event, groups) in hooks {
+            // A copy in a plugin is a hook of its own, as in a skill.
+            runner = runner.skill_groups(event, groups);
+        }
+        let name = &plugin.manifest.name;
+        notices
+            .extend(problems.iter().map(|it| Notice::Error(format!("the plugin `{name}`: {it}"))));
     }
     notices.extend(runner.problems().iter().map(|problem| Notice::Error(problem.to_string())));
     runner

@@ -27,6 +27,13 @@ use crate::interactive::InteractiveSession;
 use crate::project::Project;
 
 /// Why a skill was not used.
+///
+/// ```
+/// use robota_sdk::skills::SkillFailure;
+///
+/// let failure = SkillFailure::NotInvocable("deploy".to_owned());
+/// assert!(failure.to_string().contains("deploy"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillFailure {

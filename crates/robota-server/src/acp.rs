@@ -6,6 +6,7 @@
 //! ([`permission`]). The protocol is described on `docs/acp.md`.
 
 mod agent;
+mod client_files;
 mod connection;
 mod open;
 mod options;

@@ -107,9 +107,11 @@ impl Transport for McpServer {
         else {
             return Err(TransportError::NotAttached("mcp"));
         };
-        let failed = |source| TransportError::Io { what: "the MCP server failed".to_owned(), source };
+        let failed =
+            |source| TransportError::Io { what: "the MCP server failed".to_owned(), source };
         let tool_session = ToolSession::open(&*sessions, &self.options);
-        let tool_session = tool_session.await.map_err(|error| failed(std::io::Error::other(error)))?;
+        let tool_session =
+            tool_session.await.map_err(|error| failed(std::io::Error::other(error)))?;
         let agent = AgentTools::new(sessions, self.options.clone(), tool_session.folder());
         let tools = Arc::new(Tools { session: tool_session, agent });
         let info = ServerInfo {

@@ -14,7 +14,9 @@ use robota_core::ids::{Ids, SessionId};
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::tool::{LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource};
+use robota_core::tool::{
+    LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource,
+};
 
 use crate::approvals::{ApprovalQueue, Approvals};
 use crate::callbacks::Callbacks;

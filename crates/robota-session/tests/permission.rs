@@ -181,6 +181,38 @@ fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
 }
 
 #[test]
+fn kode_02_a_rule_that_the_user_edited_is_remembered_and_saved() {
+    both_runtimes(async || {
+        let (builder, _) = builder(make_twice());
+        let (bash, store, sink) = (bash(), memory(), Arc::new(Sink(Mutex::default(), false)));
+        let session = builder
+            .tools(tool(bash.clone()))
+            .gate(policy())
+            .approvals(Approvals::Decide)
+            .rule_sink(sink.clone())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        let reply = session.reply("Build").await.unwrap();
+        let ChatEnd::Paused { permissions } = reply.end else { panic!("{reply:?}") };
+        let rules = vec!["Bash(make *)".to_owned()];
+        let allow = session.permissions();
+        allow.allow_with_rules(&permissions[0], Scope::Always, rules.clone(), None).await.unwrap();
+        let mut events = session
+            .subscribe(reply.last.unwrap(), [robota_session::EventKind::State])
+            .await
+            .unwrap();
+        while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_))
+        {
+        }
+        assert_eq!(bash.inputs().len(), 2, "the second call is covered");
+        let decided = decided(&journal(&*store, session.id()).await);
+        assert_eq!((decided[0].scope, &decided[0].rules), (Some(Scope::Always), &rules));
+        assert_eq!(*sink.0.lock().unwrap(), rules);
+    });
+}
+
+#[test]
 fn kode_01_several_approvals_are_answered_independently() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [a, b, c]\n- text: Done."));

@@ -59,6 +59,13 @@ pub enum HostRequest<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<&'a str>,
     },
+    /// Pass a message to an MCP server in the host.
+    McpMessage {
+        /// The server.
+        server_name: &'a str,
+        /// The message, as the protocol of MCP has it.
+        message: &'a Value,
+    },
 }
 
 /// A change of the permissions.

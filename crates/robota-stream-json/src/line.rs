@@ -41,7 +41,10 @@ pub struct InitLine<'a> {
     /// The names of the tools that the model may call.
     pub tools: &'a [String],
     /// MCP servers and their state.
-    pub mcp_servers: [McpServer; 0],
+    pub mcp_servers: Vec<McpServer>,
+    /// Configured MCP servers that cannot be used; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_server_errors: Vec<McpServerError>,
     /// The model's id.
     pub model: &'a str,
     /// The permission mode.
@@ -76,13 +79,25 @@ pub struct InitLine<'a> {
     pub uuid: &'a str,
 }
 
-/// A server or plugin: there are none yet.
+/// An MCP server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Its state.
+    /// Its state: `connected`, `pending`, `failed` or `needs-auth`.
     pub status: String,
+}
+
+/// A configured MCP server that cannot be used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct McpServerError {
+    /// Its name.
+    pub name: String,
+    /// The kind of error: `invalid_config` or `url_missing_type`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What is wrong.
+    pub message: String,
 }
 
 /// One block of an answer.

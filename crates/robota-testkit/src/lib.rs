@@ -46,6 +46,7 @@
 
 mod approver;
 mod clock;
+pub mod fake_mcp;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gate;

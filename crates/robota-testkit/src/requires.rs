@@ -25,6 +25,8 @@ pub enum Part {
     TypeScriptAcpClient,
     /// The official MCP client for TypeScript, the MCP inspector and the conformance suite.
     McpPrograms,
+    /// The reference MCP servers.
+    McpServers,
 }
 
 impl Part {
@@ -61,6 +63,10 @@ impl Part {
             Self::McpPrograms => (
                 "the MCP inspector and client",
                 "it needs node and npm; the first run installs the packages into the cache folder",
+            ),
+            Self::McpServers => (
+                "the reference MCP servers",
+                "they need node and npm; the first run installs them into the cache folder",
             ),
             Self::TypeScriptAgentSdk => (
                 "the Agent SDK for TypeScript",

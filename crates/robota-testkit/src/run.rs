@@ -235,6 +235,7 @@ async fn accept(
         delivery: Delivery::AfterTurn,
         content: content.clone(),
         metadata: serde_json::Map::new(),
+        source: None,
     };
     recorder.append(None, vec![accepted.into()]).await?;
     Ok(TurnInput::Message { input: Some(input), content })

@@ -155,6 +155,7 @@ fn input_event(text: &str) -> Event {
         delivery: Delivery::AfterTurn,
         content: vec![Block::text(text)],
         metadata: serde_json::Map::new(),
+        source: None,
     }
     .into()
 }

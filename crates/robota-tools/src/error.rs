@@ -108,6 +108,16 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// The editor of the user has changes of the file that are not saved.
+    #[error(
+        "{} has changes in the editor that are not saved; nothing was changed. Ask the user to save \
+         it, then Read it again",
+        path.display()
+    )]
+    Unsaved {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file does not contain the text to replace.
     #[error("old_string was not found in {}; nothing was changed.{}", path.display(), hint_of(nearest.as_ref()))]
     Absent {
@@ -182,6 +192,7 @@ impl FileError {
             Self::TooLarge { .. } => "too_large",
             Self::NotRead { .. } => "not_read",
             Self::Changed { .. } => "changed_since_read",
+            Self::Unsaved { .. } => "unsaved_in_editor",
             Self::Absent { .. } => "no_match",
             Self::Ambiguous { .. } => "ambiguous",
             Self::NothingToFind => "empty_old_string",

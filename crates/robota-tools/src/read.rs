@@ -16,6 +16,7 @@ use crate::blocking::blocking;
 use crate::error::FileError;
 use crate::file::{
     DEFAULT_LINES, ImageFile, Range, ResolvedPath, Window, open_file, read_image, read_open,
+    read_text,
 };
 use crate::tool_workspace::ToolWorkspace;
 
@@ -76,8 +77,14 @@ impl Read {
         };
         let workspace = self.workspace.clone();
         let pages = input.pages;
-        let content =
-            blocking(move || read_content(&workspace, &path, range, pages.as_deref())).await?;
+        let unsaved = match &workspace.editor {
+            Some(editor) => editor.read(&path.given).await,
+            None => None,
+        };
+        let content = blocking(move || {
+            read_content(&workspace, &path, range, pages.as_deref(), unsaved.as_deref())
+        })
+        .await?;
         let outcome = match content {
             Content::Text(window) => {
                 let outcome = ToolOutcome::ok(window.text).with_metadata("lines", window.lines);
@@ -115,6 +122,7 @@ fn read_content(
     path: &ResolvedPath,
     range: Range,
     pages: Option<&str>,
+    unsaved: Option<&str>,
 ) -> Result<Content, FileError> {
     let (mut file, metadata) = open_file(path)?;
     if !workspace.may_read(path) {
@@ -127,9 +135,14 @@ fn read_content(
         let range = pages.map(page_options).unwrap_or_default();
         return Err(FileError::Pdf { path: path.given.clone(), range });
     }
-    let window = read_open(file, &path.given, &metadata, range)?;
+    // Later changes are compared with the file, not with what the editor shows.
+    let saved = if unsaved.is_some() { Range { offset: 1, limit: 1 } } else { range };
+    let window = read_open(file, &path.given, &metadata, saved)?;
     workspace.log.record(&path.target, window.stamp);
-    Ok(Content::Text(window))
+    match unsaved {
+        Some(text) => Ok(Content::Text(read_text(text, &path.given, &metadata, range)?)),
+        None => Ok(Content::Text(window)),
+    }
 }
 
 /// Returns whether a file is a PDF file. Its position is 0 again.

@@ -18,6 +18,7 @@ use crate::arguments::EarlyOutcome;
 use crate::ask_user::QuestionHandler;
 use crate::background_commands::{BackgroundCommands, CommandTasks};
 use crate::capture::{CaptureLimits, CommandCapture};
+use crate::editor::{self, EditorFiles, Written};
 use crate::error::FileError;
 use crate::file::{FileStamp, PlannedChange, ResolvedPath, commit};
 use crate::grants::Grants;
@@ -42,6 +43,7 @@ pub struct ToolWorkspace {
     pub(crate) read_only_fence: Option<Arc<ReadOnlyFence>>,
     pub(crate) question_handler: Option<Arc<dyn QuestionHandler>>,
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
+    pub(crate) editor: Option<Arc<dyn EditorFiles>>,
     pub(crate) background: BackgroundCommands,
     pub(crate) todos: Todos,
     pub(crate) capture: CommandCapture,
@@ -74,6 +76,7 @@ impl ToolWorkspace {
             read_only_fence: None,
             question_handler: None,
             searcher: None,
+            editor: None,
             background: BackgroundCommands::default(),
             todos: Todos::default(),
             follow_cd: false,
@@ -208,6 +211,14 @@ impl ToolWorkspace {
     #[must_use]
     pub fn capture_limits(mut self, limits: Option<CaptureLimits>) -> Self {
         self.capture.set_limits(limits);
+        self
+    }
+
+    /// Sets the editor that has the workspace open. Reads show its text that is not saved; a file
+    /// that exists is changed through it.
+    #[must_use]
+    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.editor = Some(editor);
         self
     }
 
@@ -347,15 +358,27 @@ impl ToolWorkspace {
         let log = self.log.clone();
         let (planned, extra) = crate::blocking::blocking(move || plan(&log)).await?;
         self.check_sandbox(&planned)?;
+        if let Some(editor) = &self.editor {
+            let saved = editor::check_saved(&**editor, &planned).await;
+            saved.map_err(|error| crate::blocking::failed(&error))?;
+        }
         self.checkpoint(context, &planned).await?;
+        let through_editor = match &self.editor {
+            Some(editor) => editor::write(&**editor, &planned).await,
+            None => false,
+        };
         let log = self.log.clone();
         let made = crate::blocking::blocking(move || {
-            let stamps = commit(&planned)?;
+            let written = if through_editor {
+                editor::after_write(&planned)?
+            } else {
+                Written::exact(commit(&planned)?)
+            };
             // A file that the session has written counts as read.
-            for (change, stamp) in planned.iter().zip(&stamps) {
+            for (change, stamp) in planned.iter().zip(&written.stamps).filter(|_| written.exact) {
                 log.record(&change.path.target, *stamp);
             }
-            Ok(planned.into_iter().zip(stamps).collect())
+            Ok(planned.into_iter().zip(written.stamps).collect())
         })
         .await?;
         Ok((made, extra))

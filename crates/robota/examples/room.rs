@@ -18,8 +18,11 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .template(Template::new("pm", Session::builder(model(), "scripted")))
         .template(Template::new("dev", Session::builder(model(), "scripted")))
         .start();
-    let members =
-        [("alice", "agent:pm/session:alice"), ("bob", "agent:dev/session:bob"), ("carol", "agent:dev/session:carol")];
+    let members = [
+        ("alice", "agent:pm/session:alice"),
+        ("bob", "agent:dev/session:bob"),
+        ("carol", "agent:dev/session:carol"),
+    ];
     for (name, id) in members {
         let template = if name == "alice" { "pm" } else { "dev" };
         pool.create(id, template, AgentOptions::default()).await?;

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use robota::core::event::InputSource;
 use robota::runtime::{MissedRuns, NewSchedule, SessionSchedules as _};
 use robota::scripted::{Script, ScriptedProvider};
-use robota::session::{
-    EventFilter, Resume, Session, StartAt, Subscription, SubscriptionItem,
-};
+use robota::session::{EventFilter, Resume, Session, StartAt, Subscription, SubscriptionItem};
 use robota::{Event, FileStore};
 
 #[tokio::main(flavor = "current_thread")]
@@ -54,9 +53,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn next_run(events: &mut Subscription) -> Result<String, Box<dyn std::error::Error>> {
     while let Some(item) = events.next().await {
         if let SubscriptionItem::Event(event) = item?
-            && let Event::ScheduleFired(fired) = &event.envelope.event
+            && let Event::InputAccepted(input) = &event.envelope.event
+            && let Some(InputSource::Schedule { schedule, .. }) = &input.source
         {
-            return Ok(format!("schedule {} fired", fired.schedule));
+            return Ok(format!("schedule {schedule} fired"));
         }
     }
     Err("the session ended".into())

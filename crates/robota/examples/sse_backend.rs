@@ -114,7 +114,8 @@ async fn read_answer(
             value.trim_end().clone_into(&mut id);
         }
         if let Some(data) = line.strip_prefix("data: ")
-            && let Event::AssistantMessage(answer) = Envelope::decode(data.trim_end().as_bytes())?.event
+            && let Event::AssistantMessage(answer) =
+                Envelope::decode(data.trim_end().as_bytes())?.event
         {
             return Ok((answer.message.text(), id));
         }

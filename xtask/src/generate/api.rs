@@ -68,10 +68,14 @@ impl Listing<'_> {
         let mut items = Vec::new();
         for item in &module.items {
             match item {
-                syn::Item::Mod(inner) if item::is_public(&inner.vis) && !item::hidden(&inner.attrs) => {
+                syn::Item::Mod(inner)
+                    if item::is_public(&inner.vis) && !item::hidden(&inner.attrs) =>
+                {
                     modules.push(inner.ident.to_string());
                 }
-                syn::Item::Use(tree) if item::is_public(&tree.vis) && !item::hidden(&tree.attrs) => {
+                syn::Item::Use(tree)
+                    if item::is_public(&tree.vis) && !item::hidden(&tree.attrs) =>
+                {
                     for (target, name) in sources::uses(&tree.tree) {
                         items.push((name, Some(target), None));
                     }

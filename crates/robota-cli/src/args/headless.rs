@@ -150,7 +150,7 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "JSON")]
     pub(crate) agents: Option<String>,
 
-    /// MCP servers, as files or JSON. Not supported yet.
+    /// Configuration of MCP servers: a file or JSON (repeatable).
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) mcp_config: Vec<String>,
 

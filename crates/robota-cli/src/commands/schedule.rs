@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt as _;
 use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::event::{Event, ScheduleAdded};
-use robota_core::ids::{RandomIds, ScheduleId, SessionId};
+use robota_core::event::{Event, InputAccepted, InputSource, ScheduleAdded};
+use robota_core::ids::{RandomIds, ScheduleId};
 use robota_core::message::Block;
 use robota_runtime::{
     MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
@@ -198,7 +198,11 @@ impl NewArgs {
             (_, _, Some(time), ..) => NewSchedule::daily(time, prompt),
             (_, _, _, Some(time), _) => NewSchedule::weekly(&time, prompt),
             (.., Some(pattern)) => NewSchedule::cron(pattern, prompt),
-            _ => return Err(Usage("say when the schedule fires, e.g. --daily 09:00".to_owned()).into()),
+            _ => {
+                return Err(
+                    Usage("say when the schedule fires, e.g. --daily 09:00".to_owned()).into()
+                );
+            }
         })
     }
 }
@@ -229,8 +233,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    let chosen =
-        provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
+    let chosen = provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
     let cancel = signals::cancel_on_interrupt()?;
     let earlier = Earlier::Named(session.as_str().to_owned());
     let model = chosen.into_setup(None);
@@ -250,7 +253,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     schedules.start();
     loop {
         tokio::select! {
-            () = cancel.token.cancelled() => break,
+            () = cancel.token().cancelled() => break,
             item = events.next() => match item {
                 Some(Ok(SubscriptionItem::Event(event))) => {
                     if let Some(line) = event_line(&event.envelope.event) {
@@ -271,11 +274,12 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
 fn event_line(event: &Event) -> Option<String> {
     let now = time::minute(SystemClock.now());
     match event {
-        Event::ScheduleFired(data) if data.input.is_some() => {
-            Some(format!("{now}  schedule {} fired", data.schedule))
-        }
-        Event::ScheduleFired(data) => {
-            Some(format!("{now}  schedule {} skipped {} times", data.schedule, data.missed))
+        Event::InputAccepted(InputAccepted {
+            source: Some(InputSource::Schedule { schedule, .. }),
+            ..
+        }) => Some(format!("{now}  schedule {schedule} fired")),
+        Event::ScheduleSkipped(data) => {
+            Some(format!("{now}  schedule {} skipped {} times", data.schedule, data.times))
         }
         Event::AssistantMessage(data) if !data.message.text().is_empty() => {
             Some(format!("{now}  {}", text::plain(&data.message.text())))

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use super::blocks;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
+use super::mcp;
 use super::meter::budget_text;
 use super::options::RunOptions;
 use super::permissions::{HostApprover, HostCommand};
@@ -40,8 +41,6 @@ pub(crate) struct RunFacts {
     pub(crate) cwd: String,
     /// Further folders of the workspace.
     pub(crate) directories: Vec<String>,
-    /// The names of the offered tools.
-    pub(crate) tools: Vec<String>,
     /// The names of the agents.
     pub(crate) agents: Vec<String>,
     /// The commands that a prompt can start with.
@@ -388,8 +387,9 @@ impl Drive {
             subtype: Default::default(),
             cwd: &facts.cwd,
             session_id: self.writer.session(),
-            tools: &facts.tools,
-            mcp_servers: [],
+            tools: &self.interactive.tools(),
+            mcp_servers: mcp::servers(self.interactive.mcp()),
+            mcp_server_errors: mcp::errors(self.interactive.mcp()),
             model,
             permission_mode: self.requests.mode.name(),
             slash_commands: &facts.commands,

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::drive::{Drive, RunFacts};
 use super::input::FromHost;
+use super::mcp::{self, ToolApprover};
 use super::meter::{BudgetHooks, Meter};
 use super::options::{LineMode, RunOptions};
 use super::permissions::HostCommand;
@@ -103,6 +104,13 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         builder =
             builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());
     }
+    let prompt_tool = options.prompt_tool.clone();
+    let prompt_tool =
+        prompt_tool.map(|tool| Arc::new(ToolApprover::new(tool, options.host_timeout)));
+    if let Some(approver) = &prompt_tool {
+        builder = builder.approvals(Approvals::Handler(approver.clone()));
+    }
+    builder = builder.mcp(mcp::setup(options, &requests.host, given.mcp_servers));
     if let Some(names) = &options.tools {
         builder = builder.only_tools(names.clone());
     }
@@ -131,6 +139,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         rewind(&session, uuid).await?;
     }
     requests.session = Some(session.clone());
+    requests.mcp = interactive.mcp().cloned();
+    if let Some(approver) = &prompt_tool {
+        approver.connect(interactive.mcp());
+    }
     requests.tasks = interactive.tasks();
     let shown = Shown {
         partial: options.partial,
@@ -147,7 +159,6 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .iter()
             .map(|folder| folder.display().to_string())
             .collect(),
-        tools: interactive.tools(),
         agents: interactive
             .agent_runs()
             .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())

@@ -60,6 +60,12 @@ pub(crate) struct RunOptions {
     pub(crate) append_system: Option<String>,
     /// The tools to offer; `None` offers all.
     pub(crate) tools: Option<Vec<String>>,
+    /// Configurations of MCP servers.
+    pub(crate) mcp_config: Vec<String>,
+    /// Whether other MCP servers are ignored.
+    pub(crate) strict_mcp: bool,
+    /// The MCP tool that decides about approvals.
+    pub(crate) prompt_tool: Option<String>,
     /// The settings files to read.
     pub(crate) sources: Option<Vec<SettingSource>>,
     /// Agents that the arguments define.
@@ -72,20 +78,24 @@ impl RunOptions {
         let stream_output = args.output_format == OutputFormat::StreamJson;
         let stream_input = args.input_format == InputFormat::StreamJson;
         check(args, stream_input, stream_output)?;
-        refuse_what_is_missing(args)?;
         let mode = match (args.permission_mode, args.dangerously_skip_permissions) {
             (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
             (mode, _) => mode,
         };
+        let mut prompt_tool = None;
         let asks_host = match args.permission_prompt_tool.as_deref() {
             None => false,
             Some("stdio") if stream_input => true,
+            Some(tool) if tool.starts_with("mcp__") => {
+                prompt_tool = Some(tool.to_owned());
+                false
+            }
             Some("stdio") => {
                 return usage("--permission-prompt-tool stdio needs --input-format stream-json");
             }
             Some(tool) => {
                 return usage(&format!(
-                    "--permission-prompt-tool {tool}: MCP tools are not supported yet; use stdio"
+                    "--permission-prompt-tool {tool}: use stdio or a tool mcp__server__tool"
                 ));
             }
         };
@@ -142,6 +152,9 @@ impl RunOptions {
                 Some(text) => read_agents(text).map_err(Usage)?,
             },
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
+            mcp_config: args.mcp_config.clone(),
+            strict_mcp: args.strict_mcp_config,
+            prompt_tool,
             sources,
         })
     }
@@ -226,19 +239,6 @@ fn too_many_words(args: &PrintArgs) -> Result<(), Usage> {
 
 fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// Refuses options of parts that do not exist yet, instead of ignoring them.
-fn refuse_what_is_missing(args: &PrintArgs) -> Result<(), Usage> {
-    let is_empty = |text: &str, key: Option<&str>| {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        let inner = key.map_or(Some(&value), |key| value.get(key));
-        inner.and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
-    };
-    if args.mcp_config.iter().any(|config| !is_empty(config, Some("mcpServers"))) {
-        return usage("--mcp-config: MCP servers are not supported yet");
-    }
-    Ok(())
 }
 
 fn text_or_file(

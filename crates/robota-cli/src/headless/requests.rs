@@ -9,7 +9,7 @@ use robota_core::hook::HookRunner;
 use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::Provider;
-use robota_sdk::TaskManager;
+use robota_sdk::{SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use super::fallback::Fallback;
 use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
 use super::input::ControlInput;
+use super::mcp::status_reply;
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
@@ -52,6 +53,8 @@ pub(crate) struct HostSetup {
     pub(crate) schema: Option<Value>,
     /// The name of the session.
     pub(crate) title: Option<String>,
+    /// The names of its MCP servers.
+    pub(crate) mcp_servers: Vec<String>,
     /// Definitions of agents.
     pub(crate) agents: Vec<AgentDefinition>,
 }
@@ -87,6 +90,8 @@ pub(crate) struct Requests {
     pub(crate) tasks: Option<TaskManager>,
     /// The session, once it exists.
     pub(crate) session: Option<Session>,
+    /// Its MCP servers.
+    pub(crate) mcp: Option<SessionMcp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,6 +108,10 @@ enum Request {
         model: Option<String>,
     },
     McpStatus {},
+    #[serde(rename_all = "camelCase")]
+    McpReconnect {
+        server_name: String,
+    },
     McpMessage {},
     RewindFiles {
         user_message_id: String,
@@ -161,7 +170,14 @@ impl Requests {
             Request::CancelAsyncMessage {} => Ok(json!({"cancelled": false})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
             Request::SetModel { model } => self.set_model(model).await,
-            Request::McpStatus {} => Ok(json!({"mcpServers": []})),
+            Request::McpStatus {} => Ok(status_reply(self.mcp.as_ref())),
+            Request::McpReconnect { server_name } => match &self.mcp {
+                Some(mcp) => {
+                    let connected = mcp.servers().reconnect(&server_name).await;
+                    connected.map(|_| json!({})).map_err(failed)
+                }
+                None => Err(missing(subtype, "there are no MCP servers")),
+            },
             Request::GetContextUsage {} => self.context_usage().await,
             Request::RenameSession { title } => match &self.session {
                 Some(session) => session.rename(title).await.map(|()| json!({})).map_err(failed),
@@ -172,7 +188,8 @@ impl Requests {
             },
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
             Request::ListModels {} => Ok(json!({"models": self.models()})),
-            Request::McpMessage {} => Err(missing(subtype, "MCP servers are not supported yet")),
+            // A notification of a server in the host; its lists are read again when they are needed.
+            Request::McpMessage {} => Ok(json!({})),
             Request::RewindFiles { user_message_id, dry_run } => match &self.session {
                 Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
                 None => Err(missing(subtype, "no turn has run yet")),
@@ -192,9 +209,6 @@ impl Requests {
     fn initialize(&mut self, request: Initialize) -> Reply {
         if self.session.is_some() {
             return Ok(self.described(false));
-        }
-        if request.sdk_mcp_servers.is_some_and(|servers| !servers.is_empty()) {
-            return Err(missing("initialize", "MCP servers in the host are not supported yet"));
         }
         let agents = match request.agents {
             None | Some(Value::Null) => Vec::new(),
@@ -220,7 +234,9 @@ impl Requests {
         };
         let title = request.title.or_else(|| self.host_setup.title.take());
         let append_system = request.append_system_prompt;
-        self.host_setup = HostSetup { hooks, system, append_system, schema, title, agents };
+        let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
+        self.host_setup =
+            HostSetup { hooks, system, append_system, schema, title, mcp_servers, agents };
         Ok(self.described(true))
     }
 

@@ -77,7 +77,12 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
     match record.end {
         // A command that failed: no model was called.
         Some(TurnEnd::Complete) if record.error.is_some() => {
-            Outcome { is_error: true, text: message.to_owned(), exit: Exit::Failure, ..done }
+            let hint = record.error.as_ref().and_then(|error| error.hint.as_ref());
+            let text = match hint {
+                Some(hint) => format!("{message} ({hint})"),
+                None => message.to_owned(),
+            };
+            Outcome { is_error: true, text, exit: Exit::Failure, ..done }
         }
         Some(TurnEnd::Complete) => {
             match record.stop.as_ref().map_or(AnswerEnd::Whole, StopReason::answer) {

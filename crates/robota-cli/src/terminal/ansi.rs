@@ -79,12 +79,6 @@ impl Output {
     }
 }
 
-/// Reads output of several lines.
-pub(crate) fn lines(text: &str) -> Vec<Line> {
-    let mut output = Output::default();
-    text.lines().map(|line| output.line(line)).collect()
-}
-
 fn colour(code: u16) -> u8 {
     u8::try_from(code & 15).unwrap_or(7)
 }

@@ -15,6 +15,8 @@ pub(crate) use history::History;
 use layout::Layout;
 pub(crate) use placeholder::Image;
 use placeholder::{Attachment, Attachments};
+
+use super::text::is_control;
 pub(crate) use view::View;
 
 /// What a key asks the composer to do. The key map decides which key it is.
@@ -180,11 +182,6 @@ impl Composer {
         draft
     }
 
-    /// Takes the text that the user sends; images are left out. See [`Self::submit`].
-    pub(crate) fn take(&mut self) -> String {
-        self.submit().text
-    }
-
     /// Inserts a line break.
     pub(crate) fn newline(&mut self) {
         self.apply(Action::Newline);
@@ -299,13 +296,13 @@ impl Composer {
 
     fn older(&mut self) -> bool {
         let Some(text) = self.history.older(self.buffer.text()) else { return false };
-        self.buffer.show(&text);
+        self.buffer.show(&clean(&text));
         true
     }
 
     fn newer(&mut self) -> bool {
         let Some(text) = self.history.newer() else { return false };
-        self.buffer.show(&text);
+        self.buffer.show(&clean(&text));
         true
     }
 
@@ -355,7 +352,7 @@ fn changes_text(action: Action) -> bool {
 fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars()
-        .filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t'))
+        .filter(|letter| !is_control(*letter) || matches!(letter, '\n' | '\t'))
         .filter(|letter| !placeholder::is_placeholder(*letter))
         .collect()
 }

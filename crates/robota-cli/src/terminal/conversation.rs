@@ -218,9 +218,13 @@ impl ToolRow {
         if let Some(output) = &details.output {
             self.output = OutputTail::whole(output);
         }
+        let shown = std::mem::replace(&mut self.details, details);
         // The output is kept once.
-        self.details = details;
         self.details.output = None;
+        // A new file has no changes of its own: those that the user saw are shown.
+        if self.details.end == Some(ToolEnd::Success) && self.details.diff.is_empty() {
+            (self.details.diff, self.details.diff_file) = (shown.diff, shown.diff_file);
+        }
     }
 }
 

@@ -203,27 +203,5 @@ pub(crate) fn between(old: &str, new: &str) -> Vec<DiffLine> {
     lines
 }
 
-/// Returns the changes that an edit would make, or none if the old string does not fit.
-pub(crate) fn edit_preview(
-    old_file: &str,
-    old_string: &str,
-    new_string: &str,
-    replace_all: bool,
-) -> Option<Vec<DiffLine>> {
-    let found = match old_string.is_empty() {
-        // An edit with an empty old string makes a new file.
-        true if old_file.is_empty() => return Some(between("", new_string)),
-        true => return None,
-        false => old_file.matches(old_string).count(),
-    };
-    let new_file = match (found, replace_all) {
-        (0, _) => return None,
-        (_, true) => old_file.replace(old_string, new_string),
-        (1, false) => old_file.replacen(old_string, new_string, 1),
-        (_, false) => return None,
-    };
-    Some(between(old_file, &new_file))
-}
-
 #[cfg(test)]
 mod tests;

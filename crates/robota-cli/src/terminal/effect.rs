@@ -7,15 +7,16 @@ use robota_core::approve::Scope;
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::permission::Mode;
 
+use super::composer::Draft;
 use super::run::WorkContext;
 
 /// Something that the update asks for. The session's side carries out most of them, the thread that
 /// draws the rest.
 pub(crate) enum Effect {
     /// Take a text that the user entered: a prompt or a command.
-    Enter(String),
+    Enter(Draft),
     /// Take a text, and stop the running turn so that it is answered next.
-    EnterNow(String),
+    EnterNow(Draft),
     /// Run a shell command for the user, through the permissions.
     Shell(String),
     /// Stop the running turn.

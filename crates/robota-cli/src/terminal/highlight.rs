@@ -1,6 +1,8 @@
 //! Colours code. The grammars are loaded at the first use.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
@@ -9,7 +11,7 @@ use super::text::{Line, Role};
 /// Longer lines are not coloured: grammars can be slow on generated code.
 const LONGEST_LINE: usize = 1000;
 /// After this much code the rest is not coloured.
-const LONGEST_CODE: usize = 256 * 1024;
+const LONGEST_CODE: usize = 64 * 1024;
 
 /// The grammars, and the roles of their scopes.
 struct Grammars {
@@ -45,8 +47,9 @@ const ROLES: [(&str, Role); 24] = [
     ("markup.deleted", Role::Removed),
 ];
 
+static GRAMMARS: OnceLock<Grammars> = OnceLock::new();
+
 fn grammars() -> &'static Grammars {
-    static GRAMMARS: OnceLock<Grammars> = OnceLock::new();
     GRAMMARS.get_or_init(|| Grammars {
         set: two_face::syntax::extra_newlines(),
         roles: ROLES
@@ -56,9 +59,18 @@ fn grammars() -> &'static Grammars {
     })
 }
 
-/// Loads the grammars, so that the first code block does not have to: for a thread that has time.
-pub(crate) fn warm_up() {
-    let _ = highlight("rs", "fn main() {}\n");
+/// Returns whether the grammars are loaded. If not, a thread begins to load them, so that a text that
+/// is being written does not wait for them.
+pub(crate) fn is_loaded(language: &str) -> bool {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if GRAMMARS.get().is_none() && !STARTED.swap(true, Ordering::Relaxed) {
+        let language = language.to_owned();
+        let load = move || drop(highlight(&language, "a = \"b\"; // c\n"));
+        if thread::Builder::new().name("grammars".to_owned()).spawn(load).is_err() {
+            grammars();
+        }
+    }
+    GRAMMARS.get().is_some()
 }
 
 /// Colours lines of code, one after the other.

@@ -148,7 +148,8 @@ proptest! {
 
     #[test]
     fn output_and_diffs_are_clean(old in text(), new in text(), width in 20..50usize) {
-        prop_assert!(is_clean(&ansi::lines(&new)));
+        let mut output = ansi::Output::default();
+        prop_assert!(new.lines().all(|line| is_clean(&[output.line(line)])));
         let lines = diff::between(&old, &new);
         let rows = diff::rows(&lines, Some("a.rs"), width);
         prop_assert!(is_clean(&rows.lines) && fits(&rows.lines, width), "{rows:?}");

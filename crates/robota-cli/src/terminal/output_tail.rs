@@ -2,13 +2,18 @@
 
 use std::collections::VecDeque;
 
+use super::ansi;
+use super::text::{Line, Role, Style};
+
 /// How many lines are kept.
 const KEPT: usize = 2_000;
 
 /// The last lines of an output.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutputTail {
-    lines: VecDeque<String>,
+    lines: VecDeque<Line>,
+    /// The colours that go on in the next line.
+    colours: ansi::Output,
     /// How many lines there were before those that are kept.
     dropped: usize,
     /// The line that is not finished, as it was written.
@@ -27,7 +32,7 @@ impl OutputTail {
     pub(crate) fn push(&mut self, text: &str) {
         self.open.push_str(text);
         while let Some(end) = self.open.find('\n') {
-            let line = visible(&self.open[..end]);
+            let line = dim(self.colours.line(self.open[..end].trim_end_matches('\r')));
             self.open.drain(..=end);
             self.lines.push_back(line);
             if self.lines.len() > KEPT {
@@ -43,8 +48,8 @@ impl OutputTail {
     }
 
     /// Returns the last lines, at most `limit`, and how many are before them.
-    pub(crate) fn last(&self, limit: usize) -> (usize, Vec<String>) {
-        let open = (!self.open.is_empty()).then(|| visible(&self.open));
+    pub(crate) fn last(&self, limit: usize) -> (usize, Vec<Line>) {
+        let open = (!self.open.is_empty()).then(|| dim(self.colours.clone().line(&self.open)));
         let all = self.lines.iter().cloned().chain(open);
         let shown = limit.min(self.count() - self.dropped);
         let skipped = self.count() - self.dropped - shown;
@@ -52,37 +57,16 @@ impl OutputTail {
     }
 }
 
-/// Returns what a terminal would show of a line: without escape sequences, and only what follows
-/// the last carriage return.
-fn visible(line: &str) -> String {
-    let line = line.trim_end_matches('\r');
-    let line = line.rsplit('\r').next().unwrap_or_default();
-    if !line.contains('\u{1b}') {
-        return line.to_owned();
-    }
-    let mut out = String::with_capacity(line.len());
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '\u{1b}' {
-            out.push(letter);
-            continue;
+/// Makes plain text dim: the output is less important than what the model says of it.
+fn dim(line: Line) -> Line {
+    let plain = Style::default();
+    let spans = line.0.into_iter().map(|mut span| {
+        if span.style == plain {
+            span.style = Role::Dim.into();
         }
-        match letters.next() {
-            // A control sequence ends with a letter or one of a few signs.
-            Some('[') => {
-                letters.by_ref().find(|letter| ('\u{40}'..='\u{7e}').contains(letter));
-            }
-            // A command for the terminal ends with BEL or ESC \.
-            Some(']') => {
-                let ended = letters.by_ref().find(|letter| matches!(letter, '\u{7}' | '\u{1b}'));
-                if ended == Some('\u{1b}') {
-                    letters.next();
-                }
-            }
-            _ => {}
-        }
-    }
-    out
+        span
+    });
+    Line(spans.collect())
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use super::composer::Composer;
 use super::text::Line;
 use file::FileIndex;
 use trigger::Trigger;
-pub(crate) use trigger::mention;
 pub(crate) use walk::{Batch, Limits, Walk};
 
 /// How many entries are shown at once.

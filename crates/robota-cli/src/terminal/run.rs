@@ -6,9 +6,11 @@
 
 mod branch;
 mod editor;
+mod enter;
 mod first_run;
 mod guard;
 pub(crate) mod history;
+mod images;
 mod mailbox;
 mod open;
 mod preview;
@@ -26,6 +28,7 @@ use robota_core::journal::JournalStore;
 use robota_sdk::InteractiveSession;
 use tokio::sync::mpsc;
 
+use super::composer::Draft;
 use super::event::Size;
 use super::keys::KeyMap;
 use super::screen::{Narrowing, Screen};
@@ -33,6 +36,7 @@ use super::state::{Facts, State};
 use super::theme::{self, Theme};
 use crate::Exit;
 use crate::args::PrintArgs;
+use crate::headless::RunOptions;
 use crate::setup::Setup;
 
 pub(crate) use guard::restore;
@@ -49,6 +53,8 @@ pub(crate) struct WorkContext {
 
 /// Starts the terminal program. The composer is there before anything is loaded.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+    // What is wrong with the arguments is said before the terminal changes.
+    RunOptions::from_args(&args)?;
     let started = Instant::now();
     let environment = robota_config::Environment::of_process();
     let get = |name| environment.get(name);
@@ -70,19 +76,20 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
     for problem in problems {
-        let entry = super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
+        let entry =
+            super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
         state.conversation.push(entry);
     }
     let screen = Screen::new(theme, narrowing, size.columns, size.rows);
     let mailbox = Mailbox::new()?;
     let (effects, received) = mpsc::unbounded_channel();
-    let first = (!args.words.is_empty()).then(|| args.words.join(" "));
-    if let Some(prompt) = first {
-        state.early.push(prompt);
+    if !args.words.is_empty() {
+        state.early.push(Draft { text: args.words.join(" "), ..Draft::default() });
     }
     let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     let (ended, end) = tokio::sync::watch::channel(None);
     guard::install_panic_hook();
+    let _restore = guard::RestoreAtEnd;
     std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
         let result = ui.run().map_err(|error| error.to_string());
         ended.send_replace(Some(result));
@@ -95,7 +102,9 @@ fn key_map(home: Option<&std::path::Path>) -> (KeyMap, Vec<String>) {
     let mut keys = KeyMap::default();
     let mut problems = Vec::new();
     for folder in [".claude", ".robota"] {
-        let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else { continue };
+        let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else {
+            continue;
+        };
         if let Ok(text) = std::fs::read_to_string(&file) {
             let found = keys.apply(&text);
             problems.extend(found.into_iter().map(|why| format!("{}: {why}", file.display())));

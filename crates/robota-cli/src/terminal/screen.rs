@@ -9,6 +9,7 @@ mod paint;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use super::text::{Line, break_anywhere, truncate};
 use super::theme::Theme;
@@ -20,6 +21,8 @@ use paint::Painter;
 pub(crate) enum Narrowing {
     /// It breaks them into several rows, as most terminals do.
     Breaks,
+    /// It breaks them, but tells its size late when it changes often, as tmux does.
+    BreaksLate,
     /// It cuts them, as xterm and the Linux console do.
     Cuts,
 }
@@ -27,7 +30,14 @@ pub(crate) enum Narrowing {
 impl Narrowing {
     /// Selects what the terminal does by `TERM` and `XTERM_VERSION`.
     pub(crate) fn detect(term: Option<&str>, xterm_version: Option<&str>) -> Self {
-        if term == Some("linux") || xterm_version.is_some() { Self::Cuts } else { Self::Breaks }
+        match term {
+            Some("linux") => Self::Cuts,
+            Some(term) if term.starts_with("tmux") || term.starts_with("screen") => {
+                Self::BreaksLate
+            }
+            _ if xterm_version.is_some() => Self::Cuts,
+            _ => Self::Breaks,
+        }
     }
 }
 
@@ -54,9 +64,18 @@ pub(crate) struct Screen {
     resized: bool,
     /// Finished lines that are not written yet.
     finished: Vec<Line>,
+    /// When the screen was created, and the time since then, if the caller says it; when finished
+    /// lines were written last; when the size changed last, and before.
+    started: Instant,
+    now: Option<Duration>,
+    wrote_finished: Option<Duration>,
+    sizes: [Option<Duration>; 2],
     full: Option<Frame>,
     buffer: Vec<u8>,
 }
+
+/// How late a terminal may report its size.
+const LATE: Duration = Duration::from_millis(500);
 
 const BEGIN: &[u8] = b"\x1b[?2026h\x1b[?25l\x1b[?7l";
 const END: &[u8] = b"\x1b[?2026l";
@@ -79,23 +98,23 @@ impl Screen {
             cursor_shown: true,
             resized: false,
             finished: Vec::new(),
+            started: Instant::now(),
+            now: None,
+            wrote_finished: None,
+            sizes: [None; 2],
             full: None,
             buffer: Vec::new(),
         }
     }
 
-    /// Returns the number of columns and rows.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        (self.columns, self.rows)
+    /// Notes the time since the start, in place of the clock's.
+    #[cfg(test)]
+    fn set_time(&mut self, now: Duration) {
+        self.now = Some(now);
     }
 
-    /// Changes the theme. The next drawing writes the live region again.
-    pub(crate) fn set_theme(&mut self, theme: Theme) {
-        self.theme = theme;
-        self.resized = true;
-        if let Some(full) = &mut self.full {
-            full.forget();
-        }
+    fn time(&self) -> Duration {
+        self.now.unwrap_or_else(|| self.started.elapsed())
     }
 
     /// Notes the terminal's new size. The next drawing writes the live region again, from its
@@ -107,6 +126,7 @@ impl Screen {
         }
         (self.columns, self.rows) = size;
         self.resized = true;
+        self.sizes = [Some(self.time()), self.sizes[0]];
         if let Some(full) = &mut self.full {
             full.forget();
         }
@@ -138,12 +158,12 @@ impl Screen {
             .into_iter()
             .flat_map(|line| break_anywhere(&line, columns))
             .collect();
+        let (now, narrowing) = (self.time(), self.narrowing_now());
         let mut painter = Painter::new(&mut self.buffer, self.theme, self.columns);
         painter.row = self.at.row;
         if self.resized {
-            painter
-                .up(rows_above(&self.live, self.at, self.columns, self.narrowing)
-                    .min(self.rows - 1));
+            let above = rows_above(&self.live, self.at, self.columns, narrowing);
+            painter.up(above.min(self.rows - 1));
             painter.raw(ERASE_BELOW);
             painter.row = 0;
             self.live.clear();
@@ -172,6 +192,9 @@ impl Screen {
                 painter.line(old, line);
             }
             row += 1;
+        }
+        if !finished.is_empty() {
+            self.wrote_finished = Some(now);
         }
         let first = finished.len();
         let rows = first + live.len().max(1);
@@ -264,6 +287,20 @@ impl Screen {
         }
         out.write_all(b"\x1b[?1049l")?;
         out.flush()
+    }
+
+    /// Returns what the terminal did with the rows that are drawn. tmux tells its size up to a quarter
+    /// of a second late when it changes often. If finished lines were written in that time, they
+    /// and the rows below them were not broken, and the rows above must stay.
+    fn narrowing_now(&self) -> Narrowing {
+        let now = self.time();
+        let recent = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < LATE);
+        match self.narrowing {
+            Narrowing::BreaksLate if recent(self.wrote_finished) && recent(self.sizes[1]) => {
+                Narrowing::Cuts
+            }
+            narrowing => narrowing,
+        }
     }
 
     /// Keeps the rows that are drawn now, without copying those that did not change.

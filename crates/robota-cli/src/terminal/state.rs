@@ -9,7 +9,7 @@ use robota_core::ids::InputId;
 use robota_core::permission::Mode;
 use robota_sdk::CommandInfo;
 
-use super::composer::Composer;
+use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
 use super::keys::KeyMap;
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// The settings that need trust, while the user is asked about them.
     pub(crate) trust: Option<TrustQuestion>,
     /// What was entered before the session was open.
-    pub(crate) early: Vec<String>,
+    pub(crate) early: Vec<Draft>,
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) turn: Option<Turn>,

@@ -249,7 +249,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns whether a character changes the terminal or the direction of the text around it.
-fn is_control(letter: char) -> bool {
+pub(crate) fn is_control(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -72,11 +72,6 @@ impl Theme {
         Self::new(colours, links)
     }
 
-    /// Returns the colours of the theme.
-    pub(crate) fn colours(&self) -> Colours {
-        self.colours
-    }
-
     /// Returns whether the terminal opens links (OSC 8).
     pub(crate) fn links(&self) -> bool {
         self.links

@@ -9,6 +9,7 @@ mod session;
 use crossterm::event::{KeyEvent, KeyEventKind};
 use robota_core::permission::Mode;
 
+use super::composer::{Image, dropped_images};
 use super::conversation::{Entry, NoteKind};
 use super::effect::Effect;
 use super::event::{Event, Opened};
@@ -102,10 +103,12 @@ pub(super) fn note(state: &mut State, kind: NoteKind, text: impl Into<String>) {
 }
 
 fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
-    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } = opened;
+    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } =
+        opened;
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
     if let Some(owner) = &follows {
-        let text = format!("{owner} writes this session. This terminal follows it and changes nothing.");
+        let text =
+            format!("{owner} writes this session. This terminal follows it and changes nothing.");
         note(state, NoteKind::Warning, text);
     }
     // What belonged to a session before this one.
@@ -121,7 +124,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
         state.conversation.push(entry);
     }
     let early = std::mem::take(&mut state.early);
-    early.into_iter().flat_map(|text| chat::enter(state, text, false)).collect()
+    early.into_iter().flat_map(|draft| chat::enter(state, draft, false)).collect()
 }
 
 fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
@@ -132,7 +135,11 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         field.composer.paste(&text.replace(['\r', '\n'], " "));
         return question::field_changed(state);
     }
-    state.composer.paste(text);
+    // Files that are dropped onto the terminal arrive as their paths.
+    match dropped_images(text) {
+        Some(files) => files.into_iter().for_each(|file| state.composer.attach(Image::File(file))),
+        None => state.composer.paste(text),
+    }
     complete(state)
 }
 
@@ -153,7 +160,9 @@ fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     if !matches!(action, Some(Action::ClearOrQuit | Action::Exit)) {
         state.hint = None;
     }
-    if context != Context::Page && let Some(effects) = everywhere(state, action) {
+    if context != Context::Page
+        && let Some(effects) = everywhere(state, action)
+    {
         return effects;
     }
     match context {

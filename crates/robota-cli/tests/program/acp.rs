@@ -282,8 +282,8 @@ async fn sdk_08_acp_prompts_have_all_kinds_of_blocks() {
     }
     assert_eq!(seen["audio"]["error"]["code"], -32602);
     assert!(seen["audio"]["error"]["message"].as_str().unwrap().contains("audio"), "{seen}");
-    let notice = seen["notices"][0]["title"].as_str().unwrap();
-    assert!(notice.contains("MCP servers") && notice.contains("files"), "{notice}");
+    let tools = mock.calls()[0].json["tools"].to_string();
+    assert!(tools.contains("mcp__files__echo"), "the server of the editor is used: {tools}");
 }
 
 #[tokio::test]
@@ -299,6 +299,37 @@ async fn sdk_08_acp_the_model_asks_the_user_with_a_form() {
     assert_eq!(seen["asked"][0]["message"], "Which?");
     let sent = mock.calls()[1].json["messages"].to_string();
     assert!(sent.contains("Which?") && sent.contains('B'), "{sent}");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_files_of_the_editor_are_read_and_changed_through_the_gate() {
+    let home = Home::new();
+    home.write("project/a.txt", "saved\n").write("home/secret.txt", "secret\n");
+    let outside = home.path("home/secret.txt").display().to_string();
+    let settings = json!({"permissions": {"deny": [format!("Read(/{outside})")]}});
+    home.write("home/.robota/settings.json", settings);
+    let read = Reply::new()
+        .tool("Read", json!({"file_path": "a.txt"}))
+        .tool("Read", json!({"file_path": outside}));
+    let edit = |new: &str| {
+        let input = json!({"file_path": "a.txt", "old_string": "saved", "new_string": new});
+        Reply::new().tool("Edit", input)
+    };
+    let scenario = Scenario::reply(read)
+        .then(edit("x"))
+        .then("Not saved.")
+        .then(edit("changed"))
+        .then("Done.");
+    let Some(Ran { seen, home, mock }) = typescript("files", scenario, home).await else { return };
+    let path = home.path("project/a.txt").display().to_string();
+    let sent = |call: usize| mock.calls()[call].json["messages"].to_string();
+    assert!(sent(1).contains("text that is not saved"), "{seen}");
+    assert!(sent(2).contains("has changes in the editor that are not saved"), "{}", sent(2));
+    assert!(!seen["files"].to_string().contains("secret.txt"), "what is denied is not asked for");
+    assert!(!seen["first"].to_string().contains("write"), "{seen}");
+    let files: Vec<_> = seen["files"].as_array().unwrap().iter().collect();
+    assert_eq!(*files.last().unwrap(), &json!(format!("write {path}")), "{seen}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "changed\n");
 }
 
 #[tokio::test]

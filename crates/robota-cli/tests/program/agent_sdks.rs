@@ -257,10 +257,22 @@ async fn sdk_08_the_official_sdks_set_limits() {
 }
 
 #[tokio::test]
-async fn sdk_08_tools_in_the_host_are_refused_clearly() {
-    for Ran { sdk, seen, mock, .. } in run("mcp", hello).await {
-        let error = seen["error"].as_str().unwrap_or_default();
-        assert!(error.contains("MCP servers"), "{sdk:?} {seen}");
-        assert_eq!(mock.calls().len(), 0, "{sdk:?}");
+async fn sdk_08_the_model_calls_tools_in_the_host() {
+    let scenario = || {
+        let add = Reply::new().tool("mcp__calc__add", json!({"a": 19, "b": 23}));
+        Scenario::reply(add).then("It is 42.")
+    };
+    for Ran { sdk, seen, mock, .. } in run("mcp", scenario).await {
+        assert_eq!(seen["error"], Value::Null, "{sdk:?} {seen}");
+        assert_eq!(seen["text"], "It is 42.", "{sdk:?} {seen}");
+        let calls = mock.calls();
+        let tools = calls[0].json["tools"].as_array().unwrap();
+        let add = tools.iter().find(|tool| tool["name"] == "mcp__calc__add");
+        let add = add.unwrap_or_else(|| panic!("{sdk:?}: the first request offers the tool"));
+        assert_eq!(add["description"], "Adds two numbers");
+        let messages = calls[1].json["messages"].as_array().unwrap();
+        let result = messages.last().unwrap()["content"].to_string();
+        assert!(result.contains("the sum is 42"), "{sdk:?} {result}");
+        assert_eq!(seen["servers"], json!([{"name": "calc", "status": "connected"}]), "{sdk:?}");
     }
 }

@@ -96,7 +96,9 @@ fn cli_03_errors_of_settings() {
         "{\n  \"model\": 7,\n  \"theme\": \"dark\",\n  \"colour\": 1,\n  \"verbose\": true\n}\n";
     errors.home.write("home/.robota/settings.json", settings);
     errors.record("invalid value, keys without effect, unknown key", &with_script(&[]));
-    errors.home.write("home/.robota/settings.json", "{\n  \"model\": \"m\",\n}\n");
+    errors
+        .home
+        .write("home/.robota/settings.json", "{\n  \"model\": \"m\"\n  \"theme\": \"dark\"\n}\n");
     errors.record("invalid settings file", &with_script(&[]));
     errors.record("write to an invalid settings file", &["config", "set", "model", "m"]);
     errors.home.write("home/.robota/settings.json", "{}\n");

@@ -17,6 +17,8 @@ mod host;
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+mod mcp;
+mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;
@@ -36,6 +38,8 @@ mod sql_stores;
 mod stored;
 #[cfg(feature = "otel")]
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod tool_results;
 #[cfg(target_os = "linux")]

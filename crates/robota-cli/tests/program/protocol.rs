@@ -283,7 +283,7 @@ async fn cli_03_signatures_and_citations_are_streamed_and_kept() {
     let home = Home::new();
     let citation = json!({"type": "web_search_result_location", "url": "https://e.test",
         "title": "T", "encrypted_index": "aWR4", "cited_text": "y"});
-    let event = |event: Value| Step::Event(event);
+    let event = Step::Event;
     let reply = Reply::new()
         .thinking("Let me think.", Some("c2ln"))
         .thinking("", Some("ZW1wdHk="))

@@ -86,3 +86,28 @@ fn sdk_09_a_command_during_a_turn_keeps_the_result_of_the_turn() {
     assert_eq!(result(&turn)["result"], "End.");
     assert_eq!(host.finish().1, Some(0));
 }
+
+#[tokio::test]
+async fn sdk_09_a_failing_command_says_why_and_what_to_do() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- Never.\n");
+    home.write("project/.claude/skills/log/SKILL.md", "Now: !`touch a`\n");
+    let args = ["-p", "/log", "--provider", "scripted:script.yaml"];
+    let output = home.robota(&args, &[]).await;
+    let errors = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    assert!(errors.contains("the skill `log` runs commands"), "{errors}");
+    assert!(errors.contains("hint: `robota trust` shows"), "{errors}");
+    assert!(!errors.contains("API Error"), "{errors}");
+    let output = home.robota(&[&args[..], &["--output-format", "json"]].concat(), &[]).await;
+    let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let text = result["result"].as_str().unwrap();
+    assert!(
+        text.starts_with("the skill `log`") && text.contains("(`robota trust` shows"),
+        "{text}"
+    );
+    assert_eq!(
+        (&result["is_error"], &result["terminal_reason"]),
+        (&json!(true), &json!("completed"))
+    );
+}

@@ -2,7 +2,7 @@
 // agent against the official schema. Usage: acp_client.mjs CASE; prints one JSON object.
 
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -64,6 +64,8 @@ function start(answer = () => null, capabilities = {}) {
   const updates = [];
   const asked = [];
   const waiting = [];
+  const files = [];
+  const buffers = {};
   const app = acp
     .client({ name: "robota-test" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
@@ -74,6 +76,17 @@ function start(answer = () => null, capabilities = {}) {
     .onRequest(acp.methods.client.elicitation.create, async ({ params }) => {
       asked.push(params);
       return { action: "accept", content: { answer: params.requestedSchema.properties.answer.oneOf[1].const } };
+    })
+    .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => {
+      files.push(`read ${params.path}`);
+      if (!(params.path in buffers)) throw new Error("not open");
+      return { content: buffers[params.path] };
+    })
+    .onRequest(acp.methods.client.fs.writeTextFile, async ({ params }) => {
+      files.push(`write ${params.path}`);
+      buffers[params.path] = params.content;
+      writeFileSync(params.path, params.content);
+      return {};
     })
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       updates.push(params.update);
@@ -92,7 +105,7 @@ function start(answer = () => null, capabilities = {}) {
   const close = async () => { connection.close(); child.stdin.end(); return exited; };
   const initialize = () =>
     request("initialize", { protocolVersion: 1, clientCapabilities: capabilities });
-  return { child, exited, updates, asked, request, until, close, initialize,
+  return { child, exited, updates, asked, files, buffers, request, until, close, initialize,
     notify: (m, p) => connection.agent.notify(m, p) };
 }
 
@@ -210,9 +223,15 @@ const cases = {
   async blocks() {
     const agent = start(() => null, { session: { notices: {} } });
     await agent.initialize();
-    const mcpServers = [{ name: "files", command: "/bin/true", args: [], env: [] }];
+    const listed = join(cwd, "listed");
+    const server = join(dirname(process.argv[1]), "mcp_echo.py");
+    const mcpServers = [{ name: "files", command: "python3", args: [server], env: [{ name: "LISTED", value: listed }] }];
     const session = await open(agent, { mcpServers });
     const { sessionId } = session;
+    // A session does not wait for a slow server.
+    await new Promise((resolve) => {
+      const timer = setInterval(() => existsSync(listed) && (clearInterval(timer), resolve()), 20);
+    });
     const end = await prompt(agent, sessionId, [
       { type: "text", text: "Look at these:" },
       { type: "resource_link", name: "a.txt", uri: `file://${cwd}/a.txt` },
@@ -220,7 +239,7 @@ const cases = {
       { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
     ]);
     const audio = await prompt(agent, sessionId, [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }]);
-    return { end, audio, notices: agent.updates.filter((u) => u.sessionUpdate === "notice"), exit: await agent.close() };
+    return { end, audio, exit: await agent.close() };
   },
   async form() {
     const agent = start(() => "allow", { elicitation: { form: {} } });
@@ -228,6 +247,17 @@ const cases = {
     const { sessionId } = await open(agent);
     const end = await prompt(agent, sessionId, "Ask.");
     return { end, asked: agent.asked, exit: await agent.close() };
+  },
+  async files() {
+    const agent = start(() => "allow", { fs: { readTextFile: true, writeTextFile: true } });
+    await agent.initialize();
+    const { sessionId } = await open(agent);
+    agent.buffers[join(cwd, "a.txt")] = "text that is not saved\n";
+    const end = await prompt(agent, sessionId, "Work.");
+    const first = [...agent.files];
+    agent.buffers[join(cwd, "a.txt")] = readFileSync(join(cwd, "a.txt"), "utf8");
+    const end2 = await prompt(agent, sessionId, "Work again.");
+    return { end, end2, first, files: agent.files, calls: calls(agent.updates), exit: await agent.close() };
   },
   async gone() {
     const first = start();

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 const require = createRequire(process.cwd() + "/");
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const { query, tool, createSdkMcpServer } = await load("@anthropic-ai/claude-agent-sdk");
+const { z } = await load("zod");
 
 const options = (more = {}) => ({
   pathToClaudeCodeExecutable: process.env.ROBOTA,
@@ -25,6 +26,7 @@ function seen(messages) {
     calls: blocks.filter((b) => b.type === "tool_use").map((b) => b.name),
     models: of("assistant").map((m) => m.message.model),
     session: init?.session_id ?? null,
+    servers: init?.mcp_servers ?? null,
     results: of("result").map((r) => ({
       subtype: r.subtype,
       is_error: r.is_error,
@@ -231,9 +233,14 @@ const cases = {
         mcpServers: {
           calc: createSdkMcpServer({
             name: "calc",
-            tools: [tool("add", "Adds", {}, async () => ({ content: [] }))],
+            tools: [
+              tool("add", "Adds two numbers", { a: z.number(), b: z.number() }, async ({ a, b }) => ({
+                content: [{ type: "text", text: `the sum is ${a + b}` }],
+              })),
+            ],
           }),
         },
+        allowedTools: ["mcp__calc__add"],
       }),
     ),
 };

@@ -40,6 +40,7 @@ def seen(messages):
         "calls": [b.name for m in assistant for b in m.content if isinstance(b, ToolUseBlock)],
         "models": [m.model for m in assistant],
         "session": init[0].data["session_id"] if init else None,
+        "servers": init[0].data["mcp_servers"] if init else None,
         "results": [
             {
                 "subtype": r.subtype,
@@ -212,12 +213,14 @@ async def case_turns():
 
 
 async def case_mcp():
-    @tool("add", "Adds", {"a": int})
+    @tool("add", "Adds two numbers", {"a": int, "b": int})
     async def add(args):
-        return {"content": [{"type": "text", "text": "1"}]}
+        return {"content": [{"type": "text", "text": f"the sum is {args['a'] + args['b']}"}]}
 
     server = create_sdk_mcp_server(name="calc", tools=[add])
-    return await collect("add", options(mcp_servers={"calc": server}))
+    return await collect(
+        "add", options(mcp_servers={"calc": server}, allowed_tools=["mcp__calc__add"])
+    )
 
 
 print(json.dumps(asyncio.run(globals()["case_" + sys.argv[1]]())))

@@ -23,12 +23,24 @@ fn values_have_their_lines() {
 }
 
 #[test]
+fn comments_and_trailing_commas_are_read_and_noted() {
+    let text = "// mine\n{\n  \"a\": [1, /* two */ 2,], // end\n  \"b\": \"// no comment\",\n}\n";
+    let document = parse(text).unwrap();
+    assert_eq!(document.root.to_value(), serde_json::json!({"a": [1, 2], "b": "// no comment"}));
+    assert_eq!(document.lenient.map(|at| document.line(at)), Some(1));
+    assert!(parse("{\"a\": 1\n,}").unwrap().lenient.is_some());
+    assert_eq!(parse("{\"a\": [1]}").unwrap().lenient, None);
+}
+
+#[test]
 fn syntax_errors_have_a_line_and_a_reason() {
     assert_eq!(fails(""), (1, "the file is empty".into()));
     assert_eq!(fails(" \n "), (2, "the file is empty".into()));
-    assert_eq!(fails("{\n\"a\": 1,\n}"), (3, "trailing comma before `}`".into()));
-    assert_eq!(fails("[1,]").1, "trailing comma before `]`");
-    assert_eq!(fails("{\n// no\n}"), (2, "JSON has no comments".into()));
+    assert_eq!(fails("{\n# no\n}"), (2, "JSON has no comments".into()));
+    assert_eq!(fails("{/* no end").1, "expected a key in double quotes");
+    assert_eq!(fails("{,}").1, "expected a key in double quotes");
+    assert_eq!(fails("[,]").1, "expected a value");
+    assert_eq!(fails("[1,,]").1, "expected a value");
     assert_eq!(fails("{\"a\" 1}").1, "expected `:`");
     assert_eq!(fails("{\"a\": 1 \"b\"}").1, "expected `,` or `}`");
     assert_eq!(fails("{\"a\": \"x\n\"}").1, "a string must end on the same line");

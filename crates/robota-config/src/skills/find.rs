@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{SkillKind, Skills};
 use crate::layer::{Layer, Origin};
 use crate::path::KeyPath;
+use crate::plugins::{Plugin, skill_folders};
 use crate::reader::{Boundary, Depth, EntryKind, Folders, warning};
 use crate::report::{Problem, Severity};
 
@@ -109,6 +110,26 @@ impl Skills {
             entry.candidates.push(candidate);
         }
         new
+    }
+
+    /// Adds the skills and commands of a plugin that the user enabled.
+    pub(super) fn add_plugin(&mut self, plugin: &Plugin) {
+        let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
+        let boundary = Boundary::Within(root);
+        let layer = Layer::UserRobota;
+        for (folder, is_skills) in skill_folders(plugin) {
+            let kind = if is_skills { SkillKind::Skill } else { SkillKind::Command };
+            let source = Source { folder, layer, kind, boundary: boundary.clone() };
+            let found = match kind {
+                SkillKind::Skill => self.folders_of(&source),
+                SkillKind::Command => self.files_of(&source),
+            };
+            for (name, file) in found {
+                let name = format!("{}:{name}", plugin.manifest.name);
+                let candidate = Candidate { file, layer, kind, boundary: boundary.clone() };
+                self.entries.entry(name).or_default().candidates.push(candidate);
+            }
+        }
     }
 
     /// Returns the names and files of a folder with one folder for each skill.

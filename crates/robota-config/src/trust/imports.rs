@@ -29,14 +29,14 @@ const MAX_ROUNDS: usize = 5;
 pub fn import_requests(
     reader: &ContextReader,
     trust: &TrustStore,
-    filter: Option<ImportFilter>,
+    filter: Option<&ImportFilter>,
 ) -> Vec<PendingImport> {
     let mut approved: Vec<PathBuf> = trust.approved_imports(reader.cwd());
     let mut found: Vec<PendingImport> = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let options = InstructionOptions {
             approved_imports: approved.clone(),
-            import_filter: filter.clone(),
+            import_filter: filter.cloned(),
             ..InstructionOptions::default()
         };
         let pending = Instructions::load(reader, options).pending;

@@ -308,7 +308,7 @@ fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
     let content = vec![Block::text("Hi")];
     let metadata = serde_json::Map::new();
     let delivery = Delivery::AfterTurn;
-    journal.add(InputAccepted { input: "i1".into(), delivery, content, metadata });
+    journal.add(InputAccepted { input: "i1".into(), delivery, content, metadata, source: None });
     journal.add(TurnStarted {
         input: Some("i1".into()),
         provider: "p".to_owned(),

@@ -164,6 +164,15 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "label_set",
         "forked",
         "recovered",
+        "schedule_added",
+        "schedule_skipped",
+        "schedule_paused",
+        "schedule_resumed",
+        "schedule_removed",
+        "room_joined",
+        "room_left",
+        "room_said",
+        "room_heard",
     ];
     let by_effect = ["tool_started", "tool_finished"];
     for info in TABLE {

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{
     AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
-    InputCancelled, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet, Purpose,
-    Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid, ScheduleAdded,
-    ScheduleFired, SchedulePaused, ScheduleRemoved, ScheduleResumed, SessionCreated, TextChunk,
-    ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted, UserMessage, ViewRestored,
+    InputCancelled, InputSource, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet,
+    Purpose, Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid,
+    ScheduleAdded, SchedulePaused, ScheduleRemoved, ScheduleResumed, ScheduleSkipped,
+    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted,
+    UserMessage, ViewRestored,
 };
 use crate::ids::{CallId, CountingIds, InputId, MessageId, ScheduleId, TurnId};
 use crate::journal::MemoryStore;
@@ -133,10 +134,7 @@ impl Written {
                 }
             }
             Step::Accept => {
-                let input = InputId::mint(&self.ids);
-                let content = vec![Block::text("later")];
-                let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
-                self.append(InputAccepted { input, delivery, content, metadata }).await;
+                self.accept(None).await;
             }
             Step::Cancel => {
                 if let Some(input) = self.state.inputs.keys().next().cloned() {
@@ -178,8 +176,12 @@ impl Written {
                 .await;
             }
             2 => {
-                let input = self.state.inputs.keys().next().cloned();
-                self.append(ScheduleFired { schedule, due: Some(at), missed: 1, input }).await;
+                if n % 2 == 0 {
+                    self.append(ScheduleSkipped { schedule, due: at, times: 1 }).await;
+                } else {
+                    let source = InputSource::Schedule { schedule, due: Some(at), missed: 1 };
+                    self.accept(Some(source)).await;
+                }
             }
             3 => self.append(SchedulePaused { schedule }).await,
             4 => self.append(ScheduleResumed { schedule, at }).await,
@@ -204,8 +206,19 @@ impl Written {
                 self.append(said).await;
             }
             3 => self.append(RoomDelivered { number, member }).await,
-            _ => self.append(RoomHeard { room: member.into(), number, hops: 2 }).await,
+            _ if n % 2 == 0 => self.append(RoomHeard { room: member.into(), number }).await,
+            _ => {
+                let source = InputSource::Room { room: member.into(), number, hops: 2 };
+                self.accept(Some(source)).await;
+            }
         }
+    }
+
+    async fn accept(&mut self, source: Option<InputSource>) {
+        let input = InputId::mint(&self.ids);
+        let content = vec![Block::text("later")];
+        let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
+        self.append(InputAccepted { input, delivery, content, metadata, source }).await;
     }
 
     async fn tools(&mut self, results: u8) {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::Event;
+use crate::event::{Event, InputAccepted, InputSource};
 use crate::ids::SessionId;
 
 /// The state of a room: a fold over the journal of the room.
@@ -73,8 +73,13 @@ pub(super) fn fold_heard(heard: &mut IndexMap<SessionId, HeardMessage>, event: &
         // A fork is not a member of its parent's rooms.
         Event::SessionCreated(_) => heard.clear(),
         Event::RoomHeard(data) => {
-            let message = HeardMessage { number: data.number, hops: data.hops };
-            heard.insert(data.room.clone(), message);
+            heard.insert(data.room.clone(), HeardMessage { number: data.number, hops: 0 });
+        }
+        Event::InputAccepted(InputAccepted {
+            source: Some(InputSource::Room { room, number, hops }),
+            ..
+        }) => {
+            heard.insert(room.clone(), HeardMessage { number: *number, hops: *hops });
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, ScheduleAdded, Trigger};
+use crate::event::{Event, InputAccepted, InputSource, ScheduleAdded, Trigger};
 use crate::ids::{InputId, ScheduleId};
 use crate::message::MessageState;
 
@@ -70,18 +70,26 @@ pub(super) fn fold(
         Event::ScheduleAdded(data) => {
             schedules.insert(data.schedule.clone(), Schedule::new(data, seq));
         }
-        Event::ScheduleFired(data) => {
-            let Some(schedule) = schedules.get_mut(&data.schedule) else { return };
+        Event::InputAccepted(InputAccepted {
+            input,
+            source: Some(InputSource::Schedule { schedule, due, missed }),
+            ..
+        }) => {
+            let Some(schedule) = schedules.get_mut(schedule) else { return };
             let progress = &mut schedule.progress;
-            if let Some(due) = data.due {
-                progress.settled = progress.settled.max(due);
+            if let Some(due) = due {
+                progress.settled = progress.settled.max(*due);
             }
             progress.steps = 0;
-            progress.missed += data.missed;
-            if let Some(input) = &data.input {
-                progress.runs += 1;
-                progress.input = Some(input.clone());
-            }
+            progress.missed += missed;
+            progress.runs += 1;
+            progress.input = Some(input.clone());
+        }
+        Event::ScheduleSkipped(data) => {
+            let Some(schedule) = schedules.get_mut(&data.schedule) else { return };
+            let progress = &mut schedule.progress;
+            progress.settled = progress.settled.max(data.due);
+            progress.missed += data.times;
         }
         Event::SchedulePaused(data) => {
             if let Some(schedule) = schedules.get_mut(&data.schedule) {

@@ -113,6 +113,7 @@ fn core_20_inputs_wait_until_they_are_delivered_blocked_or_cancelled() {
             delivery: Delivery::AfterTurn,
             content: vec![Block::text(id)],
             metadata: serde_json::Map::new(),
+            source: None,
         });
     }
     let message = user("m1", "i1");

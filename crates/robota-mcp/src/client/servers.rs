@@ -14,7 +14,7 @@ use super::prompts::{self, PromptCommand};
 use super::server::{Changes, Server, ServerReport, ServerStatus};
 use super::session_tools::SessionTools;
 use crate::catalog::{ToolChanges, ToolDefinition};
-use crate::config::ServerConfig;
+use crate::config::{Endpoint, ServerConfig};
 use crate::error::McpError;
 use crate::names::server_part;
 
@@ -86,9 +86,19 @@ impl McpServers {
     /// Waits until the tools of all servers are known or the servers failed, at most for `limit`.
     /// Returns whether all are.
     pub async fn settled(&self, limit: Duration) -> bool {
+        self.wait(limit, |_| true).await
+    }
+
+    /// Waits like [`McpServers::settled`] for the servers in the host program.
+    pub async fn host_settled(&self, limit: Duration) -> bool {
+        self.wait(limit, |server| server.config.endpoint == Endpoint::Host).await
+    }
+
+    async fn wait(&self, limit: Duration, of: impl Fn(&Server) -> bool) -> bool {
         let mut changes = self.changes.watch();
         let waits = |server: &Arc<Server>| {
-            !server.is_known()
+            of(server)
+                && !server.is_known()
                 && matches!(server.status(), ServerStatus::Pending | ServerStatus::Starting)
         };
         let all = async {

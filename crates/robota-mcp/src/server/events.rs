@@ -85,7 +85,10 @@ impl EventStore for Events {
         Ok(id)
     }
 
-    async fn replay_events_after(&self, last_event_id: &str) -> Result<EventStream, EventStoreError> {
+    async fn replay_events_after(
+        &self,
+        last_event_id: &str,
+    ) -> Result<EventStream, EventStoreError> {
         let unknown = || EventStoreError::from("there is no such event");
         let (name, number) = last_event_id.rsplit_once('.').ok_or_else(unknown)?;
         let number: u64 = number.parse().map_err(|_| unknown())?;
@@ -98,12 +101,7 @@ impl EventStore for Events {
             }
             stream.last.subscribe()
         };
-        let reader = Reader {
-            streams: self.streams.clone(),
-            name: name.to_owned(),
-            number,
-            last,
-        };
+        let reader = Reader { streams: self.streams.clone(), name: name.to_owned(), number, last };
         Ok(Box::pin(SyncStream(Mutex::new(Box::pin(stream::unfold(reader, |mut reader| async {
             let event = reader.next().await?;
             Some((event, reader))

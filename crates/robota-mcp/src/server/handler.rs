@@ -1,5 +1,7 @@
 //! Answers the requests of hosts.
 
+#![expect(deprecated, reason = "hosts of older versions set a log level")]
+
 use std::sync::Arc;
 
 use rmcp::ServerHandler;
@@ -10,7 +12,9 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::{McpHost, ServedCall, ServedContent, ServedResult, ServedTool, ServedTools, ServerInfo};
+use super::{
+    McpHost, ServedCall, ServedContent, ServedResult, ServedTool, ServedTools, ServerInfo,
+};
 
 /// Answers one host.
 #[derive(Clone)]

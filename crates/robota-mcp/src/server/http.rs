@@ -33,7 +33,8 @@ pub fn http_service(
     tools: Arc<dyn ServedTools>,
     options: HttpOptions,
 ) -> HttpService {
-    let sessions = LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
+    let sessions =
+        LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.hosts)
         .with_allowed_origins(options.origins)

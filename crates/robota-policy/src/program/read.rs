@@ -1,5 +1,7 @@
 //! The format of the data: an entry begins at the start of a line with the program's names, its
-//! shape (`@reads`) and its traits (`+free`); lines below it hold its options.
+//! shape (`@reads`) and its traits (`+free`); lines below it hold its options. `>remote` names a
+//! subcommand whose next word selects what it does, `=config` one of which "always" saves only the
+//! exact command.
 //!
 //! ```text
 //! head  @reads +free +gnu +digits
@@ -108,6 +110,9 @@ fn head(line: &'static str) -> Program {
         danger: false,
         may_write: false,
         interprets: false,
+        has_targets: false,
+        groups: Vec::new(),
+        exact: Vec::new(),
         options: Vec::new(),
         subs: Vec::new(),
     };
@@ -133,8 +138,13 @@ fn head(line: &'static str) -> Program {
                 "danger" => out.danger = true,
                 "writes" => out.may_write = true,
                 "code" => out.interprets = true,
+                "targets" => out.has_targets = true,
                 other => debug_assert!(false, "{line}: unknown trait {other}"),
             }
+        } else if let Some(group) = word.strip_prefix('>') {
+            out.groups.push(group);
+        } else if let Some(name) = word.strip_prefix('=') {
+            out.exact.push(name);
         } else {
             out.names.push(word);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use robota_core::clock::Clock;
 use robota_session::{Session, SessionError, WeakSession};
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ use super::fire::fire;
 pub(crate) const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
 
 /// How long the task waits after a failure.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: SignedDuration = SignedDuration::from_secs(5);
 
 /// The task that fires the schedules of an open session. It ends with the session, or when
 /// [`ScheduleDriver::stop`] is called; dropping this handle does not end it.
@@ -41,35 +41,45 @@ impl ScheduleDriver {
 }
 
 async fn drive(session: WeakSession, clock: Arc<dyn Clock>, mut changes: watch::Receiver<u64>) {
+    let mut due: Option<Timestamp> = None;
     loop {
+        let now = clock.now();
+        if let Some(due) = due
+            && now < due
+            && !changes.has_changed().unwrap_or(true)
+        {
+            // The task only looked at the clock.
+            tokio::select! {
+                () = session.ended() => return,
+                _ = changes.changed() => changes.mark_changed(),
+                () = tokio::time::sleep(until(due, now).min(LOOK_AT_CLOCK)) => {}
+            }
+            continue;
+        }
         changes.mark_unchanged();
         let Some(open) = session.upgrade() else { return };
-        let now = clock.now();
         let fired = open.journal().append_with(move |state, ids| fire(state, ids, now)).await;
         drop(open);
-        let wait = match fired {
-            Ok(next) => next.map(|next| until(next, now)),
+        due = match fired {
+            Ok(Some(next)) => Some(next),
+            Ok(None) => {
+                // Nothing is due by time: only an event can change that.
+                tokio::select! {
+                    () = session.ended() => return,
+                    changed = changes.changed() => {
+                        if changed.is_err() {
+                            return;
+                        }
+                    }
+                }
+                None
+            }
             Err(SessionError::Closed { .. }) => return,
             Err(error) => {
                 tracing::warn!(%error, "the schedules could not fire");
-                Some(RETRY)
+                clock.now().checked_add(RETRY).ok()
             }
         };
-        let timer = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait.min(LOOK_AT_CLOCK)).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = session.ended() => return,
-            changed = changes.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-            }
-            () = timer => {}
-        }
     }
 }
 

@@ -12,6 +12,9 @@ use super::error::ScheduleError;
 /// left out, so that a long pause of a frequent schedule costs little.
 const COUNTED: u64 = 2_000;
 
+/// The longest time, in hours, from a due time to the end of a gap of a day after it.
+const LONGEST_GAP_HOURS: i64 = 49;
+
 /// How many due times are listed at most.
 pub(super) const MAX_LISTED: usize = 24;
 
@@ -92,10 +95,17 @@ impl Plan {
                 }
             }
             Self::Pattern { cron, zone } => {
-                let local = after.to_zoned(zone.clone());
-                let next = cron.find_next_occurrence(&local, false).ok()?.timestamp();
-                // A pattern never goes back, whatever the clocks do.
-                (next > after).then_some(next)
+                let find = |from: Timestamp, inclusive| {
+                    let local = from.to_zoned(zone.clone());
+                    let next = cron.find_next_occurrence(&local, inclusive).ok()?.timestamp();
+                    // A pattern never goes back, whatever the clocks do.
+                    (next > after).then_some(next)
+                };
+                // The search stops at a gap of a whole day, so it begins again behind it.
+                find(after, false).or_else(|| {
+                    let later = (1..=LONGEST_GAP_HOURS).map(SignedDuration::from_hours);
+                    later.filter_map(|by| after.checked_add(by).ok()).find_map(|at| find(at, true))
+                })
             }
             Self::Steps { .. } => None,
         }

@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use robota_core::event::{
-    Delivery, Event, InputAccepted, MissedRuns, ScheduleAdded, ScheduleFired,
+    Delivery, Event, InputAccepted, InputSource, MissedRuns, ScheduleAdded, ScheduleSkipped,
 };
 use robota_core::ids::{Ids, InputId};
 use robota_core::message::Block;
 use robota_core::state::{Schedule, State};
-use serde_json::{Map, json};
+use serde_json::Map;
 
 use super::due::Plan;
 
@@ -30,7 +30,7 @@ pub(super) fn fire(
                         Some(_) => Delivery::NextRound,
                         None => Delivery::AfterTurn,
                     };
-                    events.extend(run(schedule, ids, None, 0, delivery));
+                    events.push(run(schedule, ids, None, 0, delivery));
                 }
             }
             Ok(plan) => events.extend(by_time(state, schedule, &plan, ids, now)),
@@ -100,22 +100,23 @@ fn by_time(
     let Some(passed) = plan.passed(schedule.progress.settled, now) else { return Vec::new() };
     let Some((last, earlier)) = passed.listed.split_last() else { return Vec::new() };
     let others = passed.count - 1;
-    let skipped = |missed| {
+    let skipped = |times| {
         let schedule = schedule.spec.schedule.clone();
-        vec![ScheduleFired { schedule, due: Some(*last), missed, input: None }.into()]
+        vec![ScheduleSkipped { schedule, due: *last, times }.into()]
     };
     let on_time = now.duration_since(*last) <= GRACE;
     let delivery = Delivery::AfterTurn;
     match schedule.spec.missed {
         MissedRuns::Skip if !on_time => skipped(passed.count),
         MissedRuns::Skip | MissedRuns::Once if waits(state, schedule) => skipped(passed.count),
-        MissedRuns::Skip => run(schedule, ids, Some(*last), others, delivery),
-        MissedRuns::Once => run(schedule, ids, Some(*last), others, delivery),
+        MissedRuns::Skip | MissedRuns::Once => {
+            vec![run(schedule, ids, Some(*last), others, delivery)]
+        }
         MissedRuns::All => {
             let mut missed = others - earlier.len() as u64;
             let mut events = Vec::new();
             for due in &passed.listed {
-                events.extend(run(schedule, ids, Some(*due), missed, delivery));
+                events.push(run(schedule, ids, Some(*due), missed, delivery));
                 missed = 0;
             }
             events
@@ -123,14 +124,14 @@ fn by_time(
     }
 }
 
-/// Returns the events of one run: the input, and the record that the schedule fired.
+/// Returns the input of one run. The fold takes from its source what the schedule has done.
 fn run(
     schedule: &Schedule,
     ids: &dyn Ids,
     due: Option<Timestamp>,
     missed: u64,
     delivery: Delivery,
-) -> Vec<Event> {
+) -> Event {
     let spec = &schedule.spec;
     let input = InputId::mint(ids);
     let mut content = spec.content.clone();
@@ -139,13 +140,6 @@ fn run(
         let note = format!("[schedule {}: {missed} earlier {times} missed]", spec.schedule);
         content.push(Block::text(note));
     }
-    let mut metadata = Map::new();
-    metadata.insert("schedule".to_owned(), json!(spec.schedule));
-    if let Some(due) = due {
-        metadata.insert("due".to_owned(), json!(due.to_string()));
-    }
-    let accepted = InputAccepted { input: input.clone(), delivery, content, metadata };
-    let schedule = spec.schedule.clone();
-    let fired = ScheduleFired { schedule, due, missed, input: Some(input) };
-    vec![accepted.into(), fired.into()]
+    let source = Some(InputSource::Schedule { schedule: spec.schedule.clone(), due, missed });
+    InputAccepted { input, delivery, content, metadata: Map::new(), source }.into()
 }

@@ -173,4 +173,3 @@ impl BudgetLimits {
 fn share(used: f64, limit: f64) -> f64 {
     if limit > 0.0 { used / limit } else { 1.0 }
 }
-

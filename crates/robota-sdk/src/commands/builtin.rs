@@ -12,6 +12,7 @@ mod export;
 mod help;
 mod hooks;
 mod language;
+mod mcp;
 mod memory;
 mod mode;
 mod model;
@@ -45,6 +46,7 @@ pub fn commands() -> CommandModule {
         Arc::new(help::Help),
         Arc::new(hooks::Hooks),
         Arc::new(language::Language),
+        Arc::new(mcp::Mcp),
         Arc::new(memory::Memory),
         Arc::new(mode::ModeCommand),
         Arc::new(model::Model),

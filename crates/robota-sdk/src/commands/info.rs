@@ -3,6 +3,12 @@
 use serde::Serialize;
 
 /// Where a command comes from.
+///
+/// ```
+/// use robota_sdk::{CommandInfo, CommandOrigin};
+///
+/// assert_eq!(CommandInfo::new("ping", "Answers").origin, CommandOrigin::Builtin);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandOrigin {
@@ -12,9 +18,18 @@ pub enum CommandOrigin {
     Skill,
     /// A plugin.
     Plugin,
+    /// A prompt of an MCP server.
+    Mcp,
 }
 
 /// What a command can do.
+///
+/// ```
+/// use robota_sdk::{CommandInfo, CommandSafety};
+///
+/// let info = CommandInfo { safety: CommandSafety::Modifies, ..CommandInfo::new("fix", "Fixes") };
+/// assert_eq!(info.safety, CommandSafety::Modifies);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandSafety {
@@ -25,6 +40,16 @@ pub enum CommandSafety {
 }
 
 /// Describes a command.
+///
+/// ```
+/// use robota_sdk::CommandInfo;
+///
+/// let info = CommandInfo {
+///     argument_hint: Some("NAME".to_owned()),
+///     ..CommandInfo::new("greet", "Greets somebody")
+/// };
+/// assert!(info.user_invocable);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CommandInfo {

@@ -5,12 +5,33 @@ use std::sync::Arc;
 use super::{CommandInfo, SystemCommand};
 
 /// Lists commands that others execute, such as skills.
+///
+/// ```
+/// use robota_sdk::{CommandInfo, CommandSource};
+///
+/// struct Two;
+///
+/// impl CommandSource for Two {
+///     fn commands(&self) -> Vec<CommandInfo> {
+///         vec![CommandInfo::new("one", "First"), CommandInfo::new("two", "Second")]
+///     }
+/// }
+/// assert_eq!(Two.commands().len(), 2);
+/// ```
 pub trait CommandSource: Send + Sync {
     /// Returns the commands.
     fn commands(&self) -> Vec<CommandInfo>;
 }
 
 /// Adds commands to sessions. This crate does not know their names.
+///
+/// ```
+/// use robota_sdk::{CommandModule, CommandRegistry};
+///
+/// let module =
+///     CommandModule { name: "mine".to_owned(), commands: Vec::new(), sources: Vec::new() };
+/// CommandRegistry::new().add_module(&module);
+/// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CommandModule {
@@ -44,6 +65,14 @@ impl CommandModule {
 }
 
 /// All commands of a session. The first command with a name wins.
+///
+/// ```
+/// use robota_sdk::CommandRegistry;
+///
+/// let registry = CommandRegistry::new();
+/// assert!(registry.find("help").is_none());
+/// assert!(registry.list("").is_empty());
+/// ```
 #[derive(Clone, Default)]
 pub struct CommandRegistry {
     commands: Vec<Arc<dyn SystemCommand>>,

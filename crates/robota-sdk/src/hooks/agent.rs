@@ -20,6 +20,18 @@ pub const MAX_AGENT_ROUNDS: u32 = 50;
 const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 
 /// The task of an agent hook.
+///
+/// ```
+/// use robota_sdk::hooks::{HookTask, MAX_AGENT_ROUNDS};
+///
+/// let task = HookTask {
+///     system: "Answer with JSON.".to_owned(),
+///     prompt: "Are the tests green?".to_owned(),
+///     model: None,
+///     max_rounds: MAX_AGENT_ROUNDS,
+/// };
+/// assert_eq!(task.model, None);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTask {
     /// The system prompt: the form of the answer.
@@ -33,6 +45,20 @@ pub struct HookTask {
 }
 
 /// Runs the agents of agent hooks. Dropping the future ends the agent.
+///
+/// ```
+/// use robota_sdk::hooks::{HookAgent, HookTask};
+///
+/// struct Agrees;
+///
+/// #[async_trait::async_trait]
+/// impl HookAgent for Agrees {
+///     async fn run(&self, _: HookTask) -> Result<String, String> {
+///         Ok(r#"{"ok": true}"#.to_owned())
+///     }
+/// }
+/// # let _ = Agrees;
+/// ```
 #[async_trait::async_trait]
 pub trait HookAgent: Send + Sync {
     /// Runs an agent with read-only tools and returns the text of its last answer.
@@ -44,6 +70,17 @@ pub trait HookAgent: Send + Sync {
 
 /// Runs each task with a new agent in memory. It gets only Read, Glob and Grep, no hooks and no
 /// approver, so that nothing it does can ask the user or run a hook.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_sdk::hooks::{AgentHooks, ReadOnlyHookAgent};
+///
+/// let model = Arc::new(ScriptedProvider::new(Script::new().text("{}")));
+/// let hooks = AgentHooks::new(Arc::new(ReadOnlyHookAgent::new(model, "any-model", [])));
+/// # drop(hooks);
+/// ```
 pub struct ReadOnlyHookAgent {
     provider: Arc<dyn Provider>,
     model: String,
@@ -106,6 +143,17 @@ impl HookAgent for ReadOnlyHookAgent {
 }
 
 /// Runs agent hooks. The agent answers like the model of a prompt hook.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_sdk::hooks::{AgentHooks, ReadOnlyHookAgent};
+///
+/// let model = Arc::new(ScriptedProvider::new(Script::new().text("{}")));
+/// let hooks = AgentHooks::new(Arc::new(ReadOnlyHookAgent::new(model, "any-model", [])));
+/// # drop(hooks);
+/// ```
 pub struct AgentHooks {
     agent: Arc<dyn HookAgent>,
 }

@@ -22,6 +22,14 @@ type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 /// A response counts as exit code 0 if its status is 2xx and its body is empty or a JSON object.
 /// Everything else is a failure: another status, a redirect, other content, a body that is too long,
 /// no connection, a timeout.
+///
+/// ```
+/// use robota_sdk::hooks::HttpHooks;
+/// use robota_tools::web::Proxies;
+///
+/// let hooks = HttpHooks::new(Proxies::default()).allowed_urls(None);
+/// # drop(hooks);
+/// ```
 pub struct HttpHooks {
     client: WebClient,
     urls: Option<Vec<UrlPattern>>,

@@ -8,6 +8,15 @@ use robota_core::hook::{DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookKind, Ma
 use serde::Serialize;
 
 /// All hooks of the settings, in the order in which they are merged.
+///
+/// ```
+/// use robota_sdk::hooks::HookListing;
+///
+/// fn count(listing: &HookListing) -> usize {
+///     if listing.disabled { 0 } else { listing.hooks.len() }
+/// }
+/// # let _ = count;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HookListing {
     /// Whether `disableAllHooks` turns them all off.
@@ -17,6 +26,15 @@ pub struct HookListing {
 }
 
 /// One configured hook.
+///
+/// ```
+/// use robota_sdk::hooks::ListedHook;
+///
+/// fn line(hook: &ListedHook) -> String {
+///     format!("{}: {} ({})", hook.event, hook.label, hook.origin)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListedHook {
     /// The event as it is written in the settings.
@@ -38,6 +56,15 @@ pub struct ListedHook {
 }
 
 /// Whether a configured hook runs.
+///
+/// ```
+/// use robota_sdk::hooks::HookEffect;
+///
+/// fn runs(effect: &HookEffect) -> bool {
+///     matches!(effect, HookEffect::Runs | HookEffect::RunsDetached)
+/// }
+/// assert!(!runs(&HookEffect::Never("its event is not known".to_owned())));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookEffect {

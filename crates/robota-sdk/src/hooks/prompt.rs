@@ -18,6 +18,17 @@ const MAX_OUTPUT_TOKENS: u64 = 1_024;
 
 /// Runs prompt hooks: the model answers `{"ok": true}` or `{"ok": false, "reason": "…"}`. Any other
 /// answer is a failure, and so is a failed call.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_sdk::hooks::PromptHooks;
+///
+/// let model = Arc::new(ScriptedProvider::new(Script::new().text("{}")));
+/// let hooks = PromptHooks::new(model, "any-model");
+/// # drop(hooks);
+/// ```
 pub struct PromptHooks {
     provider: Arc<dyn Provider>,
     model: String,

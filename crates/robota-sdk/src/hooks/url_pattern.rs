@@ -9,6 +9,13 @@ use robota_core::error::{Diagnose, ErrorKind};
 use url::Url;
 
 /// A URL pattern that is not valid.
+///
+/// ```
+/// use robota_sdk::hooks::UrlPattern;
+///
+/// let invalid = UrlPattern::parse("not a url").unwrap_err();
+/// assert_eq!(invalid.pattern, "not a url");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is not a URL pattern ({reason}); write one like `https://hooks.example.com/*`",
@@ -22,6 +29,12 @@ pub struct InvalidUrlPattern {
 }
 
 /// Which URLs HTTP hooks may call.
+///
+/// ```
+/// use robota_sdk::hooks::UrlPattern;
+///
+/// assert!(UrlPattern::parse("https://hooks.example.com/*").is_ok());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
     scheme: String,

@@ -19,6 +19,15 @@ const MAX_FILES: usize = 10_000;
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// A session file.
+///
+/// ```
+/// use robota_sdk::import::FoundFile;
+///
+/// fn newest(files: &[FoundFile]) -> Option<&FoundFile> {
+///     files.iter().max_by_key(|file| file.modified)
+/// }
+/// # let _ = newest;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
     /// The path of the file.

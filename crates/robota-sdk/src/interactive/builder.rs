@@ -10,13 +10,14 @@ use robota_core::permission::Mode;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
-use robota_tools::QuestionHandler;
+use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
 use crate::agents::AgentOptions;
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, builtin};
 use crate::error::SdkError;
+use crate::mcp::McpSetup;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
@@ -29,6 +30,16 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// Builds an [`InteractiveSession`].
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::{InteractiveSession, ModelSetup, Project, SdkError};
+///
+/// async fn open(project: Project, model: ModelSetup) -> Result<InteractiveSession, SdkError> {
+///     InteractiveSession::builder(project, model).mode(Mode::Plan).name("planning").open().await
+/// }
+/// # let _ = open;
+/// ```
 #[must_use]
 pub struct InteractiveSessionBuilder {
     pub(super) project: Arc<Project>,
@@ -37,6 +48,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) selection: Selection,
     pub(super) approvals: Approvals,
     pub(super) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(super) editor: Option<Arc<dyn EditorFiles>>,
     pub(super) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
@@ -55,6 +67,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) budget: Budget,
     pub(super) commands: CommandRegistry,
     pub(super) open: OpenSessions,
+    pub(super) mcp: McpSetup,
     pub(super) agents: AgentOptions,
     pub(super) task_logs: bool,
     pub(super) background_process: bool,
@@ -77,6 +90,7 @@ impl InteractiveSessionBuilder {
             selection: Selection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
+            editor: None,
             rule_sink: None,
             first_hooks: Vec::new(),
             hooks: Vec::new(),
@@ -95,6 +109,7 @@ impl InteractiveSessionBuilder {
             budget: Budget::default(),
             commands,
             open: OpenSessions::default(),
+            mcp: McpSetup::default(),
             agents: AgentOptions::default(),
             task_logs: false,
             background_process: false,
@@ -149,6 +164,13 @@ impl InteractiveSessionBuilder {
     /// offered.
     pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the editor that has the folder open: its text that is not saved is read, and files are
+    /// changed through it.
+    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.editor = Some(editor);
         self
     }
 
@@ -222,6 +244,12 @@ impl InteractiveSessionBuilder {
     /// Offers a tool besides the built-in ones.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Sets what is added to the configured MCP servers.
+    pub fn mcp(mut self, setup: McpSetup) -> Self {
+        self.mcp = setup;
         self
     }
 

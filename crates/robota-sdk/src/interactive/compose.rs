@@ -29,6 +29,7 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
+use crate::mcp::{self, PromptSource, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::project;
@@ -68,6 +69,10 @@ impl InteractiveSessionBuilder {
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
         let mut notices = [fences.notices.as_slice(), &context.notices].concat();
+        let on_mcp_notice = self.on_notice.clone();
+        let mcp_options = mcp::options(&project, &supervisor, &environment, on_mcp_notice);
+        let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
+        let mcp_wait = self.mcp.wait;
         let variables = SessionVariables::default();
         let place = self
             .place(&fences, supervisor.clone(), &environment)
@@ -133,9 +138,16 @@ impl InteractiveSessionBuilder {
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
-        self.commands.add_source(Arc::new(SkillSource(context.skills.clone())));
+        let plugins = project.plugins.active().map(|plugin| plugin.manifest.name.clone());
+        self.commands.add_source(Arc::new(SkillSource {
+            skills: context.skills.clone(),
+            plugins: plugins.collect(),
+        }));
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
+        }
+        if let Some(mcp) = &mcp {
+            self.commands.add_source(Arc::new(PromptSource(mcp.servers.clone())));
         }
         let agent_parts = AgentParts {
             project: project.clone(),
@@ -190,6 +202,9 @@ impl InteractiveSessionBuilder {
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
+        if let Some(mcp) = &mcp {
+            builder = builder.tool_source(mcp.tools.clone());
+        }
         let (session, since) = match selected {
             SelectedSession::New(id) => {
                 if let Some(name) = name {
@@ -208,11 +223,15 @@ impl InteractiveSessionBuilder {
                 (session, StartAt::After(last))
             }
         };
+        if let Some(mcp) = &mcp {
+            mcp.ready(mcp_wait).await;
+        }
         budget.stop_in_time(open.clone());
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
             runtime: Some(runtime),
             session,
+            mcp,
             project: Some(project),
             since,
             supervisor: Some(supervisor),
@@ -266,6 +285,9 @@ impl InteractiveSessionBuilder {
         }
         if let Some(questions) = &self.questions {
             place = place.question_handler(questions.clone());
+        }
+        if let Some(editor) = &self.editor {
+            place = place.editor(editor.clone());
         }
         place
     }

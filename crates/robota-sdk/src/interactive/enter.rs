@@ -12,6 +12,18 @@ use crate::mentions::Attachment;
 use crate::skills::{Invoker, SkillRunner};
 
 /// What became of a text that a user typed.
+///
+/// ```
+/// use robota_sdk::{Entered, InteractiveSession, SdkError};
+///
+/// async fn answer(session: &InteractiveSession, text: &str) -> Result<String, SdkError> {
+///     Ok(match session.enter(text).await? {
+///         Entered::Command(result) => result.message,
+///         Entered::Submitted(submission) => submission.result().await?.response,
+///     })
+/// }
+/// # let _ = answer;
+/// ```
 pub enum Entered {
     /// It was a command; this is its result.
     Command(CommandResult),
@@ -20,6 +32,18 @@ pub enum Entered {
 }
 
 /// What a text that a user typed stands for.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, Prepared, SdkError};
+///
+/// async fn blocks(session: &InteractiveSession, text: &str) -> Result<usize, SdkError> {
+///     Ok(match session.prepare(text).await? {
+///         Prepared::Command(_) => 0,
+///         Prepared::Prompt(prompt) => prompt.content.len(),
+///     })
+/// }
+/// # let _ = blocks;
+/// ```
 #[derive(Debug)]
 pub enum Prepared {
     /// It was a command, which was executed; this is its result.
@@ -29,6 +53,16 @@ pub enum Prepared {
 }
 
 /// A prompt that is ready to be sent.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, PreparedPrompt};
+///
+/// async fn attached(session: &InteractiveSession) -> usize {
+///     let prompt: PreparedPrompt = session.prepare_prompt("Look at @src/main.rs").await;
+///     prompt.attachments.len()
+/// }
+/// # let _ = attached;
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PreparedPrompt {
@@ -76,12 +110,31 @@ impl InteractiveSession {
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
         }
+        if let Some(prompt) = self.mcp_prompt(name, arguments).await? {
+            return Ok(Prepared::Prompt(prompt));
+        }
         let full = match self.has_skill(name) {
             true => Some(name.to_owned()),
             false => self.0.commands.qualified_name(name),
         };
         let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
         self.prepare_skill(&full, arguments).await
+    }
+
+    /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
+    async fn mcp_prompt(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Option<PreparedPrompt>, SdkError> {
+        let Some(mcp) = self.mcp().filter(|_| name.starts_with("mcp__")) else { return Ok(None) };
+        let found = mcp.servers.prompts().into_iter().find(|prompt| prompt.name == name);
+        let Some(found) = found else { return Ok(None) };
+        let text = mcp.servers.prompt(&found, arguments).await?;
+        let typed = format!("/{name} {arguments}");
+        let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
+        let Prompt { content, metadata, .. } = prompt;
+        Ok(Some(PreparedPrompt::new(content, metadata)))
     }
 
     /// Submits the text of a skill. Its commands run first, if the permissions allow them without a

@@ -24,6 +24,19 @@ use super::result::{ExecutionResult, UsageSnapshot};
 use super::tool_state::ToolState;
 
 /// Something that happened in a session, prepared for display.
+///
+/// ```
+/// use robota_sdk::InteractiveEvent;
+///
+/// fn show(event: &InteractiveEvent) -> Option<&str> {
+///     match event {
+///         InteractiveEvent::TextDelta { text } => Some(text),
+///         InteractiveEvent::ToolStart(tool) => Some(&tool.tool),
+///         _ => None,
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -321,6 +334,20 @@ pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> St
 }
 
 /// The events of a session for clients, as they happen. It ends with the session.
+///
+/// ```
+/// use robota_sdk::{InteractiveEvent, InteractiveSession, SdkError};
+/// use robota_session::StartAt;
+///
+/// async fn follow(session: &InteractiveSession) -> Result<(), SdkError> {
+///     let mut events = session.events(StartAt::Now).await?;
+///     while let Some(event) = events.next().await {
+///         drop(event);
+///     }
+///     Ok(())
+/// }
+/// # let _ = (follow, None::<InteractiveEvent>);
+/// ```
 pub struct InteractiveEvents {
     events: Subscription,
     projection: Projection,
@@ -386,6 +413,3 @@ impl InteractiveEvents {
         self.ready.extend(out);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,6 +5,15 @@ use robota_config::ReadCounts;
 use crate::prompt::PromptPart;
 
 /// What was read of the user's files for agents when a session was opened.
+///
+/// ```
+/// use robota_sdk::LoadedContext;
+///
+/// fn tokens(loaded: &LoadedContext) -> u64 {
+///     loaded.parts.iter().map(|part| part.tokens).sum()
+/// }
+/// assert_eq!(tokens(&LoadedContext::default()), 0);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadedContext {

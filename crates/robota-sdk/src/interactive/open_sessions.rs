@@ -8,6 +8,13 @@ use robota_core::ids::SessionId;
 use super::{InteractiveSession, Shared};
 
 /// The open sessions of one composition: a session and its forks. It does not keep them open.
+///
+/// ```
+/// use robota_core::ids::SessionId;
+/// use robota_sdk::interactive::OpenSessions;
+///
+/// assert!(OpenSessions::default().get(&SessionId::from("unknown")).is_none());
+/// ```
 #[derive(Clone, Default)]
 pub struct OpenSessions(Arc<Mutex<HashMap<SessionId, Weak<Shared>>>>);
 

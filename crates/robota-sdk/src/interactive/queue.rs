@@ -1,7 +1,7 @@
 //! The prompts that wait for the running turn.
 
 use robota_core::ids::InputId;
-use robota_core::message::{Block, Content};
+use robota_core::message::Content;
 use robota_session::{QueueHandle, QueuedInput};
 use serde::Serialize;
 
@@ -10,6 +10,16 @@ use super::{InteractiveSession, PreparedPrompt};
 use crate::error::SdkError;
 
 /// A prompt that waits.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, QueuedPrompt, SdkError};
+///
+/// async fn waiting(session: &InteractiveSession) -> Result<Vec<String>, SdkError> {
+///     let prompts: Vec<QueuedPrompt> = session.queue().list().await?;
+///     Ok(prompts.into_iter().map(|prompt| prompt.text).collect())
+/// }
+/// # let _ = waiting;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueuedPrompt {
@@ -27,6 +37,15 @@ impl From<QueuedInput> for QueuedPrompt {
 }
 
 /// Reads and changes the prompts that wait.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, SdkError};
+///
+/// async fn forget(session: &InteractiveSession) -> Result<usize, SdkError> {
+///     session.queue().clear().await
+/// }
+/// # let _ = forget;
+/// ```
 #[derive(Clone)]
 pub struct PromptQueue(QueueHandle, InteractiveSession);
 
@@ -47,7 +66,8 @@ impl PromptQueue {
         Ok(self.0.list().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false if it does not wait any more.
+    /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false
+    /// if it does not wait any more.
     ///
     /// # Errors
     /// If the journal cannot be written.

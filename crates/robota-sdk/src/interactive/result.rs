@@ -10,6 +10,15 @@ use serde::Serialize;
 use super::tool_state::ToolState;
 
 /// What a prompt led to: the answer, the calls, and what they cost.
+///
+/// ```
+/// use robota_sdk::ExecutionResult;
+///
+/// fn summary(result: &ExecutionResult) -> String {
+///     format!("{} ({} calls)", result.response, result.tools.len())
+/// }
+/// # let _ = summary;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -53,6 +62,12 @@ impl ExecutionResult {
 }
 
 /// Whether a number was counted or computed.
+///
+/// ```
+/// use robota_sdk::UsageKind;
+///
+/// assert_ne!(UsageKind::Exact, UsageKind::Estimated);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageKind {
@@ -63,6 +78,12 @@ pub enum UsageKind {
 }
 
 /// How well the price of a turn is known.
+///
+/// ```
+/// use robota_sdk::CostStatus;
+///
+/// assert_ne!(CostStatus::Unknown, CostStatus::Estimated);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostStatus {
@@ -73,6 +94,15 @@ pub enum CostStatus {
 }
 
 /// What a turn used.
+///
+/// ```
+/// use robota_sdk::UsageSnapshot;
+///
+/// fn line(usage: &UsageSnapshot) -> String {
+///     format!("{} tokens, {:.0} % of the window", usage.total_tokens, usage.context_used_percentage)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

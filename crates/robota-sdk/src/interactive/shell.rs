@@ -27,8 +27,7 @@ impl InteractiveSession {
             "<bash-input>{command}</bash-input>\n<bash-output>{}</bash-output>",
             outcome.text()
         );
-        let message =
-            Message::user(&RandomIds, text).with_metadata(DISPLAY, format!("!{command}"));
+        let message = Message::user(&RandomIds, text).with_metadata(DISPLAY, format!("!{command}"));
         self.session().context().inject(message).await?;
         Ok(outcome)
     }

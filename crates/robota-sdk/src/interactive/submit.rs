@@ -74,6 +74,16 @@ impl Prompt {
 }
 
 /// A prompt that was accepted: it is in the journal, and is answered even if this value is dropped.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, SdkError};
+///
+/// async fn ask(session: &InteractiveSession) -> Result<String, SdkError> {
+///     let submission = session.submit("What is new?").await?;
+///     Ok(submission.result().await?.response)
+/// }
+/// # let _ = ask;
+/// ```
 pub struct Submission {
     chat: Chat,
 }
@@ -135,7 +145,8 @@ impl InteractiveSession {
         });
         let typed = typed.collect::<Vec<_>>().join("\n");
         let own = content.len();
-        let attachments = reader.attach(self.session(), &mut content).await;
+        let mut attachments = reader.attach(self.session(), &mut content).await;
+        attachments.extend(self.attach_resources(&typed, &mut content).await);
         if !attachments.is_empty() {
             metadata.entry(DISPLAY).or_insert_with(|| typed.as_str().into());
             // Hooks judge what the user typed.

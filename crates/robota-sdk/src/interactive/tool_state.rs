@@ -21,6 +21,12 @@ const MAIN_ARGUMENTS: [&str; 10] = [
 ];
 
 /// How a call ended.
+///
+/// ```
+/// use robota_sdk::ToolEnd;
+///
+/// assert_ne!(ToolEnd::Error, ToolEnd::Denied);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEnd {
@@ -33,6 +39,15 @@ pub enum ToolEnd {
 }
 
 /// A tool call, prepared for display.
+///
+/// ```
+/// use robota_sdk::ToolState;
+///
+/// fn line(tool: &ToolState) -> String {
+///     format!("{}({})", tool.tool, tool.first_argument)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -125,6 +140,15 @@ fn first_argument(input: Option<&Value>) -> String {
 }
 
 /// A line of a diff.
+///
+/// ```
+/// use robota_sdk::DiffLine;
+///
+/// fn added(lines: &[DiffLine]) -> usize {
+///     lines.iter().filter(|line| matches!(line, DiffLine::Add { .. })).count()
+/// }
+/// assert_eq!(added(&[]), 0);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum DiffLine {

@@ -5,6 +5,13 @@ use serde_json::{Value, json};
 use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory};
 
 /// A parsed `memory` command.
+///
+/// ```
+/// use robota_sdk::memory::MemoryCommand;
+///
+/// let show = MemoryCommand::Show(Some("testing".to_owned()));
+/// assert_ne!(show, MemoryCommand::List);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryCommand {
     /// `list`: the index and the topics.
@@ -31,6 +38,15 @@ pub enum MemoryCommand {
 }
 
 /// The answer of a `memory` command.
+///
+/// ```
+/// use robota_sdk::memory::MemoryReply;
+///
+/// fn changed(reply: &MemoryReply) -> bool {
+///     reply.event.is_some()
+/// }
+/// # let _ = changed;
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryReply {
     /// The text for a person.

@@ -15,6 +15,12 @@ pub const MAX_ENTRY_CHARS: usize = 2_000;
 const MAX_TOPIC_CHARS: usize = 64;
 
 /// What an entry is about.
+///
+/// ```
+/// use robota_sdk::memory::MemoryKind;
+///
+/// assert_ne!(MemoryKind::User, MemoryKind::Project);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKind {
@@ -63,6 +69,13 @@ impl FromStr for MemoryKind {
 }
 
 /// One fact with its kind and topic. It is valid and contains nothing that must not be stored.
+///
+/// ```
+/// use robota_sdk::memory::{MemoryEntry, MemoryKind};
+///
+/// let entry = MemoryEntry::new(MemoryKind::Project, "testing", "Run the tests with make.");
+/// assert!(entry.is_ok());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemoryEntry {
     kind: MemoryKind,

@@ -8,6 +8,12 @@ use robota_tools::FileError;
 use super::Refusal;
 
 /// Why the project memory was not read or changed.
+///
+/// ```
+/// use robota_sdk::memory::{MemoryError, Refusal};
+///
+/// assert!(!MemoryError::Refused(Refusal::Secret).to_string().is_empty());
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
     /// The text must not be stored.

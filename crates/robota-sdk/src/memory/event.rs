@@ -6,6 +6,13 @@ use super::{MemoryKind, Refusal};
 
 /// What happened to the memory. The caller records it, for instance as the history entry
 /// `memory-event`.
+///
+/// ```
+/// use robota_sdk::memory::MemoryEvent;
+///
+/// let event = MemoryEvent::Rejected { id: "1".to_owned() };
+/// assert!(format!("{event:?}").contains("Rejected"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MemoryEvent {

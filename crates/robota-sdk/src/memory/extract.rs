@@ -43,6 +43,13 @@ static PATTERNS: LazyLock<Vec<(Regex, MemoryKind, &'static str)>> = LazyLock::ne
 
 /// Extracts candidates from messages. It is off unless it is turned on, and it only returns
 /// candidates: a caller decides whether to propose them.
+///
+/// ```
+/// use robota_sdk::memory::CandidateExtractor;
+///
+/// let extractor = CandidateExtractor::default();
+/// # let _ = extractor;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CandidateExtractor {
     enabled: bool,

@@ -12,6 +12,18 @@ pub const MAX_PENDING: usize = 100;
 const FILE: &str = "pending.json";
 
 /// An entry that somebody proposed and the user has not approved.
+///
+/// ```
+/// use robota_sdk::memory::{Candidate, MemoryKind};
+///
+/// let candidate = Candidate {
+///     id: "1".to_owned(),
+///     kind: MemoryKind::Feedback,
+///     topic: "style".to_owned(),
+///     text: "Short answers.".to_owned(),
+/// };
+/// assert_eq!(candidate.topic, "style");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The id: `mem_` and twelve hexadecimal digits. The same entry has the same id.

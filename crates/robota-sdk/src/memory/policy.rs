@@ -9,6 +9,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Why a text is not stored.
+///
+/// ```
+/// use robota_sdk::memory::Refusal;
+///
+/// assert_ne!(Refusal::Secret, Refusal::PersonalId);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {

@@ -15,6 +15,15 @@ pub const MAX_RECALLED_CHARS: usize = 2_000;
 const NAME_WEIGHT: usize = 3;
 
 /// A topic that a question is about.
+///
+/// ```
+/// use robota_sdk::memory::RecalledTopic;
+///
+/// fn whole(topic: &RecalledTopic) -> bool {
+///     !topic.truncated
+/// }
+/// # let _ = whole;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecalledTopic {
     /// The name of the topic.

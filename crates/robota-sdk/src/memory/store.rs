@@ -18,12 +18,30 @@ const SUMMARY_CHARS: usize = 120;
 const INDEX: &str = "MEMORY.md";
 
 /// The memory of one project. Nothing is kept in memory: each call reads the files.
+///
+/// ```
+/// use robota_sdk::memory::ProjectMemory;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let folder = folder.path();
+/// let memory = ProjectMemory::open(folder).unwrap();
+/// assert_eq!(memory.index().unwrap().text, "");
+/// ```
 #[derive(Debug, Clone)]
 pub struct ProjectMemory {
     pub(super) folder: MemoryFolder,
 }
 
 /// The part of the index that belongs into a prompt.
+///
+/// ```
+/// use robota_sdk::memory::MemoryIndex;
+///
+/// fn is_empty(index: &MemoryIndex) -> bool {
+///     index.text.is_empty()
+/// }
+/// # let _ = is_empty;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryIndex {
     /// The first lines.
@@ -33,6 +51,15 @@ pub struct MemoryIndex {
 }
 
 /// The result of adding an entry.
+///
+/// ```
+/// use robota_sdk::memory::Added;
+///
+/// fn is_new(added: &Added) -> bool {
+///     !added.deduplicated
+/// }
+/// # let _ = is_new;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// Whether the topic had the entry already, so that nothing changed.

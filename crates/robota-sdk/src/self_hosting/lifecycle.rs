@@ -4,6 +4,12 @@ use robota_core::error::{Diagnose, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// The state of a change.
+///
+/// ```
+/// use robota_sdk::self_hosting::LoopState;
+///
+/// assert_ne!(LoopState::Idle, LoopState::VerifyFailed);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopState {
@@ -25,6 +31,12 @@ pub enum LoopState {
 }
 
 /// What happened to a change.
+///
+/// ```
+/// use robota_sdk::self_hosting::LoopEvent;
+///
+/// assert_ne!(LoopEvent::VerifyPassed, LoopEvent::VerifyFailed);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopEvent {
@@ -47,6 +59,13 @@ pub enum LoopEvent {
 }
 
 /// An event that cannot happen in a state.
+///
+/// ```
+/// use robota_sdk::self_hosting::{InvalidTransition, LoopEvent, LoopState};
+///
+/// let error = InvalidTransition { state: LoopState::Idle, event: LoopEvent::Finished };
+/// assert!(!error.to_string().is_empty());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the event {event:?} cannot happen in the state {state:?}")]
 pub struct InvalidTransition {

@@ -7,6 +7,17 @@ use robota_core::error::{Diagnose, ErrorKind};
 use serde::Serialize;
 
 /// What is to be changed and verified.
+///
+/// ```
+/// use robota_sdk::self_hosting::VerificationRequest;
+///
+/// let request = VerificationRequest {
+///     changed_files: vec!["src/lib.rs".to_owned()],
+///     package_scopes: vec!["mine".to_owned()],
+///     base_ref: "main".to_owned(),
+/// };
+/// assert_eq!(request.base_ref, "main");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerificationRequest {
     /// The files that change, relative to the root of the repository.
@@ -18,6 +29,19 @@ pub struct VerificationRequest {
 }
 
 /// The commands of a build system. `{package}` stands for a package, `{base}` for the reference.
+///
+/// ```
+/// use robota_sdk::self_hosting::Toolchain;
+///
+/// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+/// let tools = Toolchain {
+///     test: words("cargo test -p"),
+///     check: words("cargo check -p"),
+///     build: words("cargo build -p"),
+///     verify: words("cargo test --workspace"),
+/// };
+/// assert_eq!(tools.test.len(), 3);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     /// Tests one package.
@@ -31,6 +55,15 @@ pub struct Toolchain {
 }
 
 /// The ordered steps of a change.
+///
+/// ```
+/// use robota_sdk::self_hosting::{StepKind, VerificationPlan};
+///
+/// fn verifies(plan: &VerificationPlan) -> bool {
+///     plan.steps.iter().any(|step| step.kind == StepKind::Verify)
+/// }
+/// # let _ = verifies;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerificationPlan {
     /// The steps. The first that fails ends the plan; then those that run on failure follow.
@@ -38,6 +71,15 @@ pub struct VerificationPlan {
 }
 
 /// One step of a plan.
+///
+/// ```
+/// use robota_sdk::self_hosting::{PlannedStep, Runs};
+///
+/// fn is_recovery(step: &PlannedStep) -> bool {
+///     step.runs == Runs::OnFailure
+/// }
+/// # let _ = is_recovery;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedStep {
     /// What the step does.
@@ -51,6 +93,12 @@ pub struct PlannedStep {
 }
 
 /// What a step does.
+///
+/// ```
+/// use robota_sdk::self_hosting::StepKind;
+///
+/// assert_ne!(StepKind::Verify, StepKind::Rollback);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StepKind {
@@ -88,6 +136,12 @@ pub enum StepKind {
 }
 
 /// When a step runs.
+///
+/// ```
+/// use robota_sdk::self_hosting::Runs;
+///
+/// assert_ne!(Runs::OnSuccess, Runs::OnFailure);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Runs {
@@ -98,6 +152,12 @@ pub enum Runs {
 }
 
 /// Why there is no plan.
+///
+/// ```
+/// use robota_sdk::self_hosting::PlanError;
+///
+/// assert!(!PlanError::NoFiles.to_string().is_empty());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Nothing changes.

@@ -8,15 +8,26 @@ use crate::commands::{CommandInfo, CommandOrigin, CommandSource};
 use crate::context::lock;
 
 /// Lists the skills that the user can invoke.
-pub(crate) struct SkillSource(pub(crate) Arc<Mutex<Skills>>);
+pub(crate) struct SkillSource {
+    pub(crate) skills: Arc<Mutex<Skills>>,
+    /// The names of the plugins, which the names of their skills begin with.
+    pub(crate) plugins: Vec<String>,
+}
 
 impl CommandSource for SkillSource {
     fn commands(&self) -> Vec<CommandInfo> {
-        let skills = lock(&self.0);
+        let skills = lock(&self.skills);
+        let is_plugins = |name: &str| {
+            let plugin = name.split_once(':').map(|(plugin, _)| plugin);
+            plugin.is_some_and(|plugin| self.plugins.iter().any(|it| it == plugin))
+        };
         let infos = skills.for_user().map(|skill| CommandInfo {
             argument_hint: skill.argument_hint.clone(),
             model_invocable: skills.is_for_model(&skill),
-            origin: CommandOrigin::Skill,
+            origin: match is_plugins(&skill.name) {
+                true => CommandOrigin::Plugin,
+                false => CommandOrigin::Skill,
+            },
             ..CommandInfo::new(skill.name.as_str(), skill.description.clone().unwrap_or_default())
         });
         infos.collect()

@@ -60,8 +60,12 @@ impl Scene {
     }
 
     pub(crate) fn builder(&self) -> InteractiveSessionBuilder {
+        self.builder_for(self.project())
+    }
+
+    pub(crate) fn builder_for(&self, project: Project) -> InteractiveSessionBuilder {
         let model = ModelSetup::new(self.provider.clone(), "scripted");
-        InteractiveSession::builder(self.project(), model).store(self.store.clone())
+        InteractiveSession::builder(project, model).store(self.store.clone())
     }
 
     pub(crate) async fn open(&self) -> InteractiveSession {

@@ -93,3 +93,97 @@ async fn sdk_04_an_edit_carries_its_changed_lines() {
     assert!(edit.diff.iter().any(|line| matches!(line, DiffLine::Hunk { .. })));
     assert!(edit.diff.iter().any(|line| matches!(line, DiffLine::Context { .. })));
 }
+
+#[tokio::test]
+async fn sdk_02_prompts_modes_and_running_output_are_seen() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Bash, input: {command: 'echo one; echo two; exit 3'}}]}\n- done\n- again\n",
+    );
+    let project = scene.project_with(robota_sdk::ProjectOptions {
+        allow: vec!["Bash".to_owned()],
+        ..Default::default()
+    });
+    let session = scene.builder_for(project).open().await.unwrap();
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    session.set_mode(robota_core::permission::Mode::Plan).await.unwrap();
+    session.set_mode(robota_core::permission::Mode::AcceptEdits).await.unwrap();
+    let prompt = robota_sdk::Prompt::from("a long text").display("/run");
+    let input = session.submit(prompt).await.unwrap().input().clone();
+    let (mut seen, mut output) = (Vec::new(), String::new());
+    loop {
+        match events.next().await.unwrap().unwrap() {
+            InteractiveEvent::Complete(_) => break,
+            InteractiveEvent::ToolOutput { text, .. } => output.push_str(&text),
+            event => seen.push(event),
+        }
+    }
+    let position = |wanted: &InteractiveEvent| seen.iter().position(|event| event == wanted);
+    let text = "/run".to_owned();
+    let accepted = InteractiveEvent::PromptAccepted { input: input.clone(), text: text.clone() };
+    let started = InteractiveEvent::PromptStarted { input, text };
+    assert!(position(&accepted).unwrap() < position(&started).unwrap());
+    let mode = robota_core::permission::Mode::Plan;
+    assert!(position(&InteractiveEvent::ModeChanged { mode }).is_some());
+    assert_eq!(output, "one\ntwo\n");
+    let ended = seen.iter().find_map(|event| match event {
+        InteractiveEvent::ToolEnd(state) => Some(state),
+        _ => None,
+    });
+    assert_eq!(ended.unwrap().exit_code, Some(3));
+}
+
+#[tokio::test]
+async fn sdk_02_a_cancelled_prompt_is_seen() {
+    let scene = Scene::new("- {steps: [{text: busy}, {stall: {gate: go}}]}\n- two\n");
+    let session = scene.open().await;
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    session.submit("one").await.unwrap();
+    let waiting = session.submit("two").await.unwrap();
+    let input = waiting.input().clone();
+    assert!(session.queue().edit(&input, "three").await.unwrap());
+    assert!(session.queue().cancel(&input).await.unwrap());
+    let mut changed = false;
+    loop {
+        match events.next().await.unwrap().unwrap() {
+            InteractiveEvent::PromptChanged { text, .. } => changed |= text == "three",
+            InteractiveEvent::PromptCancelled { input: gone, reason: None } => {
+                break assert_eq!(gone, input);
+            }
+            _ => {}
+        }
+    }
+    assert!(changed);
+    scene.provider.release("go");
+}
+
+#[tokio::test]
+async fn a_session_can_be_followed_without_being_opened() {
+    let scene = Scene::new("- hello\n");
+    let session = scene.open().await;
+    let store = scene.store.clone();
+    let mut events =
+        robota_sdk::InteractiveEvents::follow(store, session.id(), StartAt::Start).await.unwrap();
+    session.submit("Hi").await.unwrap();
+    loop {
+        if let InteractiveEvent::Complete(result) = events.next().await.unwrap().unwrap() {
+            break assert_eq!(result.response, "hello");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_shell_command_of_the_user_is_part_of_the_conversation_and_deny_rules_apply() {
+    let scene = Scene::new("- I saw it.\n");
+    let project = scene.project_with(robota_sdk::ProjectOptions {
+        deny: vec!["Bash(rm *)".to_owned()],
+        ..Default::default()
+    });
+    let session = scene.builder_for(project).open().await.unwrap();
+    let outcome = session.run_shell("echo hello; exit 2").await.unwrap();
+    assert_eq!(outcome.metadata["exit_code"], 2);
+    assert!(session.run_shell("rm -f x").await.is_err());
+    session.submit("What did it print?").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let texts: Vec<_> = requests[0].messages.iter().map(|message| message.text()).collect();
+    assert!(texts.iter().any(|text| text.contains("<bash-input>echo hello; exit 2")), "{texts:?}");
+}

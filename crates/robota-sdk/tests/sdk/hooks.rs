@@ -96,9 +96,9 @@ async fn sdk_21_the_command_hooks_lists_them_with_their_file() {
 
 #[tokio::test]
 async fn core_22_hooks_read_the_transcript_of_the_session() {
-    let scene = Scene::new(&format!(
-        "- {{text: Writing., tools: [{{tool: Write, input: {{file_path: new.txt, content: x}}}}]}}\n- done\n"
-    ));
+    let scene = Scene::new(
+        "- {text: Writing., tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}\n- done\n",
+    );
     // Each hook copies the transcript as it is then.
     let copy = |name: &str| {
         let script = format!(

@@ -3,12 +3,13 @@
 use robota_core::message::Block;
 use robota_core::permission::Mode;
 use robota_sdk::mentions::Attached;
-use robota_sdk::{Entered, InteractiveSession, Prepared, Prompt, ProjectOptions};
+use robota_sdk::{Entered, InteractiveSession, Prepared, ProjectOptions, Prompt};
 
 use crate::common::Scene;
 
 /// A PNG of one pixel.
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
     \0\0\0\rIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\x18\xdd\x8d\xb0\0\0\0\0IEND\xaeB`\x82";
 
 async fn prepared(session: &InteractiveSession, text: &str) -> robota_sdk::PreparedPrompt {
@@ -33,7 +34,8 @@ async fn mentioned_files_and_folders_are_attached() {
     scene.write("project/dir/b c.txt", "with spaces\n");
     scene.write("project/dir/sub/x.txt", "deep\n");
     let session = scene.open().await;
-    let typed = "See @a.txt#L2-3, @\"dir/b c.txt\", @dir and @missing.txt and `@a.txt` by @someone.";
+    let typed =
+        "See @a.txt#L2-3, @\"dir/b c.txt\", @dir and @missing.txt and `@a.txt` by @someone.";
     let prompt = prepared(&session, typed).await;
     let all = texts(&prompt.content);
     assert_eq!(all.len(), 4, "{all:?}");
@@ -50,7 +52,8 @@ async fn mentioned_files_and_folders_are_attached() {
 
 #[tokio::test]
 async fn the_history_shows_what_the_user_typed_and_the_model_may_edit_the_file() {
-    let edit = "{tools: [{tool: Edit, input: {file_path: a.txt, old_string: one, new_string: uno}}]}";
+    let edit =
+        "{tools: [{tool: Edit, input: {file_path: a.txt, old_string: one, new_string: uno}}]}";
     let scene = Scene::new(&format!("- {edit}\n- done\n"));
     scene.write("project/a.txt", "one\n");
     std::fs::write(scene.path().join("project/p.png"), PNG).unwrap();
@@ -100,9 +103,8 @@ async fn read_rules_hold_for_mentions() {
     let all = texts(&prompt.content).join("\n");
     assert!(!all.contains("top secret"), "{all}");
     assert!(all.contains("open.txt") && !all.contains("\nclosed.txt"), "{all}");
-    let refused = prompt.attachments.iter().filter(|it| {
-        matches!(it.attached, Attached::Nothing { .. })
-    });
+    let refused =
+        prompt.attachments.iter().filter(|it| matches!(it.attached, Attached::Nothing { .. }));
     assert_eq!(refused.count(), 4, "{:?}", prompt.attachments);
 }
 

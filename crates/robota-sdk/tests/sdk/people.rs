@@ -34,7 +34,8 @@ fn scene(script: &str) -> Scene {
 }
 
 async fn open(scene: &Scene, trust: bool) -> (InteractiveSession, Vec<String>) {
-    let options = ProjectOptions { mode: Some(Mode::AcceptEdits), trust, ..ProjectOptions::default() };
+    let options =
+        ProjectOptions { mode: Some(Mode::AcceptEdits), trust, ..ProjectOptions::default() };
     let project = scene.project_with(options);
     let seen = Arc::new(Mutex::new(Vec::new()));
     seen.lock().unwrap().extend(project.notices().iter().map(ToString::to_string));
@@ -82,9 +83,13 @@ async fn instructions_memory_tasks_style_and_skills_of_real_folders_reach_the_pr
     ] {
         assert_eq!(system.matches(text).count(), 1, "{text} in {system}");
     }
-    for text in
-        ["a note to myself", "Not imported.", "Use the design system.", "do not panic", "Deploys the"]
-    {
+    for text in [
+        "a note to myself",
+        "Not imported.",
+        "Use the design system.",
+        "do not panic",
+        "Deploys the",
+    ] {
         assert!(!system.contains(text), "{text} in {system}");
     }
 }
@@ -103,7 +108,7 @@ async fn commands_and_skills_of_real_folders_expand_as_their_authors_meant() {
     assert!(deploy.contains("skills/deploy"), "{deploy}");
     let agents = session.execute_command("agents", "").await.unwrap().message;
     assert!(agents.contains("reviewer") && agents.contains("tester"), "{agents}");
-    assert!(!agents.contains("README"), "{agents}");
+    assert!(agents.contains("README.md: not an agent"), "{agents}");
 }
 
 #[tokio::test]
@@ -135,7 +140,8 @@ async fn hooks_and_permissions_of_real_folders_apply_when_they_are_trusted() {
 
 #[tokio::test]
 async fn before_trust_the_folder_gives_text_only() {
-    let scene = scene("- tools: [{tool: Write, input: {file_path: new.txt, content: x}}]\n- done\n");
+    let scene =
+        scene("- tools: [{tool: Write, input: {file_path: new.txt, content: x}}]\n- done\n");
     let (session, seen) = open(&scene, false).await;
     session.submit("Go.").await.unwrap().result().await.unwrap();
     let project = scene.path().join("project");

@@ -189,7 +189,8 @@ async fn sdk_13_hooks_of_a_skill_that_the_model_uses_apply_in_the_same_turn() {
 async fn sdk_13_hooks_of_a_checkouts_skill_need_trust_in_the_file_and_in_its_scripts() {
     use robota_config::{ContextReader, TrustStore, file_requests};
     let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
-    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n- {write}\n- three\n"));
+    let again = write.replace("new.txt", "again.txt");
+    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n- {again}\n- three\n"));
     write_guard(&scene, "project/.claude/skills/guard/SKILL.md");
     let untrusted = answer(&scene.open().await, "/guard").await;
     assert_eq!(untrusted.tools[0].end, Some(ToolEnd::Success), "{untrusted:?}");
@@ -197,9 +198,7 @@ async fn sdk_13_hooks_of_a_checkouts_skill_need_trust_in_the_file_and_in_its_scr
     let mut store = TrustStore::load(&project.places);
     let asked = file_requests(&ContextReader::new(&project.places), &store);
     assert_eq!(asked[0].requests, ["runs `./guard.sh` at PreToolUse"]);
-    store
-        .grant_file(&asked[0].file, &asked[0].hash, &robota_core::clock::SystemClock)
-        .unwrap();
+    store.grant_file(&asked[0].file, &asked[0].hash, &robota_core::clock::SystemClock).unwrap();
     let trusted = answer(&scene.open().await, "/guard").await;
     assert_eq!(trusted.tools[0].end, Some(ToolEnd::Denied), "{trusted:?}");
     scene.write("project/guard.sh", "#!/bin/sh\ntouch owned\n");
@@ -224,4 +223,38 @@ async fn sdk_13_a_hook_of_a_skill_may_run_once() {
     answer(&session, "/count").await;
     answer(&session, "/count").await;
     assert_eq!(std::fs::read_to_string(scene.path().join("ran")).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn sdk_22_an_enabled_plugin_adds_skills_hooks_permissions_and_a_prompt() {
+    use robota_config::plugins::{PluginScope, Plugins};
+    let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- one\n- {write}\n- two\n"));
+    scene.write(
+        "source/plugin.json",
+        r#"{"name": "tools", "prompt": "Use the plugin.", "permissions": {"deny": ["Read(secret.txt)"]}}"#,
+    );
+    scene.write("source/commands/hello.md", "Say hello.\n");
+    scene.write(
+        "source/hooks/hooks.json",
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [
+            {"type": "command", "command": "sh \"${CLAUDE_PLUGIN_ROOT}/no.sh\""}]}]}}"#,
+    );
+    scene.write("source/no.sh", "echo 'the plugin forbids it' >&2\nexit 2\n");
+    let mut plugins = Plugins::load(&scene.project().places);
+    plugins.install(&scene.path().join("source"), PluginScope::User).unwrap();
+    let session = scene.open().await;
+    assert!(enter(&session, "/tools:hello").await.is_err(), "it is not enabled");
+    let before = session.submit("Write.").await.unwrap().result().await.unwrap();
+    assert_eq!(before.tools[0].end, Some(ToolEnd::Success), "{before:?}");
+    plugins.enable("tools").unwrap();
+    let session = scene.open().await;
+    let listed = session.commands().list("tools:");
+    assert_eq!(listed[0].origin, CommandOrigin::Plugin);
+    let result = answer(&session, "/tools:hello").await;
+    assert_eq!(result.tools[0].end, Some(ToolEnd::Denied), "{result:?}");
+    let request = &scene.provider.requests()[2];
+    assert!(request.system.as_deref().unwrap().contains("Use the plugin."));
+    let project = session.project().unwrap();
+    assert!(project.settings.permissions.deny.iter().any(|rule| rule.text == "Read(secret.txt)"));
 }

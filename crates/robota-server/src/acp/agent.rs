@@ -111,12 +111,7 @@ impl Transport for AcpAgent {
 }
 
 impl AcpAgent {
-    async fn take(
-        &self,
-        message: Incoming,
-        sessions: &Arc<Sessions>,
-        requests: &mut JoinSet<()>,
-    ) {
+    async fn take(&self, message: Incoming, sessions: &Arc<Sessions>, requests: &mut JoinSet<()>) {
         match message {
             Incoming::Response { id, result } => self.connection.on_response(&id, result),
             Incoming::Notification { method, params } => {
@@ -251,9 +246,7 @@ async fn simple(
             Ok(json!({}))
         }
         "session/list" => sessions.list(read(params)?).await,
-        "session/delete" => {
-            sessions.delete(&read::<SessionReference>(params)?.session_id).await
-        }
+        "session/delete" => sessions.delete(&read::<SessionReference>(params)?.session_id).await,
         "session/close" => sessions.close(&read::<SessionReference>(params)?.session_id).await,
         "session/set_mode" => sessions.set_mode(read(params)?).await,
         "session/set_config_option" => sessions.set_config(read(params)?).await,

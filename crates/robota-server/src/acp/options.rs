@@ -35,10 +35,8 @@ fn modes(hosted: &HostedSession) -> ModeState {
 
 /// Returns the choices that clients show as pickers.
 pub(super) fn config(hosted: &HostedSession) -> Vec<ConfigOption> {
-    let option = |value: &str, name: &str| SelectOption {
-        value: value.to_owned(),
-        name: name.to_owned(),
-    };
+    let option =
+        |value: &str, name: &str| SelectOption { value: value.to_owned(), name: name.to_owned() };
     let mode = hosted.session.session().permissions().mode();
     let efforts = std::iter::once(option(DEFAULT_EFFORT, "Default"))
         .chain(EFFORTS.iter().map(|effort| option(effort, effort)));

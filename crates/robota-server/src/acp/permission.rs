@@ -35,7 +35,10 @@ pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, q
                 ALLOW_SESSION => (Decision::Allow(Scope::Session), None),
                 ALLOW_ALWAYS => (Decision::Allow(Scope::Always), None),
                 REJECT => (Decision::Deny, None),
-                other => (Decision::Deny, Some(format!("the editor chose `{other}`, which was not offered"))),
+                other => (
+                    Decision::Deny,
+                    Some(format!("the editor chose `{other}`, which was not offered")),
+                ),
             }
         }
         Ok(PermissionResponse { outcome: PermissionOutcome::Cancelled }) => {
@@ -76,8 +79,7 @@ async fn describe(question: &Question, session: &InteractiveSession) -> ToolCall
 /// Returns the answers to choose from. An answer that lasts names the narrow rules that it saves.
 fn options(rules: &[String]) -> Vec<PermissionOption> {
     let option = |option_id, name: String, kind| PermissionOption { option_id, name, kind };
-    let mut options =
-        vec![option(ALLOW, "Allow".to_owned(), PermissionOptionKind::AllowOnce)];
+    let mut options = vec![option(ALLOW, "Allow".to_owned(), PermissionOptionKind::AllowOnce)];
     if !rules.is_empty() {
         let rules = rules.join(", ");
         let always = PermissionOptionKind::AllowAlways;

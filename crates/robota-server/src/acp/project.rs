@@ -220,7 +220,8 @@ impl Projection {
                     None => {
                         let input = ToolInput::Json(Value::Null);
                         let tool_use = ToolUse::new(data.call.clone(), "", name, input);
-                        self.calls.insert(data.call.clone(), Call { outcome, ..Call::of(tool_use) });
+                        self.calls
+                            .insert(data.call.clone(), Call { outcome, ..Call::of(tool_use) });
                     }
                 }
             }

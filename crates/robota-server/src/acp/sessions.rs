@@ -8,28 +8,31 @@ use robota_core::event::{TurnEnd, TurnStatus};
 use robota_core::ids::SessionId;
 use robota_core::journal::SessionHead;
 use robota_sdk::host::{
-    ClientMcpServer, EFFORTS, HostErrorKind, McpConnection, QuestionHandler, SessionHost,
+    ClientMcpServer, EFFORTS, EditorFiles, HostErrorKind, McpConnection, QuestionHandler,
+    SessionHost,
 };
 use robota_sdk::{
-    Entered, Earlier as EarlierSession, ExecutionResult, HostError, Notice, OpenRequest, SdkError, SessionChoice,
+    Earlier as EarlierSession, Entered, ExecutionResult, HostError, Notice, OpenRequest, SdkError,
+    SessionChoice,
 };
 use robota_session::{Approvals, SessionError};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::client_files::ClientFiles;
 use super::connection::Connection;
 use super::open::{Earlier, Open};
+use super::options;
 use super::project::{self, Understood};
 use super::prompt::{self, PromptInput};
 use super::questions::FormQuestions;
 use super::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use super::v1::{
-    AUTH_REQUIRED, ClientCapabilities, ConfigValue, ContentBlock, ForkedSession, ListRequest,
-    ListResponse, McpServer, NOT_FOUND, NameValue, PromptRequest, PromptResponse, SessionFolder,
-    SessionInfo, SetConfigRequest, SetConfigResponse, SetModeRequest, StopReason,
+    AUTH_REQUIRED, ClientCapabilities, ConfigValue, ContentBlock, FileCapabilities, ForkedSession,
+    ListRequest, ListResponse, McpServer, NOT_FOUND, NameValue, PromptRequest, PromptResponse,
+    SessionFolder, SessionInfo, SetConfigRequest, SetConfigResponse, SetModeRequest, StopReason,
 };
-use super::options;
 
 /// How many sessions a page of the list has.
 const PAGE: usize = 50;
@@ -59,7 +62,10 @@ impl Sessions {
     }
 
     /// `session/new`
-    pub(super) async fn create(&self, folder: SessionFolder) -> Result<(Value, Arc<Open>), RpcError> {
+    pub(super) async fn create(
+        &self,
+        folder: SessionFolder,
+    ) -> Result<(Value, Arc<Open>), RpcError> {
         let choice = SessionChoice::New(None);
         let open = self.open_session(folder, choice, Earlier::Silent).await?;
         Ok((forked(&open), open))
@@ -105,6 +111,10 @@ impl Sessions {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
             Arc::new(FormQuestions { connection, session })
         });
+        let files = (client.fs != FileCapabilities::default()).then(|| {
+            let (connection, session) = (self.connection.clone(), OnceLock::new());
+            Arc::new(ClientFiles { connection, session, can: client.fs })
+        });
         let wants = client.session.unwrap_or_default();
         let (send, notices) = mpsc::unbounded_channel();
         let shows_notices = wants.notices.is_some();
@@ -112,8 +122,13 @@ impl Sessions {
             cwd: Some(folder.cwd),
             directories: folder.additional_directories,
             approvals: Approvals::Decide,
+            editor: files.clone().map(|files| files as Arc<dyn EditorFiles>),
             questions: forms.clone().map(|forms| forms as Arc<dyn QuestionHandler>),
-            mcp_servers: folder.mcp_servers.into_iter().map(mcp_server).collect::<Result<_, _>>()?,
+            mcp_servers: folder
+                .mcp_servers
+                .into_iter()
+                .map(mcp_server)
+                .collect::<Result<_, _>>()?,
             on_notice: Arc::new(move |notice| {
                 log_notice(&notice);
                 if shows_notices {
@@ -127,8 +142,12 @@ impl Sessions {
         if let Some(forms) = forms {
             let _ = forms.session.set(id.clone());
         }
+        if let Some(files) = files {
+            let _ = files.session.set(id.clone());
+        }
         let understood = Understood { compaction: wants.compaction.is_some() };
-        let open = Open::start(self.connection.clone(), hosted, earlier, understood, Some(notices)).await;
+        let open =
+            Open::start(self.connection.clone(), hosted, earlier, understood, Some(notices)).await;
         let open = Arc::new(open.map_err(host_error)?);
         self.lock().insert(id, open.clone());
         Ok(open)
@@ -253,7 +272,9 @@ impl Sessions {
     ) -> Result<StopReason, RpcError> {
         let result = match result {
             Ok(result) => result,
-            Err(SdkError::Session(SessionError::Aborted { .. })) => return Ok(StopReason::Cancelled),
+            Err(SdkError::Session(SessionError::Aborted { .. })) => {
+                return Ok(StopReason::Cancelled);
+            }
             Err(SdkError::Session(SessionError::Blocked(_)) | SdkError::NoTurn(_)) => {
                 return Ok(StopReason::Refusal);
             }

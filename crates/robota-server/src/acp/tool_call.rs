@@ -34,9 +34,10 @@ pub(super) fn title(tool: &str, input: &Value) -> String {
     let title = match (tool, text("command")) {
         ("Bash", Some(command)) => format!("`{}`", command.lines().next().unwrap_or_default()),
         _ => {
-            let mut about = ["file_path", "path", "pattern", "url", "query", "description", "prompt"]
-                .iter()
-                .filter_map(|name| text(name));
+            let mut about =
+                ["file_path", "path", "pattern", "url", "query", "description", "prompt"]
+                    .iter()
+                    .filter_map(|name| text(name));
             match about.next() {
                 Some(about) => format!("{tool} {}", about.lines().next().unwrap_or_default()),
                 None => tool.to_owned(),
@@ -59,7 +60,12 @@ pub(super) fn locations(input: &Value, cwd: &Path) -> Vec<Location> {
 
 /// Returns the changes that a call makes, as far as its arguments say: whole texts for Write, the
 /// replaced parts for Edit.
-pub(super) fn diffs(tool: &str, input: &Value, cwd: &Path, old: Option<String>) -> Vec<ToolCallContent> {
+pub(super) fn diffs(
+    tool: &str,
+    input: &Value,
+    cwd: &Path,
+    old: Option<String>,
+) -> Vec<ToolCallContent> {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let Some(path) = text(input, "file_path") else { return Vec::new() };
     let path = cwd.join(path).display().to_string();
@@ -83,7 +89,12 @@ pub(super) fn diffs(tool: &str, input: &Value, cwd: &Path, old: Option<String>) 
 
 /// Returns the change of a whole file, whose old text is known. None if the arguments do not say
 /// what the new text is.
-pub(super) fn whole_diff(tool: &str, input: &Value, path: &str, old: Option<String>) -> Option<ToolCallContent> {
+pub(super) fn whole_diff(
+    tool: &str,
+    input: &Value,
+    path: &str,
+    old: Option<String>,
+) -> Option<ToolCallContent> {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let edit = |old: String, edit: &Value| {
         let (from, to) = (text(edit, "old_string")?, text(edit, "new_string")?);

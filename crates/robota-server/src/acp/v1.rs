@@ -12,18 +12,19 @@ mod update;
 
 pub use client::{
     FormRequest, FormResponse, PermissionOption, PermissionOptionKind, PermissionOutcome,
-    PermissionRequest, PermissionResponse,
+    PermissionRequest, PermissionResponse, ReadFileRequest, ReadFileResponse, WriteFileRequest,
 };
 pub use content::{ContentBlock, Resource, ResourceContents};
 pub use initialize::{
     AgentCapabilities, AuthMethod, AuthenticateRequest, Capability, ClientCapabilities,
-    Implementation, InitializeRequest, InitializeResponse, McpCapabilities, PromptCapabilities,
-    SessionCapabilities,
+    FileCapabilities, Implementation, InitializeRequest, InitializeResponse, McpCapabilities,
+    PromptCapabilities, SessionCapabilities,
 };
 pub use session::{
-    ConfigOption, ConfigValue, ForkedSession, ListRequest, ListResponse, McpServer, Mode, ModeState,
-    NameValue, OpenedSession, PromptRequest, PromptResponse, SelectOption, SessionFolder,
-    SessionInfo, SessionReference, SetConfigRequest, SetConfigResponse, SetModeRequest, StopReason,
+    ConfigOption, ConfigValue, ForkedSession, ListRequest, ListResponse, McpServer, Mode,
+    ModeState, NameValue, OpenedSession, PromptRequest, PromptResponse, SelectOption,
+    SessionFolder, SessionInfo, SessionReference, SetConfigRequest, SetConfigResponse,
+    SetModeRequest, StopReason,
 };
 pub use update::{
     Command, CommandInput, Cost, Location, Notification, PlanEntry, PlanStatus, Priority, ToolCall,

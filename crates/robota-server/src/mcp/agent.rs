@@ -231,7 +231,8 @@ impl AgentTools {
         let root = self.root.clone();
         let Some(given) = given else { return Ok(root) };
         let folder = root.join(given);
-        let real = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        let real =
+            folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
         let shown = (folder.display(), root.display());
         inside.then_some(real).ok_or_else(|| format!("{} is not inside {}", shown.0, shown.1))
@@ -257,10 +258,7 @@ impl AgentTools {
         };
         let permissions = agent.session.session().permissions();
         let call = CallId::from(input.call);
-        permissions
-            .decide(&call, decision, input.note)
-            .await
-            .map_err(|error| error.to_string())?;
+        permissions.decide(&call, decision, input.note).await.map_err(|error| error.to_string())?;
         Ok(agent.report())
     }
 

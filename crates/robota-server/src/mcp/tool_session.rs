@@ -12,7 +12,9 @@ use robota_core::event::{Event, TurnEnd};
 use robota_core::ids::CallId;
 use robota_core::message::{Block, ResultBlock, ToolInput, ToolResult, ToolUse};
 use robota_core::permission::Class;
-use robota_core::provider::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason};
+use robota_core::provider::{
+    Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
+};
 use robota_mcp::server::{ServedCall, ServedContent, ServedResult, ServedTool};
 use robota_sdk::host::SessionHost;
 use robota_sdk::{HostError, InteractiveSession, ModelSetup, OpenRequest, SessionChoice};

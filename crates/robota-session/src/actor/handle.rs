@@ -13,7 +13,6 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
-
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
     Request, Rewrite, SendRequest, Shared, TurnWishes, Work,
@@ -77,7 +76,8 @@ impl Actor {
         let SendRequest { content, delivery, metadata, rules, output } = input;
         let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
         let before = self.shared.hub.status().last;
-        let event = InputAccepted { input: input.clone(), delivery, content, metadata };
+        let event =
+            InputAccepted { input: input.clone(), delivery, content, metadata, source: None };
         if let Err(error) = self.append(vec![event.into()]).await {
             // The event may have reached the journal although the append failed. The caller learns
             // that the input was not accepted, so it is cancelled.

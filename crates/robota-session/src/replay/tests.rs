@@ -181,7 +181,10 @@ impl JournalBuilder {
         let content = vec![Block::text("go")];
         let delivery = Delivery::AfterTurn;
         let metadata = serde_json::Map::new();
-        self.push(None, InputAccepted { input: input.clone(), delivery, content, metadata });
+        self.push(
+            None,
+            InputAccepted { input: input.clone(), delivery, content, metadata, source: None },
+        );
         let id = format!("turn-{}", self.events.len());
         let turn = Some(id.as_str());
         let (provider, model) = ("p".to_owned(), "m".to_owned());

@@ -79,8 +79,8 @@ impl JournalHandle {
     }
 
     /// Appends the events that `decide` returns for the current state: all or none, and nothing else
-    /// is appended in between. Inputs among them are delivered like any other. Used for inputs
-    /// that must be accepted exactly once: the event that remembers them is in the same append.
+    /// is appended in between. Inputs among them are delivered like any other. Used for inputs that
+    /// must be accepted once: `decide` looks into the state for their source.
     ///
     /// After an error the events may be in the journal, or get there later, but never only some of
     /// them.
@@ -142,7 +142,7 @@ fn may_be_decided(event: &Event) -> bool {
             | Event::EntryAdded(_)
             | Event::Failed(_)
             | Event::ScheduleAdded(_)
-            | Event::ScheduleFired(_)
+            | Event::ScheduleSkipped(_)
             | Event::SchedulePaused(_)
             | Event::ScheduleResumed(_)
             | Event::ScheduleRemoved(_)

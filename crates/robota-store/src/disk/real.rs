@@ -193,7 +193,7 @@ impl Disk for RealDisk {
                 file.set_len(0)?;
                 file.seek(SeekFrom::Start(0))?;
                 file.write_all(text.as_bytes())?;
-                return Ok(Ok(Box::new(file)));
+                return Ok(Ok(Box::new(HeldLock(file))));
             }
         }
         Ok(Err("a process that keeps deleting the lock file".to_owned()))
@@ -205,7 +205,7 @@ impl Disk for RealDisk {
             LockMode::Exclusive => file.lock()?,
             LockMode::Shared => file.lock_shared()?,
         }
-        Ok(Box::new(file))
+        Ok(Box::new(HeldLock(file)))
     }
 
     fn network_file_system(&self, path: &Path) -> io::Result<Option<&'static str>> {
@@ -229,6 +229,17 @@ impl Disk for RealDisk {
 
     fn user_id(&self) -> u32 {
         rustix::process::geteuid().as_raw()
+    }
+}
+
+/// A lock that ends when this is dropped. Closing the file alone is not enough: a child process that
+/// was forked meanwhile and has not yet run its program has the file open too, and with it the lock.
+struct HeldLock(File);
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // If this fails, the lock ends when all copies of the descriptor are closed.
+        let _ = self.0.unlock();
     }
 }
 

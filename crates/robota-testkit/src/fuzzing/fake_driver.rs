@@ -96,7 +96,7 @@ impl FakeDriver {
         if !self.turn.is_finished() {
             let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
             let input = input.into();
-            self.fold([InputAccepted { input, delivery, content, metadata }.into()]);
+            self.fold([InputAccepted { input, delivery, content, metadata, source: None }.into()]);
         }
     }
 

@@ -189,6 +189,10 @@ pub async fn kode_12_a_long_journal_is_read_in_pages(store: &dyn JournalStore) {
     drop(journal);
     let mut journal = store.open(&session).await.expect("open");
     journal.append(&events(3001..=3001), Durability::Synced).await.expect("append");
+    // Long lists may be decoded in parts.
+    let many: Vec<u64> = (1..=301).rev().collect();
+    let events = store.read_events(&session, &many).await.expect("read_events");
+    assert!(events.iter().map(|event| event.seq).eq(many), "the requested order");
     let events = store.read_events(&session, &[1, 1500, 2999, 3001]).await.expect("read_events");
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
     assert_eq!(store.head(&session).await.expect("head").last, cursor(1, 3001));

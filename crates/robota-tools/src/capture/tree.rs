@@ -353,9 +353,8 @@ fn read_content(file: &mut File, max: u64) -> ReadContent {
 impl Reader<'_> {
     /// Reads small files in several threads.
     fn prefetch(&self, files: &[(String, FoundEntry)]) -> Prefetched {
-        let small = |found: &FoundEntry| {
-            found.kind == EntryKind::File && found.stat.size <= MAX_PREFETCHED
-        };
+        let small =
+            |found: &FoundEntry| found.kind == EntryKind::File && found.stat.size <= MAX_PREFETCHED;
         let files: Vec<_> = files.iter().filter(|(_, found)| small(found)).collect();
         let Some(dir) = self.dir.as_ref().filter(|_| files.len() >= MIN_PREFETCHED) else {
             return Prefetched::default();
@@ -421,9 +420,7 @@ impl Reader<'_> {
         if *saved_bytes + found.stat.size > self.limits.total_bytes {
             return unsaved(NotSaved::OverLimit);
         }
-        let fits = |read: &ReadContent| {
-            matches!(read, Ok(Some((content, _))) if content.len() as u64 <= max)
-        };
+        let fits = |read: &ReadContent| matches!(read, Ok(Some((content, _))) if content.len() as u64 <= max);
         let read = content.filter(fits).or_else(|| Some(read_content(&mut open()?, max)));
         let (content, hash) = match read {
             Some(Ok(Some(read))) => read,

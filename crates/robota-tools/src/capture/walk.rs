@@ -142,12 +142,15 @@ fn below_ignored(
     walked.folders.extend(listed);
 }
 
+/// The entries of a folder that can be covered, and the names of all its entries.
+type Children = (Vec<(String, Metadata)>, Vec<OsString>);
+
 /// Lists the entries of a folder that can be covered, and the names of all. `None` if the folder cannot be read.
 fn children(
     path: &Path,
     folder: &str,
     not_covered: &mut BTreeMap<String, NotSaved>,
-) -> Option<(Vec<(String, Metadata)>, Vec<OsString>)> {
+) -> Option<Children> {
     let Ok(listed) = std::fs::read_dir(path) else {
         not_covered.insert(folder.to_owned(), NotSaved::Unreadable);
         return None;

@@ -75,6 +75,19 @@ pub(crate) fn read_open(
     read_from(file, path, metadata, range, MAX_EDIT_BYTES)
 }
 
+/// Reads lines of a text that is not in the file, such as that of an editor.
+///
+/// # Errors
+/// If it does not have these lines.
+pub(crate) fn read_text(
+    text: &str,
+    path: &Path,
+    metadata: &Metadata,
+    range: Range,
+) -> Result<Window, FileError> {
+    read_from(text.as_bytes(), path, metadata, range, 0)
+}
+
 /// Reads lines from a source. Files of up to `max_hashed` bytes are read to their end, to get their
 /// hash and number of lines.
 fn read_from(

@@ -107,8 +107,7 @@ impl Credentials {
                 | Credential::Bearer(secret)
                 | Credential::Basic(secret) => secret.expose(),
             };
-            let encoded: String =
-                url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+            let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
             text.replace(secret, "***").replace(&encoded, "***")
         })
     }

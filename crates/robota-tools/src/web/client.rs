@@ -6,9 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::Method;
 use reqwest::redirect::Policy;
 use robota_core::error::{Diagnose, ErrorKind};
 use url::{Host, Url};

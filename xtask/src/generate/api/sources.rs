@@ -63,7 +63,9 @@ impl<'a> Sources<'a> {
         target: &[String],
     ) -> Result<Resolved> {
         let Some((first, rest)) = target.split_first() else { return Ok(Resolved::Other) };
-        if first.starts_with("robota_") && self.tree.has(&format!("crates/{}/src", first.replace('_', "-"))) {
+        if first.starts_with("robota_")
+            && self.tree.has(&format!("crates/{}/src", first.replace('_', "-")))
+        {
             let other = self.load(first)?;
             return self.find(&other, rest, 0);
         }
@@ -121,9 +123,9 @@ impl CrateSource {
 
     /// Returns all items with the paths of their modules.
     pub(super) fn items(&self) -> impl Iterator<Item = (String, &Item)> {
-        self.modules.iter().flat_map(|(path, module)| {
-            module.items.iter().map(move |item| (path.join("::"), item))
-        })
+        self.modules
+            .iter()
+            .flat_map(|(path, module)| module.items.iter().map(move |item| (path.join("::"), item)))
     }
 
     /// Returns whether items of a module can be reached: by its path, or by a re-export of their
@@ -191,7 +193,8 @@ fn add(
             }
             None => {
                 let file = format!("{below}.rs");
-                let file = if tree.text(&file).is_some() { file } else { format!("{below}/mod.rs") };
+                let file =
+                    if tree.text(&file).is_some() { file } else { format!("{below}/mod.rs") };
                 parse(tree, &file, &below, inner_path, inner_public, modules)?;
             }
         }

@@ -42,3 +42,9 @@ fn a_page_lists_public_items_with_their_signatures() {
 fn types_without_an_example_are_found() {
     assert_eq!(without_example(&tree()).unwrap(), ["open::Kind", "open::Port"]);
 }
+
+#[test]
+fn every_public_type_of_the_sdk_has_an_example() {
+    let tree = Tree::load(&crate::tree::root()).unwrap();
+    assert_eq!(without_example(&tree).unwrap(), [""; 0]);
+}

@@ -2,7 +2,7 @@
 
 /// Replaces escape sequences and other control characters, which a terminal would interpret, by a
 /// visible character.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let visible = |letter: char| match letter {
         '\n' => '\n',
         '\t' => ' ',
@@ -15,7 +15,7 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// Returns the text on one line, cut at `width` characters.
-pub(super) fn short(text: &str, width: usize) -> String {
+pub(crate) fn short(text: &str, width: usize) -> String {
     let line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(width) {
         Some(_) => line.chars().take(width.saturating_sub(1)).chain(['…']).collect(),

@@ -52,7 +52,7 @@ pub(super) fn size(text: &str) -> Result<u64, Usage> {
 }
 
 /// Formats a time to the minute, for tables.
-pub(super) fn minute(at: Timestamp) -> String {
+pub(crate) fn minute(at: Timestamp) -> String {
     let text = second(at);
     format!("{}Z", text.get(..16).unwrap_or(&text))
 }

@@ -1,5 +1,10 @@
-use super::{Output, lines};
-use crate::terminal::text::{Role, Style};
+use super::Output;
+use crate::terminal::text::{Line, Role, Style};
+
+fn lines(text: &str) -> Vec<Line> {
+    let mut output = Output::default();
+    text.lines().map(|line| output.line(line)).collect()
+}
 
 fn plain(text: &str) -> String {
     Output::default().line(text).plain()

@@ -23,6 +23,8 @@ pub(super) fn meaning(key: &KeyEvent) -> Option<Meaning> {
         KeyCode::Left => Action::Left,
         KeyCode::Right if word => Action::WordRight,
         KeyCode::Right => Action::Right,
+        KeyCode::PageUp => Action::HistoryPrevious,
+        KeyCode::PageDown => Action::HistoryNext,
         KeyCode::Up => Action::Up,
         KeyCode::Down => Action::Down,
         KeyCode::Home if control => Action::TextStart,

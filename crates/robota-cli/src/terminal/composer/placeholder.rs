@@ -18,12 +18,6 @@ const COUNT: u32 = 0xfffe;
 pub(crate) enum Image {
     /// A file, which is read when the text is sent.
     File(PathBuf),
-    /// The data of the image.
-    Data {
-        /// Its type, such as `image/png`.
-        media_type: String,
-        data: Vec<u8>,
-    },
 }
 
 #[derive(Debug)]

@@ -164,7 +164,7 @@ fn images_are_sent_with_their_numbers() {
     let mut composer = typed("compare ");
     composer.attach(Image::File("a.png".into()));
     composer.insert(" with ");
-    composer.attach(Image::Data { media_type: "image/png".to_owned(), data: vec![1] });
+    composer.attach(Image::File("wrong.png".into()));
     composer.apply(Action::DeleteLeft);
     composer.attach(Image::File("b.png".into()));
     let draft = composer.submit();

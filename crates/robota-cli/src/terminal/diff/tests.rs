@@ -1,4 +1,4 @@
-use super::{DiffLine, between, counts, edit_preview, render, rows};
+use super::{DiffLine, between, counts, render, rows};
 use crate::terminal::text::{Ground, Line, Role};
 
 const OLD: &str = "def greet(name):\n    return \"Hello, \" + name\n\nprint(greet(\"world\"))\n";
@@ -87,16 +87,6 @@ fn tabs_and_control_characters_keep_the_marks_in_place() {
     assert_eq!(on(&rows[1], Ground::AddedWord), "b");
     let rows = render(&between("", "x\u{1b}[2Jy\n"), None, 40);
     assert_eq!(plain(&rows), ["1 + x␛[2Jy"]);
-}
-
-#[test]
-fn a_preview_is_what_the_edit_does() {
-    let lines = edit_preview(OLD, "\"world\"", "\"you\"", false).unwrap();
-    assert_eq!(counts(&lines), (1, 1));
-    assert_eq!(edit_preview(OLD, "not there", "x", false), None);
-    assert_eq!(edit_preview(OLD, "greet", "x", false), None, "found twice");
-    assert_eq!(counts(&edit_preview(OLD, "greet", "x", true).unwrap()), (2, 2));
-    assert_eq!(counts(&edit_preview("", "", "a\nb\n", false).unwrap()), (2, 0));
 }
 
 #[test]

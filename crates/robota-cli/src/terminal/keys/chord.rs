@@ -69,13 +69,13 @@ impl Chord {
 
     /// Terminals report the same key in several ways; each key has one chord.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
-        let known = KeyModifiers::CONTROL
-            | KeyModifiers::ALT
-            | KeyModifiers::SHIFT
-            | KeyModifiers::SUPER;
+        let known =
+            KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::SUPER;
         let modifiers = modifiers & known;
         match code {
-            KeyCode::BackTab => Self { code: KeyCode::Tab, modifiers: modifiers | KeyModifiers::SHIFT },
+            KeyCode::BackTab => {
+                Self { code: KeyCode::Tab, modifiers: modifiers | KeyModifiers::SHIFT }
+            }
             KeyCode::Char(letter) if modifiers.contains(KeyModifiers::CONTROL) => {
                 Self { code: KeyCode::Char(letter.to_ascii_lowercase()), modifiers }
             }
@@ -109,7 +109,8 @@ impl fmt::Display for Chord {
                 write!(f, "{}", if ctrl { letter.to_ascii_uppercase() } else { letter })
             }
             code => {
-                let name = NAMES.iter().find(|(_, known)| *known == code).map_or("?", |(name, _)| name);
+                let name =
+                    NAMES.iter().find(|(_, known)| *known == code).map_or("?", |(name, _)| name);
                 let (first, rest) = name.split_at(1);
                 write!(f, "{}{rest}", first.to_ascii_uppercase())
             }

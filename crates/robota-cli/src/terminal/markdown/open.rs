@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::lines::{Fence, closes, indent, is_blank, is_table_rule, opened_fence};
 use super::render::render_block;
 use super::unclosed::closing;
-use crate::terminal::highlight::Highlighter;
+use crate::terminal::highlight::{Highlighter, is_loaded};
 use crate::terminal::text::{Line, Role, break_anywhere};
 
 /// The length of the part that is rendered again when the block grows.
@@ -23,6 +23,8 @@ pub(super) struct OpenBlock {
     length: usize,
     width: usize,
     highlighter: Option<Highlighter>,
+    /// Whether the colours wait for the grammars.
+    waits: bool,
 }
 
 impl OpenBlock {
@@ -53,13 +55,19 @@ impl OpenBlock {
         &self.lines
     }
 
-    /// Renders complete lines of code once.
+    /// Renders complete lines of code once. While the grammars are being loaded it has no colours.
     fn add_code(&mut self, source: &str, width: usize) {
+        if self.waits && is_loaded("") {
+            (self.start, self.settled) = (0, 0);
+        }
         if self.start == 0 {
             let Some(end) = source.find('\n') else { return };
             self.start = end + 1;
-            self.highlighter =
-                opened_fence(&source[..end]).and_then(|(_, language)| Highlighter::new(language));
+            let language = opened_fence(&source[..end]).map_or("", |(_, language)| language);
+            self.waits = !language.is_empty() && !is_loaded(language);
+            if !self.waits {
+                self.highlighter = Highlighter::new(language);
+            }
         }
         self.lines.truncate(self.settled);
         while let Some(end) = source[self.start..].find('\n') {
@@ -90,7 +98,7 @@ impl OpenBlock {
     /// again.
     pub(super) fn finish_code(mut self, source: &str, fence: Fence) -> Rendered {
         // Behind an indented fence the lines lose their indent.
-        if self.start == 0 || self.start > source.len() || source.starts_with(' ') {
+        if self.waits || self.start == 0 || self.start > source.len() || source.starts_with(' ') {
             return Rendered::default();
         }
         self.lines.truncate(self.settled);

@@ -60,8 +60,6 @@ pub(crate) struct MarkdownStream {
     buffer: String,
     /// Where the incomplete line begins.
     line: usize,
-    /// Up to where the incomplete line has no line break.
-    searched: usize,
     kind: Kind,
     /// The fence that is open inside of the item.
     item_fence: Option<Fence>,
@@ -86,13 +84,13 @@ impl MarkdownStream {
 
     /// Adds text.
     pub(crate) fn push(&mut self, text: &str) {
-        self.buffer.push_str(text);
-        while let Some(at) = self.buffer[self.searched..].find('\n') {
-            let end = self.searched + at + 1;
-            self.complete_line(end);
-            self.searched = self.line;
+        // Line by line, so that a finished block is cut off a short rest.
+        for line in text.split_inclusive('\n') {
+            self.buffer.push_str(line);
+            if line.ends_with('\n') {
+                self.complete_line(self.buffer.len());
+            }
         }
-        self.searched = self.buffer.len();
     }
 
     /// Returns the blocks that were finished since the last call.
@@ -248,7 +246,6 @@ impl MarkdownStream {
         let mut source = std::mem::replace(&mut self.buffer, rest);
         source.truncate(source.trim_end().len());
         self.line = self.line.saturating_sub(end);
-        self.searched = self.searched.saturating_sub(end);
         self.after_text = self.kind == Kind::Text;
         if !matches!(self.kind, Kind::Item(_)) {
             self.last_item = None;

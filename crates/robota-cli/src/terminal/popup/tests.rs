@@ -3,7 +3,8 @@ use std::sync::mpsc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use robota_sdk::CommandInfo;
 
-use super::{Batch, Limits, Popup, PopupOutcome, Walk, mention};
+use super::trigger::mention;
+use super::{Batch, Limits, Popup, PopupOutcome, Walk};
 use crate::terminal::composer::Composer;
 use crate::terminal::text::Line;
 

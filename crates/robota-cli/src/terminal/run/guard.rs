@@ -3,6 +3,9 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::output;
 
 /// Whether the modes are set.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -10,7 +13,7 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 static FULL: AtomicBool = AtomicBool::new(false);
 
 /// Pasted text is marked, and keys such as Ctrl+Enter are told apart where the terminal can.
-const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u";
+const ENTER: &[u8] = b"\r\x1b[?2004h\x1b[>1u";
 /// The opposite, and what a frame that was cut off may have left behind.
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";
 
@@ -49,14 +52,34 @@ pub(crate) fn restore() {
     leave(&mut std::io::stdout().lock());
 }
 
-/// Restores the terminal before a panic is reported.
+/// Restores the terminal when the program's end is not the planned one.
+pub(super) struct RestoreAtEnd;
+
+impl Drop for RestoreAtEnd {
+    fn drop(&mut self) {
+        restore();
+        if std::thread::panicking()
+            && let Some(report) = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            output::error(&report);
+        }
+    }
+}
+
+/// What panicked last.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Restores the terminal before a panic of the thread that draws is reported. Other panics are not
+/// shown: that of a tool is a tool error.
 pub(super) fn install_panic_hook() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // A tool that panics is a tool error: only a panic of this thread ends the program.
         if std::thread::current().name() == Some("terminal") {
             restore();
             report(panic);
+        } else {
+            let mut last = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(panic.to_string());
         }
     }));
 }

@@ -13,12 +13,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::prompts::Prompts;
 use super::{Mailbox, first_run, history, trust};
+use crate::Configuration;
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
 use crate::provider::{self, NoProvider, ProviderRequest, WantedModel};
 use crate::setup::{self, Setup};
 use crate::terminal::event::{Event, Opened};
-use crate::Configuration;
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -100,12 +100,8 @@ pub(super) async fn open(
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
-            let opened = Opened {
-                session: id.to_string(),
-                mode,
-                follows: Some(owner),
-                ..Opened::default()
-            };
+            let opened =
+                Opened { session: id.to_string(), mode, follows: Some(owner), ..Opened::default() };
             return Ok(Opening { setup, store, session: None, events, opened, prompts });
         }
     };

@@ -13,7 +13,10 @@ pub(super) fn open_items(setup: &Setup) -> Vec<String> {
     match store.status_of(&subject) {
         Trust::Trusted | Trust::NotNeeded => {}
         Trust::Unknown | Trust::Changed => items.extend(
-            subject.items.iter().map(|item| format!("{}: `{}` = {}", item.origin, item.key, item.value)),
+            subject
+                .items
+                .iter()
+                .map(|item| format!("{}: `{}` = {}", item.origin, item.key, item.value)),
         ),
     }
     let files = file_requests(&ContextReader::new(&setup.places), &store);

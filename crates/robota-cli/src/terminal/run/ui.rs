@@ -28,6 +28,7 @@ pub(super) struct Ui {
     started: Instant,
     out: std::io::Stdout,
     folder: PathBuf,
+    early_lines: bool,
     /// The listing of files that runs.
     walk: Option<Walk>,
 }
@@ -43,14 +44,27 @@ impl Ui {
         folder: PathBuf,
     ) -> Self {
         let out = std::io::stdout();
-        Self { state, screen, mailbox, effects, started, out, folder, walk: None }
+        Self {
+            state,
+            screen,
+            mailbox,
+            effects,
+            started,
+            out,
+            folder,
+            early_lines: false,
+            walk: None,
+        }
     }
 
     /// Runs until the session has ended.
     pub(super) fn run(mut self) -> std::io::Result<()> {
+        // What was typed before this program reads single keys ends its lines with line feeds.
+        self.early_lines = wait::has_lines();
         guard::enter(&mut self.out)?;
         let result = self.serve();
         let cleared = self.screen.clear_live(&mut self.out);
+        guard::set_full(false);
         guard::leave(&mut self.out);
         let lines = result?;
         cleared?;
@@ -66,16 +80,15 @@ impl Ui {
         let mut dirty = false;
         let mut open = true;
         loop {
-            let ready = wait::wait(&self.mailbox, self.timeout(dirty.then_some(last_frame + FRAME)));
-            if ready.closed && !ready.input && open {
+            let deadline = self.state.next_change();
+            let frame = dirty.then_some(last_frame + FRAME);
+            let ready = wait::wait(&self.mailbox, open, self.until(frame, deadline));
+            if ready.closed && open {
                 open = false;
                 self.send(Effect::Quit);
             }
             self.state.now = self.started.elapsed();
-            let mut typed = false;
-            if ready.input && open {
-                typed = self.read_input()?;
-            }
+            let typed = ready.input && open && self.read_input()?;
             for event in self.mailbox.drain() {
                 if let Event::Ended(lines) = event {
                     return Ok(lines);
@@ -83,7 +96,7 @@ impl Ui {
                 dirty = true;
                 self.apply(event)?;
             }
-            if self.state.next_change().is_some_and(|at| at <= self.state.now) || self.clock_moved(last_frame) {
+            if deadline.is_some_and(|at| at <= self.state.now) {
                 dirty = true;
                 self.apply(Event::Clock)?;
             }
@@ -102,19 +115,10 @@ impl Ui {
         }
     }
 
-    /// Returns whether the clock of the turn shows another second than in the last frame.
-    fn clock_moved(&self, last_frame: Duration) -> bool {
-        self.state.turn.as_ref().is_some_and(|turn| {
-            let seconds = |at: Duration| at.saturating_sub(turn.started).as_secs();
-            seconds(self.state.now) != seconds(last_frame)
-        })
-    }
-
-    /// Returns how long nothing changes unless something happens.
-    fn timeout(&self, frame: Option<Duration>) -> Option<Duration> {
-        let now = self.started.elapsed();
-        let next = [frame, self.state.next_change()].into_iter().flatten().min()?;
-        Some(next.saturating_sub(now))
+    /// Returns how long it is until the next frame or the next change.
+    fn until(&self, frame: Option<Duration>, change: Option<Duration>) -> Option<Duration> {
+        let next = [frame, change].into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.started.elapsed()))
     }
 
     /// Reads all keys that were typed. Returns whether there was one.
@@ -122,6 +126,9 @@ impl Ui {
         let mut typed = false;
         while input::poll(Duration::ZERO)? {
             let event = match input::read()? {
+                input::Event::Key(key) if self.early_lines && is_line_feed(&key) => {
+                    Event::Key(input::KeyCode::Enter.into())
+                }
                 input::Event::Key(key) => Event::Key(key),
                 input::Event::Paste(text) => Event::Paste(text),
                 input::Event::Resize(..) => {
@@ -133,6 +140,7 @@ impl Ui {
             typed = true;
             self.apply(event)?;
         }
+        self.early_lines &= !typed;
         Ok(typed)
     }
 
@@ -188,6 +196,7 @@ impl Ui {
     /// Gives the terminal to something else, and takes it back.
     fn away<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> std::io::Result<T> {
         self.screen.clear_live(&mut self.out)?;
+        guard::set_full(false);
         guard::leave(&mut self.out);
         let result = act(self);
         guard::enter(&mut self.out)?;
@@ -230,4 +239,8 @@ impl Ui {
             }
         }
     }
+}
+
+fn is_line_feed(key: &input::KeyEvent) -> bool {
+    key.code == input::KeyCode::Char('j') && key.modifiers == input::KeyModifiers::CONTROL
 }

@@ -13,18 +13,20 @@ pub(super) struct Ready {
     pub(super) closed: bool,
 }
 
-/// Waits until the terminal has input, the mailbox has events, or the time has passed.
+/// Waits until the terminal has input, the mailbox has events, or the time has passed. A terminal that
+/// was closed (`open` is false) is not watched.
 #[cfg(unix)]
-pub(super) fn wait(mailbox: &Mailbox, timeout: Option<Duration>) -> Ready {
+pub(super) fn wait(mailbox: &Mailbox, open: bool, timeout: Option<Duration>) -> Ready {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let stdin = std::io::stdin();
     let mut waiting =
-        [PollFd::new(&stdin, PollFlags::IN), PollFd::new(mailbox.readable(), PollFlags::IN)];
+        [PollFd::new(mailbox.readable(), PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     // A signal ends the wait early, which does no harm.
-    let _ = poll(&mut waiting, timeout.as_ref());
-    let flags = waiting[0].revents();
+    let watched = if open { 2 } else { 1 };
+    let _ = poll(&mut waiting[..watched], timeout.as_ref());
+    let flags = waiting[1].revents();
     let input = flags.contains(PollFlags::IN);
     let closed = flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
     Ready { input, closed }
@@ -32,9 +34,17 @@ pub(super) fn wait(mailbox: &Mailbox, timeout: Option<Duration>) -> Ready {
 
 /// Waits for input, and looks at the mailbox from time to time.
 #[cfg(not(unix))]
-pub(super) fn wait(_: &Mailbox, timeout: Option<Duration>) -> Ready {
+pub(super) fn wait(_: &Mailbox, _: bool, timeout: Option<Duration>) -> Ready {
     const STEP: Duration = Duration::from_millis(15);
     let step = timeout.map_or(STEP, |timeout| timeout.min(STEP));
     let input = crossterm::event::poll(step).unwrap_or(false);
     Ready { input, closed: false }
+}
+
+/// Returns whether whole lines were typed before the terminal gave single keys.
+pub(super) fn has_lines() -> bool {
+    #[cfg(unix)]
+    return rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
+    #[cfg(not(unix))]
+    false
 }

@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
-use robota_sdk::{
-    CommandResult, Entered, InteractiveEvent, InteractiveEvents, InteractiveSession,
-};
+use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
 use robota_session::Decision;
 use tokio::sync::{mpsc, watch};
 
 use super::open::{self, Opening};
 use super::prompts::Prompts;
-use super::{Mailbox, WorkContext, preview, rules};
+use super::{Mailbox, WorkContext, enter, preview, rules};
 use crate::args::PrintArgs;
-use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::Setup;
+use crate::terminal::composer::Draft;
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Event, RuleTest, clock_text};
 use crate::{Exit, output, signals};
@@ -194,14 +192,14 @@ struct Worker {
 }
 
 enum Entry {
-    Text(String, bool),
+    Text(Draft, bool),
     Shell(String),
 }
 
 impl Entry {
     fn typed(&self) -> String {
         match self {
-            Self::Text(text, _) => text.clone(),
+            Self::Text(draft, _) => draft.text.clone(),
             Self::Shell(command) => format!("!{command}"),
         }
     }
@@ -209,7 +207,7 @@ impl Entry {
 
 impl Worker {
     fn new(context: WorkContext, args: PrintArgs, prompts: Option<Prompts>) -> Self {
-        let (entered, mut received) = mpsc::unbounded_channel();
+        let (entered, mut received) = mpsc::unbounded_channel::<Entry>();
         let taking = context.clone();
         let args = Arc::new(args);
         let with = args.clone();
@@ -219,8 +217,8 @@ impl Worker {
                     prompts.add(&entry.typed());
                 }
                 match entry {
-                    Entry::Text(text, now) => enter(&taking, &with, text, now).await,
-                    Entry::Shell(command) => shell(&taking, command).await,
+                    Entry::Text(draft, now) => enter::enter(&taking, &with, draft, now).await,
+                    Entry::Shell(command) => enter::shell(&taking, command).await,
                 }
             }
         });
@@ -240,8 +238,8 @@ impl Worker {
             match effect {
                 Effect::Quit => return None,
                 Effect::Switch { session, fork } => return Some(Switch { session, fork }),
-                Effect::Enter(text) => self.enter(Entry::Text(text, false)),
-                Effect::EnterNow(text) => self.enter(Entry::Text(text, true)),
+                Effect::Enter(draft) => self.enter(Entry::Text(draft, false)),
+                Effect::EnterNow(draft) => self.enter(Entry::Text(draft, true)),
                 Effect::Shell(command) => self.enter(Entry::Shell(command)),
                 Effect::Interrupt => {
                     tokio::spawn(async move {
@@ -277,7 +275,11 @@ impl Worker {
                     });
                 }
                 // The thread that draws takes these itself, and trust was answered before.
-                Effect::Trust(_) | Effect::ListFiles | Effect::Editor(_) | Effect::Reflow | Effect::Suspend => {}
+                Effect::Trust(_)
+                | Effect::ListFiles
+                | Effect::Editor(_)
+                | Effect::Reflow
+                | Effect::Suspend => {}
             }
         }
         None
@@ -360,79 +362,6 @@ async fn pass_on(
                 mailbox.send(Event::Cost(costs.known_cost()));
             }
         }
-    }
-}
-
-/// Takes what the user entered: a command is executed, anything else is sent.
-async fn enter(context: &WorkContext, args: &PrintArgs, text: String, now: bool) {
-    match context.session.enter(&text).await {
-        Ok(Entered::Command(result)) => {
-            if let Some(model) = result.data.get("modelId").and_then(|model| model.as_str()) {
-                change_model(context, args, model).await;
-                return;
-            }
-            if let Some(name) = result.data.get("name").and_then(|name| name.as_str())
-                && let Err(error) = context.session.set_name(name).await
-            {
-                context.report(&error.to_string());
-            }
-            context.mailbox.send(Event::CommandDone { typed: text, result });
-        }
-        Ok(Entered::Submitted(submission)) if now => {
-            let queue = context.session.queue();
-            let moved = queue.move_to(submission.input(), 0).await;
-            let stopped = context.session.session().interrupt(None).await;
-            if let (Err(error), _) = (moved, &stopped) {
-                context.report(&error.to_string());
-            }
-            if let Err(error) = stopped {
-                context.report(&error.to_string());
-            }
-        }
-        Ok(Entered::Submitted(_)) => {}
-        Err(error) => {
-            context.mailbox.send(Event::Rejected { typed: text, why: error.to_string() });
-        }
-    }
-}
-
-/// Runs a command of the user through the permissions, and puts it into the conversation.
-async fn shell(context: &WorkContext, command: String) {
-    let typed = format!("!{command}");
-    match context.session.run_shell(&command).await {
-        Ok(outcome) => {
-            let code = outcome.metadata.get("exit_code").and_then(serde_json::Value::as_i64);
-            let mut text = outcome.text();
-            if let Some(code) = code.filter(|code| *code != 0) {
-                text.push_str(&format!("\nexit code {code}"));
-            }
-            let ok = outcome.ok && code.unwrap_or(0) == 0;
-            let result = if ok { CommandResult::ok(text) } else { CommandResult::failed(text) };
-            context.mailbox.send(Event::CommandDone { typed, result });
-        }
-        Err(error) => context.mailbox.send(Event::Rejected { typed, why: error.to_string() }),
-    }
-}
-
-/// Changes the model of the session, from the next turn on.
-async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
-    let scripted = args.provider.as_deref().is_some_and(|name| name.starts_with("scripted:"));
-    if scripted {
-        context.session.session().config().set_model(model, None);
-        context.mailbox.send(Event::ModelChanged(model.to_owned()));
-        return;
-    }
-    let request = ProviderRequest {
-        provider: args.provider.as_deref(),
-        model: WantedModel::Flag(Some(model)),
-    };
-    match provider::choose(request, &context.setup).await {
-        Ok(chosen) => {
-            let name = chosen.model.clone();
-            context.session.session().config().set_model(chosen.model, Some(chosen.provider));
-            context.mailbox.send(Event::ModelChanged(name));
-        }
-        Err(error) => context.report(&format!("{error:#}")),
     }
 }
 

@@ -257,13 +257,14 @@ fn open_link(out: &mut Vec<u8>, address: &str) {
     out.extend_from_slice(b"\x1b\\");
 }
 
-/// Moves the cursor from one row to another that exists.
+/// Moves the cursor from one row to another that exists. The column is set afterwards.
 pub(super) fn vertical(out: &mut Vec<u8>, from: usize, to: usize) {
-    let (rows, direction) = if to < from { (from - to, 'A') } else { (to - from, 'B') };
-    let _ = match rows {
+    // Line feeds make a row where none is, should the terminal have fewer than it seems.
+    out.extend(std::iter::repeat_n(b'\n', to.saturating_sub(from)));
+    let _ = match from.saturating_sub(to) {
         0 => Ok(()),
-        1 => write!(out, "\x1b[{direction}"),
-        rows => write!(out, "\x1b[{rows}{direction}"),
+        1 => write!(out, "\x1b[A"),
+        rows => write!(out, "\x1b[{rows}A"),
     };
 }
 

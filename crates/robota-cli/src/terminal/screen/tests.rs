@@ -73,7 +73,7 @@ fn what_did_not_change_is_not_written() {
     assert_eq!(pair.written(), "\x1b[4G");
     pair.draw(&["writing", "an answer that", "> text"], Some((2, 3)));
     assert!(
-        pair.written().contains("\x1b[A\x1b[10G that\x1b[?7h\x1b[B\x1b[4G"),
+        pair.written().contains("\x1b[A\x1b[10G that\x1b[?7h\n\x1b[4G"),
         "{:?}",
         pair.written()
     );
@@ -228,6 +228,37 @@ fn the_alternate_screen_keeps_the_conversation() {
     pair.draw(&["> x"], Some((0, 3)));
     assert_eq!(pair.terminal.text(), ["said", "finished", "> x"]);
     assert_eq!(pair.terminal.cursor(), (2, 3));
+}
+
+#[test]
+fn the_kind_of_terminal_is_known_by_its_name() {
+    let kind = |term| Narrowing::detect(Some(term), None);
+    assert_eq!(kind("tmux-256color"), Narrowing::BreaksLate);
+    assert_eq!(kind("xterm-256color"), Narrowing::Breaks);
+    assert_eq!(kind("linux"), Narrowing::Cuts);
+    assert_eq!(Narrowing::detect(Some("xterm-256color"), Some("XTerm(390)")), Narrowing::Cuts);
+}
+
+#[test]
+fn in_a_terminal_that_tells_its_size_late_no_finished_line_is_erased() {
+    use std::time::Duration;
+    let mut pair = Pair::new(40, 20);
+    pair.screen = Screen::new(Theme::new(Colours::Dark, true), Narrowing::BreaksLate, 40, 20);
+    let rule = "-".repeat(40);
+    pair.screen.set_time(Duration::from_millis(1000));
+    pair.draw(&["text", &rule, "> "], Some((2, 2)));
+    pair.resize(39, 20);
+    pair.draw(&["text", "rule", "> "], Some((2, 2)));
+    // The terminal is narrower now, but the program does not know it yet.
+    pair.terminal.resize(20, 20);
+    pair.screen.set_time(Duration::from_millis(1100));
+    pair.screen.commit(lines(&["finished"]));
+    pair.draw(&["text", "a row of more than twenty", "> "], Some((2, 2)));
+    pair.screen.set_time(Duration::from_millis(1200));
+    pair.screen.resize(20, 20);
+    pair.draw(&["text", "row", "> "], Some((2, 2)));
+    assert!(pair.terminal.text().contains(&"finished".to_owned()), "{:?}", pair.terminal.text());
+    assert_eq!(pair.terminal.text().iter().filter(|row| *row == ">").count(), 1);
 }
 
 #[test]

@@ -33,9 +33,8 @@ struct Found(Result<(ContextState, Vec<Part>), SdkError>);
 pub(super) fn open() -> Opening {
     let find = work(|context| async move {
         let parts = context.session.loaded().parts.iter();
-        let parts = parts
-            .map(|part| Part { name: part.name.clone(), tokens: part.tokens })
-            .collect();
+        let parts =
+            parts.map(|part| Part { name: part.name.clone(), tokens: part.tokens }).collect();
         Found(context.session.context_state().await.map(|state| (state, parts)))
     });
     let page = Context { found: None, scroll: Scroll::default(), lines: Vec::new() };
@@ -77,12 +76,7 @@ fn render(state: &ContextState, parts: &[Part], columns: usize) -> Vec<Line> {
 }
 
 impl Page for Context {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         match self.scroll.key(key, action, &self.lines) {
             true => PageOutcome::Stay(Vec::new()),
             false => PageOutcome::Ignored,

@@ -71,7 +71,11 @@ impl Page for Help {
             lines.push(truncate(&line.with(*what, Role::Text), size.columns));
         }
         let more = self.rows.len() - self.first - shown.min(self.rows.len() - self.first);
-        let end = if more > 0 { format!("{more} more ↓ · any key closes") } else { "any key closes".to_owned() };
+        let end = if more > 0 {
+            format!("{more} more ↓ · any key closes")
+        } else {
+            "any key closes".to_owned()
+        };
         lines.push(Line::new(end, Role::Dim));
         (lines, None)
     }

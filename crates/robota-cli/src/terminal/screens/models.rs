@@ -35,7 +35,8 @@ fn items(setup: &Setup) -> anyhow::Result<Vec<Item<String>>> {
     let mut items = Vec::new();
     for vendor in provider::vendors(setup)?.iter() {
         for entry in known_models(vendor, catalogue).entries {
-            let window = entry.context_window.unwrap_or_else(|| catalogue.context_window(&entry.id));
+            let window =
+                entry.context_window.unwrap_or_else(|| catalogue.context_window(&entry.id));
             let prices = catalogue.get(&entry.id).and_then(|model| model.prices).map_or_else(
                 || "price unknown".to_owned(),
                 |prices| format!("${:.2} in, ${:.2} out per million", prices.input, prices.output),
@@ -49,12 +50,7 @@ fn items(setup: &Setup) -> anyhow::Result<Vec<Item<String>>> {
 }
 
 impl Page for Models {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         match self.0.key(key, action) {
             ListKey::Used => PageOutcome::Stay(Vec::new()),
             ListKey::Unused => PageOutcome::Ignored,
@@ -75,7 +71,9 @@ impl Page for Models {
                 Ok(items) => {
                     let current = &context.facts.model;
                     self.0.set(items);
-                    self.0.select(|model| model == current || model.ends_with(&format!("/{current}")));
+                    self.0.select(|model| {
+                        model == current || model.ends_with(&format!("/{current}"))
+                    });
                 }
                 Err(why) => return PageOutcome::Fail(why),
             }
@@ -86,7 +84,8 @@ impl Page for Models {
     fn view(&mut self, size: Size, context: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
         let body = Size { rows: size.rows.saturating_sub(1), ..size };
         let (mut lines, cursor) = self.0.view("Models", body);
-        let text = format!("now: {} · Enter uses the model from the next turn on", context.facts.model);
+        let text =
+            format!("now: {} · Enter uses the model from the next turn on", context.facts.model);
         lines.push(Line::new(text, Role::Dim));
         (lines, Some(cursor))
     }

@@ -47,12 +47,7 @@ impl Palette {
 }
 
 impl Page for Palette {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         match self.0.key(key, action) {
             ListKey::Used => PageOutcome::Stay(Vec::new()),
             ListKey::Unused => PageOutcome::Ignored,

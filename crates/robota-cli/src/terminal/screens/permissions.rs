@@ -146,7 +146,10 @@ fn apply(context: &WorkContext, list: RuleList, rule: &str) -> &'static str {
 }
 
 fn file_name(setup: &Arc<Setup>, layer: Layer) -> String {
-    setup.places.file(layer).map_or_else(|| "the settings".to_owned(), |it| it.display().to_string())
+    setup
+        .places
+        .file(layer)
+        .map_or_else(|| "the settings".to_owned(), |it| it.display().to_string())
 }
 
 impl Permissions {
@@ -179,12 +182,7 @@ impl Permissions {
 }
 
 impl Page for Permissions {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         if self.adding.is_some() {
             return self.adding_key(key, action);
         }

@@ -11,12 +11,12 @@ use robota_session::{RestorePreview, SessionError};
 use super::list::{Item, List, ListKey};
 use super::text::Scroll;
 use super::{Opening, Page, PageContext, PageOutcome, work};
+use crate::terminal::diff;
 use crate::terminal::effect::Effect;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, wrap};
-use crate::terminal::diff;
 
 /// The page of checkpoints.
 struct Rewind {
@@ -41,9 +41,8 @@ pub(super) fn open(context: &PageContext<'_>) -> Opening {
     if context.busy {
         return Err("stop the turn before you go back (Esc)".to_owned());
     }
-    let find = work(|context| async move {
-        Found(context.session.session().checkpoints().list().await)
-    });
+    let find =
+        work(|context| async move { Found(context.session.session().checkpoints().list().await) });
     Ok((Box::new(Rewind { list: List::new(Vec::new()), preview: None }), vec![find]))
 }
 
@@ -90,19 +89,16 @@ impl Rewind {
 }
 
 impl Page for Rewind {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         if self.preview.is_some() {
             return self.preview_key(key, action);
         }
         match self.list.key(key, action) {
             ListKey::Used => PageOutcome::Stay(Vec::new()),
             ListKey::Unused => PageOutcome::Ignored,
-            ListKey::Accepted => PageOutcome::Stay(self.list.selected().map(preview).into_iter().collect()),
+            ListKey::Accepted => {
+                PageOutcome::Stay(self.list.selected().map(preview).into_iter().collect())
+            }
         }
     }
 

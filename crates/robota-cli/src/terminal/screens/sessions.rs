@@ -101,16 +101,22 @@ impl Sessions {
 fn rename(session: SessionId, name: String) -> Effect {
     work(move |context| async move {
         if context.session.id() == &session {
-            return Renamed(context.session.set_name(name).await.map_err(|error| error.to_string()));
+            return Renamed(
+                context.session.set_name(name).await.map_err(|error| error.to_string()),
+            );
         }
-        let renamed = robota_session::rename_stored(&*context.store, &session, name, Arc::new(SystemClock)).await;
+        let renamed =
+            robota_session::rename_stored(&*context.store, &session, name, Arc::new(SystemClock))
+                .await;
         Renamed(renamed.map_err(|error| error.to_string()))
     })
 }
 
 fn preview(session: SessionId) -> Effect {
     work(move |context| async move {
-        Preview(transcript::stored(&*context.store, &session).await.map_err(|error| error.to_string()))
+        Preview(
+            transcript::stored(&*context.store, &session).await.map_err(|error| error.to_string()),
+        )
     })
 }
 

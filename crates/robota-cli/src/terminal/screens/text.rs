@@ -28,7 +28,9 @@ impl Scroll {
         let last = self.count.saturating_sub(self.rows);
         let page = self.rows.saturating_sub(1).max(1);
         self.first = match (action, key.code) {
-            (Some(Action::ScrollUp), _) | (None, KeyCode::Char('k')) => self.first.saturating_sub(1),
+            (Some(Action::ScrollUp), _) | (None, KeyCode::Char('k')) => {
+                self.first.saturating_sub(1)
+            }
             (Some(Action::ScrollDown), _) | (None, KeyCode::Char('j')) => self.first + 1,
             (Some(Action::PageUp), _) => self.first.saturating_sub(page),
             (Some(Action::PageDown), _) | (None, KeyCode::Char(' ')) => self.first + page,
@@ -78,7 +80,9 @@ impl Scroll {
         }
         let matches = |at: &usize| lines[*at].plain().to_lowercase().contains(&query);
         let found = match forward {
-            true => (self.first + 1..lines.len()).chain(0..self.first.min(lines.len())).find(matches),
+            true => {
+                (self.first + 1..lines.len()).chain(0..self.first.min(lines.len())).find(matches)
+            }
             false => (0..self.first.min(lines.len())).rev().find(matches),
         };
         found.unwrap_or(self.first)
@@ -141,12 +145,7 @@ impl TextPage {
 }
 
 impl Page for TextPage {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         match self.scroll.key(key, action, &self.lines) {
             true => PageOutcome::Stay(Vec::new()),
             false if key.code == KeyCode::Char('q') => PageOutcome::Close(Vec::new()),

@@ -90,12 +90,7 @@ pub(super) fn lines(entries: &[Entry], columns: usize) -> (Vec<Line>, Vec<usize>
 }
 
 impl Page for Transcript {
-    fn key(
-        &mut self,
-        key: &KeyEvent,
-        action: Option<Action>,
-        _: &PageContext<'_>,
-    ) -> PageOutcome {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         if self.scroll.key(key, action, &self.lines) {
             return PageOutcome::Stay(Vec::new());
         }

@@ -24,7 +24,7 @@ fn the_environment_selects_the_colours() {
         (Environment { setting: Some("ansi"), ..term("xterm-256color") }, Colours::Sixteen),
     ];
     for (environment, expected) in cases {
-        assert_eq!(Theme::detect(&environment).colours(), expected, "{environment:?}");
+        assert_eq!(Theme::detect(&environment).colours, expected, "{environment:?}");
     }
 }
 

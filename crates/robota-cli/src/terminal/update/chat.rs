@@ -3,6 +3,7 @@
 use crossterm::event::KeyEvent;
 
 use super::{ask_again, may_write, page, quit};
+use crate::terminal::composer::Draft;
 use crate::terminal::conversation::NoteKind;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
@@ -74,27 +75,27 @@ fn submit(state: &mut State, now: bool) -> Vec<Effect> {
         may_write(state);
         return Vec::new();
     }
-    let text = state.composer.submit().text;
+    let draft = state.composer.submit();
     state.popup.close();
-    enter(state, text, now)
+    enter(state, draft, now)
 }
 
 /// Takes what the user entered, or keeps it until the session is open.
-pub(super) fn enter(state: &mut State, text: String, now: bool) -> Vec<Effect> {
-    let text = text.trim_end().to_owned();
-    match text.trim() {
+pub(super) fn enter(state: &mut State, draft: Draft, now: bool) -> Vec<Effect> {
+    let text = draft.text.trim();
+    match text {
         "" => return Vec::new(),
         "/exit" | "/quit" | "exit" | "quit" => return quit(state),
         _ => {}
     }
-    if let Some(effects) = super::command::local(state, &text) {
+    if let Some(effects) = super::command::local(state, text) {
         return effects;
     }
     if state.phase == Phase::Starting {
-        state.early.push(text);
+        state.early.push(draft);
         return Vec::new();
     }
-    if let Some(command) = text.trim_start().strip_prefix('!') {
+    if let Some(command) = text.strip_prefix('!') {
         let command = command.trim();
         if command.is_empty() {
             return Vec::new();
@@ -104,9 +105,9 @@ pub(super) fn enter(state: &mut State, text: String, now: bool) -> Vec<Effect> {
     match now && state.turn.is_some() {
         true => {
             interrupt(state);
-            vec![Effect::EnterNow(text)]
+            vec![Effect::EnterNow(draft)]
         }
-        false => vec![Effect::Enter(text)],
+        false => vec![Effect::Enter(draft)],
     }
 }
 

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use crossterm::event::KeyEvent;
 
+use crate::terminal::composer::Draft;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
 use crate::terminal::screens::{OpenPage, PageContext, PageOutcome};
@@ -70,7 +71,9 @@ fn finish(
             effects
         }
         PageOutcome::Close(effects) => effects,
-        PageOutcome::Enter(text) => super::chat::enter(state, text, false),
+        PageOutcome::Enter(text) => {
+            super::chat::enter(state, Draft { text, ..Draft::default() }, false)
+        }
         PageOutcome::Compose(text) => {
             state.composer.set_text(&text);
             Vec::new()

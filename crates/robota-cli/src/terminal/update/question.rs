@@ -7,7 +7,7 @@ use robota_sdk::ToolState;
 use crate::terminal::composer::Composer;
 use crate::terminal::conversation::{Entry, RowState, ToolRow};
 use crate::terminal::effect::{Decided, Effect};
-use crate::terminal::event::{Asked, RuleTest};
+use crate::terminal::event::{Asked, Preview, RuleTest};
 use crate::terminal::keys::Action;
 use crate::terminal::question::{Field, FieldKind};
 use crate::terminal::state::State;
@@ -17,7 +17,10 @@ pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
     if let Some(row) = state.conversation.row(&asked.call) {
         row.state = RowState::Asking;
     } else {
-        let details = ToolState::new(asked.call.clone(), &*asked.tool, &*asked.argument);
+        let mut details = ToolState::new(asked.call.clone(), &*asked.tool, &*asked.argument);
+        if let Preview::Diff { path, lines } = &asked.preview {
+            (details.diff, details.diff_file) = (lines.clone(), Some(path.clone()));
+        }
         let row = ToolRow::new(details, RowState::Asking, state.now);
         state.conversation.push(Entry::Tool(Box::new(row)));
     }

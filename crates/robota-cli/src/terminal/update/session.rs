@@ -122,9 +122,15 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     match result.end {
         TurnEnd::Complete => {}
         TurnEnd::Interrupted => note(state, NoteKind::Warning, "Stopped."),
-        TurnEnd::RoundLimit => note(state, NoteKind::Warning, "The limit of model calls is reached."),
+        TurnEnd::RoundLimit => {
+            note(state, NoteKind::Warning, "The limit of model calls is reached.")
+        }
         TurnEnd::ContextFull => {
-            note(state, NoteKind::Error, "The context window is full. /compact or /clear makes room.");
+            note(
+                state,
+                NoteKind::Error,
+                "The context window is full. /compact or /clear makes room.",
+            );
         }
         TurnEnd::Stopped => note(state, NoteKind::Warning, "A hook stopped the turn."),
         TurnEnd::UnknownTools => {

@@ -11,7 +11,8 @@ const SIGN: &str = "› ";
 pub(crate) fn lines(state: &mut State, width: usize, rows: usize, out: &mut Vec<Line>) -> Cursor {
     let columns = width.saturating_sub(2).max(1);
     let view = state.composer.view(columns, rows);
-    let role = if state.composer.text().starts_with('!') { Role::Warn } else { Role::Accent };
+    let role =
+        if state.composer.before_cursor().starts_with('!') { Role::Warn } else { Role::Accent };
     for (row, line) in view.lines.into_iter().enumerate() {
         let mut shown = match row {
             0 => Line::new(SIGN, role),
@@ -25,7 +26,9 @@ pub(crate) fn lines(state: &mut State, width: usize, rows: usize, out: &mut Vec<
     {
         let text = match state.phase {
             Phase::Following => "read-only",
-            _ if state.conversation.entries().is_empty() => "Ask anything · / commands · @ files · ! shell",
+            _ if state.conversation.entries().is_empty() => {
+                "Ask anything · / commands · @ files · ! shell"
+            }
             _ => "",
         };
         line.push(text, Role::Dim);

@@ -90,7 +90,8 @@ fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out:
         let (below, above) = (rows.changes_from(start + shown), rows.changes_above(start));
         let mut text = String::from("  ");
         if below > 0 {
-            text.push_str(&format!("{below} more changed lines ↓  "));
+            let lines = if below == 1 { "line" } else { "lines" };
+            text.push_str(&format!("{below} more changed {lines} ↓  "));
         }
         if above > 0 {
             text.push_str(&format!("{above} above ↑  "));
@@ -152,7 +153,7 @@ fn answers(asked: &Asked, note: Option<&str>, armed: bool, width: usize, out: &m
     line.push(" add a note", Role::Text);
     line.push("   Esc", key);
     line.push(" stop", Role::Text);
-    out.push(truncate(&line, width));
+    out.extend(wrap(&line, width, 2));
     if !asked.rules.is_empty() {
         let rules = asked.rules.join(", ");
         let line = Line::new("  a", key).with(" always: ", Role::Text).with(rules, Role::Code);
@@ -178,12 +179,12 @@ fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
     match field.kind {
         FieldKind::Note => {
             let keys = "  Enter keeps the note: then y or n   Esc back";
-            out.push(truncate(&Line::new(keys, Role::Dim), width));
+            out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));
         }
         FieldKind::Rule => {
             rule_test(field.test.as_ref(), &field.composer.text(), width, out);
             let keys = "  Enter allow always   Tab allow in this session   Esc back";
-            out.push(truncate(&Line::new(keys, Role::Dim), width));
+            out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));
         }
     }
     cursor

@@ -15,7 +15,7 @@ pub(crate) fn lines(state: &State, width: usize, out: &mut Vec<Line>) {
         .iter()
         .skip(starting)
         .map(|queued| queued.text.as_str())
-        .chain(state.early.iter().map(String::as_str))
+        .chain(state.early.iter().map(|draft| draft.text.as_str()))
         .collect();
     if waiting.is_empty() {
         return;

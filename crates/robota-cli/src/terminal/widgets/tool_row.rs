@@ -58,7 +58,13 @@ fn object(tool: &str, argument: &str) -> String {
 }
 
 /// Renders a call. `now` is the time for a call that runs.
-pub(crate) fn append(row: &ToolRow, columns: usize, now: Duration, expanded: bool, out: &mut Vec<Line>) {
+pub(crate) fn append(
+    row: &ToolRow,
+    columns: usize,
+    now: Duration,
+    expanded: bool,
+    out: &mut Vec<Line>,
+) {
     let Verbs(want, running, done) = verbs(&row.tool);
     let code = row.details.exit_code.filter(|code| *code != 0);
     let (sign, role, verb) = match (row.state, code) {
@@ -92,24 +98,32 @@ pub(crate) fn append(row: &ToolRow, columns: usize, now: Duration, expanded: boo
 
 /// Renders the changes, the output or the failure.
 fn details(row: &ToolRow, columns: usize, expanded: bool, out: &mut Vec<Line>) {
+    if row.state == RowState::Asking {
+        return;
+    }
     if !row.details.diff.is_empty() {
-        let lines = diff::render(&row.details.diff, row.details.diff_file.as_deref(), columns.saturating_sub(2));
+        let lines = diff::render(
+            &row.details.diff,
+            row.details.diff_file.as_deref(),
+            columns.saturating_sub(2),
+        );
         out.extend(lines.into_iter().map(indented));
         return;
     }
     let failed = matches!(row.state, RowState::Ended(ToolEnd::Error | ToolEnd::Denied));
     let shows = matches!(row.tool.as_str(), "Bash" | "BashOutput") || failed || expanded;
     let limit = if expanded { EXPANDED } else { TAIL };
-    if !shows || row.state == RowState::Asking {
+    if !shows {
         return;
     }
     let (hidden, lines) = row.output.last(limit);
     if hidden > 0 {
         let key = if expanded { "" } else { " (Ctrl+O)" };
-        out.push(Line::new(format!("  … +{hidden} lines{key}"), Role::Dim));
+        let lines = if hidden == 1 { "line" } else { "lines" };
+        out.push(Line::new(format!("  … +{hidden} {lines}{key}"), Role::Dim));
     }
     for line in lines {
-        out.push(truncate(&Line::new(format!("  {line}"), Role::Dim), columns));
+        out.push(truncate(&indented(line), columns));
     }
 }
 

@@ -7,7 +7,9 @@ use crate::terminal::text::{Line, Role, truncate, wrap};
 pub(crate) fn lines(state: &State, width: usize, rows: usize, out: &mut Vec<Line>) {
     let Some(trust) = &state.trust else { return };
     let folder = &state.facts.folder;
-    let text = format!("? {folder} has settings that can run commands, widen permissions or redirect requests:");
+    let text = format!(
+        "? {folder} has settings that can run commands, widen permissions or redirect requests:"
+    );
     out.extend(wrap(&Line::new(text, Role::Warn), width, 2));
     let room = rows.saturating_sub(out.len() + 2).max(1);
     for item in trust.items.iter().take(room) {
@@ -21,6 +23,6 @@ pub(crate) fn lines(state: &State, width: usize, rows: usize, out: &mut Vec<Line
     let role = if armed { Role::Accent } else { Role::Dim };
     let keys = Line::new("  t", role).with(" trust them   ", Role::Text);
     let keys = keys.with("c", role).with(" continue without them   ", Role::Text);
-    out.push(truncate(&keys.with("q", role).with(" quit", Role::Text), width));
+    out.extend(wrap(&keys.with("q", role).with(" quit", Role::Text), width, 2));
     out.push(Line::default());
 }

@@ -48,14 +48,11 @@ data! {
         member: String,
     }
 
-    /// This session received a message of a room. The input is accepted in the same append.
+    /// This session joined a room late and knows its messages up to a number.
     RoomHeard {
         /// The journal of the room.
         room: SessionId,
-        /// The number of the message.
+        /// The number of the last message.
         number: u64,
-        /// How many messages led to it.
-        #[serde(default)]
-        hops: u32,
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::session::data;
-use crate::ids::{InputId, ScheduleId};
+use crate::ids::ScheduleId;
 use crate::message::Block;
 
 /// What makes a schedule fire.
@@ -77,20 +77,16 @@ data! {
         at: Timestamp,
     }
 
-    /// The time of a schedule came. The input that it sends is accepted in the same append.
-    ScheduleFired {
+    /// Times of a schedule came, and it sent no input: they were missed, or its last input still
+    /// waits.
+    ScheduleSkipped {
         /// The schedule.
         schedule: ScheduleId,
-        /// The time that was due, without jitter; absent for a number of steps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Option<String>")]
-        due: Option<Timestamp>,
-        /// The number of earlier times that were missed and that this event accounts for.
-        #[serde(default)]
-        missed: u64,
-        /// The input; absent if the time was skipped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        input: Option<InputId>,
+        /// The last of the times.
+        #[schemars(with = "String")]
+        due: Timestamp,
+        /// The number of the times.
+        times: u64,
     }
 
     /// A schedule was paused.

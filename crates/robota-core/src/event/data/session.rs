@@ -1,5 +1,6 @@
 //! Data of the events of the session, its inputs and its turns.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::ErrorData;
 use crate::event::Cursor;
 use crate::history::HistoryEntry;
-use crate::ids::{CallId, InputId, SessionId, TurnId};
+use crate::ids::{CallId, InputId, ScheduleId, SessionId, TurnId};
 use crate::message::{Block, Cause, Message};
 use crate::permission::Mode;
 use crate::provider::{AnswerEnd, StopReason};
@@ -24,6 +25,35 @@ macro_rules! data {
     )* };
 }
 pub(super) use data;
+
+/// What sent an input that must be accepted only once. The fold remembers it, so that it is not sent
+/// again after a crash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum InputSource {
+    /// A schedule of the session fired.
+    Schedule {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// The time that was due, without jitter; absent for a number of steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<String>")]
+        due: Option<Timestamp>,
+        /// The number of earlier times that were missed and that this input accounts for.
+        #[serde(default)]
+        missed: u64,
+    },
+    /// A message of a room.
+    Room {
+        /// The journal of the room.
+        room: SessionId,
+        /// The number of the message.
+        number: u64,
+        /// How many messages led to it.
+        #[serde(default)]
+        hops: u32,
+    },
+}
 
 data! {
     /// The session was created.
@@ -131,6 +161,9 @@ data! {
         /// Values that the client attached, for example where the input came from.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
+        /// What sent the input, if it must be accepted only once; absent for an input of a client.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<InputSource>,
     }
 
     /// An input that was not delivered yet was changed, or moved to another place of the queue.

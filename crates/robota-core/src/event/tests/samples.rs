@@ -226,13 +226,7 @@ fn schedules_and_rooms() -> Vec<Event> {
             at,
         }
         .into(),
-        ScheduleFired {
-            schedule: schedule.clone(),
-            due: Some(at),
-            missed: 2,
-            input: Some("i1".into()),
-        }
-        .into(),
+        ScheduleSkipped { schedule: schedule.clone(), due: at, times: 2 }.into(),
         SchedulePaused { schedule: schedule.clone() }.into(),
         ScheduleResumed { schedule: schedule.clone(), at }.into(),
         ScheduleRemoved { schedule }.into(),
@@ -248,7 +242,7 @@ fn schedules_and_rooms() -> Vec<Event> {
         }
         .into(),
         RoomDelivered { number: 2, member: "bob".to_owned() }.into(),
-        RoomHeard { room: "r1".into(), number: 2, hops: 1 }.into(),
+        RoomHeard { room: "r1".into(), number: 2 }.into(),
     ]
 }
 
@@ -317,6 +311,11 @@ fn turns() -> Vec<Event> {
             delivery: Delivery::NextRound,
             content: vec![Block::text("hi")],
             metadata: Map::from_iter([("from".to_owned(), json!("acp"))]),
+            source: Some(InputSource::Schedule {
+                schedule: "report".into(),
+                due: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+                missed: 1,
+            }),
         }
         .into(),
         InputChanged {

@@ -30,6 +30,7 @@ fn a_head_knows_name_title_and_place() {
             delivery: Delivery::AfterTurn,
             content: vec![Block::text(text)],
             metadata: serde_json::Map::new(),
+            source: None,
         };
         head.apply(&envelope(head.last.seq + 1, 6, accepted));
     }

@@ -31,7 +31,10 @@ impl Journal {
         let content = vec![Block::text(text)];
         let metadata = serde_json::Map::new();
         let delivery = Delivery::AfterTurn;
-        self.add(None, InputAccepted { input: input.clone(), delivery, content, metadata });
+        self.add(
+            None,
+            InputAccepted { input: input.clone(), delivery, content, metadata, source: None },
+        );
         let (provider, model) = ("p".to_owned(), "m".to_owned());
         let input = Some(input);
         let started = TurnStarted { input: input.clone(), provider, model, max_rounds: 0 };

@@ -635,6 +635,7 @@ fn accepted(input: &InputId, content: Vec<Block>) -> InputAccepted {
         delivery: Delivery::NextRound,
         content,
         metadata: serde_json::Map::new(),
+        source: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use robota_core::message::{Block, ToolInput};
+use robota_core::message::ToolInput;
 use robota_core::provider::{Delta, StopReason};
 use robota_core::usage::Usage;
 use serde::Deserialize;

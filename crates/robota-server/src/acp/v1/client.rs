@@ -84,3 +84,32 @@ pub struct FormResponse {
     #[serde(default)]
     pub content: Option<serde_json::Map<String, Value>>,
 }
+
+/// Asks for the text of a file, saved or not.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadFileRequest<'a> {
+    /// The session.
+    pub session_id: &'a str,
+    /// The file.
+    pub path: &'a str,
+}
+
+/// The text of a file.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ReadFileResponse {
+    /// The text.
+    pub content: String,
+}
+
+/// Asks the client to write a file.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteFileRequest<'a> {
+    /// The session.
+    pub session_id: &'a str,
+    /// The file.
+    pub path: &'a str,
+    /// The text.
+    pub content: &'a str,
+}

@@ -20,6 +20,9 @@ pub struct InitializeRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientCapabilities {
+    /// Files.
+    #[serde(default)]
+    pub fs: FileCapabilities,
     /// Sign-in.
     #[serde(default)]
     pub auth: AuthCapabilities,
@@ -29,6 +32,18 @@ pub struct ClientCapabilities {
     /// Kinds of updates.
     #[serde(default)]
     pub session: Option<ClientSessionCapabilities>,
+}
+
+/// What a client does with files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileCapabilities {
+    /// Reads them, with changes that are not saved.
+    #[serde(default)]
+    pub read_text_file: bool,
+    /// Writes them.
+    #[serde(default)]
+    pub write_text_file: bool,
 }
 
 /// Which updates a client understands.

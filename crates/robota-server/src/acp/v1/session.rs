@@ -253,4 +253,3 @@ pub enum StopReason {
     /// The client cancelled the turn.
     Cancelled,
 }
-

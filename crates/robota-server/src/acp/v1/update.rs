@@ -18,11 +18,7 @@ pub struct Notification<'a> {
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(
-    tag = "sessionUpdate",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Update {
     /// The user wrote something. Sent for earlier messages only.
     UserMessageChunk {

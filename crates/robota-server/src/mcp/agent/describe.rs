@@ -21,7 +21,7 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
             START,
             "Gives the agent a task in a new session. Answers within 45 seconds: with the result, \
              or with the state `running`, after which agent_wait waits for the result.",
-            json!({
+            &json!({
                 "prompt": prompt,
                 "cwd": {"type": "string", "description": "A folder below that of the server"},
                 "model": {"type": "string", "description": "The model to use"},
@@ -33,14 +33,14 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
         tool(
             SEND,
             "Sends the agent a further message. Answers like agent_start.",
-            json!({"session": session, "prompt": prompt}),
+            &json!({"session": session, "prompt": prompt}),
             &["session", "prompt"],
             false,
         ),
         tool(
             WAIT,
             "Waits until the agent has finished, at most 45 seconds, and returns its state.",
-            json!({
+            &json!({
                 "session": session,
                 "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait"},
             }),
@@ -50,7 +50,7 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
         tool(
             CANCEL,
             "Stops the agent and closes its session.",
-            json!({"session": session}),
+            &json!({"session": session}),
             &["session"],
             false,
         ),
@@ -59,7 +59,7 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
         tools.push(tool(
             DECIDE,
             "Decides about a call that waits for approval: only as the user wants.",
-            json!({
+            &json!({
                 "session": session,
                 "call": {"type": "string", "description": "The call, from `permissions`"},
                 "decision": {"type": "string", "enum": ["allow", "allow_session", "deny"]},
@@ -75,7 +75,7 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
 fn tool(
     name: &str,
     description: &str,
-    properties: Value,
+    properties: &Value,
     required: &[&str],
     read_only: bool,
 ) -> ServedTool {

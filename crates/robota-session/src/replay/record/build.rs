@@ -169,6 +169,7 @@ impl<'a> Builder<'a> {
                     delivery: Delivery::AfterTurn,
                     content: message.content.clone(),
                     metadata: serde_json::Map::new(),
+                    source: None,
                 })?;
                 self.open_turn(Some(input.clone()))?;
                 let (message, author) = (message.clone(), Author::User);

@@ -39,3 +39,18 @@ fn a_shared_lock_is_shared_and_excludes_an_exclusive_one() {
     drop((one, two));
     RealDisk.lock(&path, LockMode::Exclusive).unwrap();
 }
+
+#[test]
+fn a_dropped_lock_is_free_although_a_child_process_inherited_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let file = lock_file(&path).unwrap();
+    file.try_lock().unwrap();
+    // A fork has the same open file, as this copy has.
+    let inherited = file.try_clone().unwrap();
+    drop(HeldLock(file));
+    let second = RealDisk.try_lock(&path, "two").unwrap().ok().unwrap();
+    drop(inherited);
+    assert!(RealDisk.try_lock(&path, "three").unwrap().is_err(), "the second one has it");
+    drop(second);
+}

@@ -61,7 +61,7 @@ fn report(name: &str, cost: &Cost, most_bytes: usize) {
 /// Streams answers of each kind. The limits are bytes per piece.
 fn all(pieces: usize) {
     // The grammars are loaded before the clock runs.
-    crate::terminal::highlight::warm_up();
+    crate::terminal::highlight::highlight("rs", "fn main() {}");
     let words = ["lorem ", "**ipsum** ", "dolor ", "`sit` ", "amet, ", "consectetur "];
     let paragraphs = |at: usize| match at % 60 {
         59 => "\n\n".to_owned(),
@@ -76,7 +76,9 @@ fn all(pieces: usize) {
         at => format!("let x{at} = {at}; "),
     };
     report("one code block", &stream(pieces, code), 120 * pieces);
-    let items = |at: usize| if at % 10 == 0 { "\n1. item ".to_owned() } else { "word ".to_owned() };
+    let items = |at: usize| {
+        if at.is_multiple_of(10) { "\n1. item ".to_owned() } else { "word ".to_owned() }
+    };
     report("one list", &stream(pieces, items), 60 * pieces);
     let table = |at: usize| match at {
         0 => "| a | b |\n|---|---|\n".to_owned(),

@@ -1,0 +1,47 @@
+//! `robota mcp list`: lists the configured servers.
+
+use robota_mcp::client::ServerStatus;
+use robota_sdk::McpSetup;
+use robota_sdk::mcp::configured;
+use serde_json::json;
+
+use super::Connected;
+use super::args::ListArgs;
+use crate::setup::Setup;
+use crate::{Exit, output};
+
+/// Lists the servers without starting them.
+pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&args.settings, None)?;
+    if args.json {
+        let found = configured(&setup, &McpSetup::default());
+        let servers: Vec<_> = found
+            .configs
+            .iter()
+            .map(|config| {
+                json!({
+                    "name": config.name,
+                    "transport": config.transport(),
+                    "target": config.summary(),
+                    "scope": found.scopes.get(&config.name).map(|scope| scope.name()),
+                })
+            })
+            .collect();
+        output::line(&serde_json::to_string_pretty(&servers)?);
+        return Ok(Exit::Ok);
+    }
+    let connected = Connected::prepare(&setup);
+    if connected.servers.is_empty() {
+        output::line("No MCP servers are configured. To add one: robota mcp add NAME -- COMMAND");
+        return Ok(Exit::Ok);
+    }
+    for (config, report) in connected.found.configs.iter().zip(connected.servers.reports()) {
+        let scope = connected.found.scopes.get(&config.name).map_or("", |scope| scope.name());
+        let known = match (report.status, report.tools.len()) {
+            (ServerStatus::Pending, 0) => "not connected yet".to_owned(),
+            (_, count) => format!("{count} tools"),
+        };
+        output::line(&format!("{}: {} ({scope}, {known})", config.name, config.summary()));
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,36 @@
+//! `robota mcp test`: connects to servers and reports whether they answer.
+
+use super::args::TestArgs;
+use super::{Connected, find};
+use crate::setup::Setup;
+use crate::{Exit, output};
+
+/// Connects to all servers at once.
+pub(super) async fn run(args: &TestArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&args.settings, None)?;
+    let connected = Connected::prepare(&setup);
+    let mut names = args.names.clone();
+    for name in &names {
+        find(&connected.found, name)?;
+    }
+    if names.is_empty() {
+        names = connected.found.configs.iter().map(|config| config.name.clone()).collect();
+    }
+    let checks = names.iter().map(|name| connected.servers.check(name));
+    let results = futures::future::join_all(checks).await;
+    connected.close().await;
+    let mut exit = Exit::Ok;
+    for (name, result) in names.iter().zip(results) {
+        match result {
+            Ok(report) => {
+                let (tools, protocol) = (report.tools.len(), report.protocol);
+                output::line(&format!("{name}: connected, {tools} tools, protocol {protocol}"));
+            }
+            Err(error) => {
+                exit = Exit::Failure;
+                output::line(&format!("{name}: {error}"));
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,157 @@
+//! MCP servers in a headless run: those in the host, their state in lines, and the tool that decides
+//! about approvals.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use robota_core::approve::{Answer, Approver, Question};
+use robota_core::message::ToolInput;
+use robota_mcp::client::{HostChannel, McpServers, ServerReport, ServerStatus};
+use robota_sdk::{McpSetup, SessionMcp};
+use robota_stream_json::{HostRequest, McpServer, McpServerError};
+use serde_json::{Map, Value, json};
+
+use super::host::Host;
+use super::options::RunOptions;
+
+/// How long a message to a server in the host may take. Calls have limits of their own.
+const HOST_LIMIT: Duration = Duration::from_secs(2 * 3_600);
+
+/// Reaches servers in the host.
+struct HostServers(Arc<Host>);
+
+#[async_trait::async_trait]
+impl HostChannel for HostServers {
+    async fn send(&self, server: &str, message: Value) -> Result<Value, String> {
+        let request = HostRequest::McpMessage { server_name: server, message: &message };
+        let mut answer =
+            self.0.ask(request, HOST_LIMIT).await.map_err(|error| error.to_string())?;
+        Ok(answer.get_mut("mcp_response").map(Value::take).unwrap_or_default())
+    }
+}
+
+/// Returns what a run adds to the configured servers.
+pub(super) fn setup(options: &RunOptions, host: &Arc<Host>, host_servers: Vec<String>) -> McpSetup {
+    McpSetup {
+        arguments: options.mcp_config.clone(),
+        strict: options.strict_mcp,
+        host_servers,
+        host: options.stream_input.then(|| Arc::new(HostServers(host.clone())) as _),
+        ..McpSetup::default()
+    }
+}
+
+/// Returns the servers as a line lists them.
+pub(super) fn servers(mcp: Option<&SessionMcp>) -> Vec<McpServer> {
+    let reports = mcp.map(|mcp| mcp.servers().reports()).unwrap_or_default();
+    reports
+        .into_iter()
+        .map(|report| McpServer { status: status(&report).to_owned(), name: report.name })
+        .collect()
+}
+
+/// Returns the entries that cannot be used.
+pub(super) fn errors(mcp: Option<&SessionMcp>) -> Vec<McpServerError> {
+    let errors = mcp.map(SessionMcp::errors).unwrap_or_default();
+    errors
+        .iter()
+        .map(|error| McpServerError {
+            name: error.name.clone(),
+            kind: error.code.to_owned(),
+            message: error.message.clone(),
+        })
+        .collect()
+}
+
+/// Returns the servers for a host that asks.
+pub(super) fn status_reply(mcp: Option<&SessionMcp>) -> Value {
+    let Some(mcp) = mcp else { return json!({"mcpServers": []}) };
+    let servers: Vec<_> = mcp
+        .servers()
+        .reports()
+        .into_iter()
+        .map(|report| {
+            let tools: Vec<_> = report.tools.iter().map(|name| json!({"name": name})).collect();
+            json!({
+                "name": report.name,
+                "status": status(&report),
+                "serverInfo": report.server_info,
+                "error": report.error,
+                "scope": mcp.scope(&report.name).map(|scope| scope.name()),
+                "tools": tools,
+            })
+        })
+        .collect();
+    json!({"mcpServers": servers})
+}
+
+fn status(report: &ServerReport) -> &'static str {
+    match report.status {
+        ServerStatus::Pending | ServerStatus::Starting => "pending",
+        ServerStatus::Connected => "connected",
+        ServerStatus::NeedsAuth => "needs-auth",
+        ServerStatus::Failed => "failed",
+    }
+}
+
+/// Lets a tool of an MCP server decide about calls that need approval (`--permission-prompt-tool`).
+pub(crate) struct ToolApprover {
+    tool: String,
+    limit: Duration,
+    /// The servers, which exist after the session was opened.
+    servers: OnceLock<McpServers>,
+}
+
+impl ToolApprover {
+    /// Creates an approver that asks this tool.
+    pub(super) fn new(tool: String, limit: Duration) -> Self {
+        Self { tool, limit, servers: OnceLock::new() }
+    }
+
+    /// Sets the servers.
+    pub(super) fn connect(&self, mcp: Option<&SessionMcp>) {
+        if let Some(mcp) = mcp {
+            let _ = self.servers.set(mcp.servers().clone());
+        }
+    }
+
+    async fn decide(&self, question: &Question) -> Result<Value, String> {
+        let tool = &self.tool;
+        let servers = self.servers.get().ok_or_else(|| format!("there is no MCP tool {tool}"))?;
+        let no_input = Value::Object(Map::new());
+        let arguments = json!({
+            "tool_name": question.call.name,
+            "input": question.call.input.json().unwrap_or(&no_input),
+            "tool_use_id": question.call.public_id(),
+        });
+        let calling = tokio::time::timeout(self.limit, servers.call(tool, arguments));
+        let result = calling.await.map_err(|_| format!("{tool} did not answer"))?;
+        let text = McpServers::result_text(&result.map_err(|error| error.to_string())?).await;
+        serde_json::from_str(&text).map_err(|_| format!("the answer of {tool} is not JSON: {text}"))
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for ToolApprover {
+    async fn ask(&self, question: Question) -> Answer {
+        let decision = match self.decide(&question).await {
+            Ok(decision) => decision,
+            Err(problem) => {
+                return Answer::Unanswered { reason: format!("it needs approval, and {problem}") };
+            }
+        };
+        let text = |key: &str| decision.get(key).and_then(Value::as_str).map(str::to_owned);
+        match text("behavior").as_deref() {
+            Some("allow") => match decision.get("updatedInput") {
+                Some(input) if question.call.input != ToolInput::Json(input.clone()) => {
+                    Answer::AllowChanged { input: input.clone(), note: None }
+                }
+                _ => Answer::Allow { note: None },
+            },
+            Some("deny") => Answer::Deny { note: text("message") },
+            _ => Answer::Unanswered {
+                reason: format!("it needs approval, and {} did not say allow or deny", self.tool),
+            },
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the user enters: prompts, commands and shell commands.
+
+use anyhow::Context as _;
+use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
+use robota_core::clock::SystemClock;
+use robota_sdk::{CommandResult, Entered};
+use serde_json::Value;
+
+use super::{WorkContext, images};
+use crate::args::PrintArgs;
+use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::terminal::composer::Draft;
+use crate::terminal::event::Event;
+
+/// Takes what the user entered: a command is executed, anything else is sent.
+pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft, now: bool) {
+    let text = draft.text.trim_end().to_owned();
+    let entered = match draft.images.is_empty() {
+        true => context.session.enter(&text).await,
+        false => match images::prompt(draft, &*context.session.session().journal().blobs()).await {
+            Ok(prompt) => {
+                let submitted = context.session.submit(prompt).await;
+                submitted.map(|submission| Entered::Submitted(Box::new(submission)))
+            }
+            Err(why) => {
+                context.mailbox.send(Event::Rejected { typed: text, why });
+                return;
+            }
+        },
+    };
+    match entered {
+        Ok(Entered::Command(result)) => {
+            if let Some(model) = result.data.get("modelId").and_then(|model| model.as_str()) {
+                change_model(context, args, model).await;
+                return;
+            }
+            let applied = apply(context, &result).await;
+            let result = match applied {
+                Ok(()) => result,
+                Err(error) => CommandResult::failed(format!("{}\n{error:#}", result.message)),
+            };
+            context.mailbox.send(Event::CommandDone { typed: text, result });
+        }
+        Ok(Entered::Submitted(submission)) if now => {
+            let queue = context.session.queue();
+            let moved = queue.move_to(submission.input(), 0).await;
+            let stopped = context.session.session().interrupt(None).await;
+            if let (Err(error), _) = (moved, &stopped) {
+                context.report(&error.to_string());
+            }
+            if let Err(error) = stopped {
+                context.report(&error.to_string());
+            }
+        }
+        Ok(Entered::Submitted(_)) => {}
+        Err(error) => {
+            context.mailbox.send(Event::Rejected { typed: text, why: error.to_string() });
+        }
+    }
+}
+
+/// Runs a command of the user through the permissions, and puts it into the conversation.
+pub(super) async fn shell(context: &WorkContext, command: String) {
+    let typed = format!("!{command}");
+    match context.session.run_shell(&command).await {
+        Ok(outcome) => {
+            let code = outcome.metadata.get("exit_code").and_then(Value::as_i64);
+            let mut text = outcome.text();
+            if let Some(code) = code.filter(|code| *code != 0) {
+                text.push_str(&format!("\nexit code {code}"));
+            }
+            let ok = outcome.ok && code.unwrap_or(0) == 0;
+            let result = if ok { CommandResult::ok(text) } else { CommandResult::failed(text) };
+            context.mailbox.send(Event::CommandDone { typed, result });
+        }
+        Err(error) => context.mailbox.send(Event::Rejected { typed, why: error.to_string() }),
+    }
+}
+
+/// Changes the model of the session, from the next turn on.
+async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
+    let scripted = args.provider.as_deref().is_some_and(|name| name.starts_with("scripted:"));
+    if scripted {
+        context.session.session().config().set_model(model, None);
+        context.mailbox.send(Event::ModelChanged(model.to_owned()));
+        return;
+    }
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(Some(model)),
+    };
+    match provider::choose(request, &context.setup).await {
+        Ok(chosen) => {
+            let name = chosen.model.clone();
+            context.session.session().config().set_model(chosen.model, Some(chosen.provider));
+            context.mailbox.send(Event::ModelChanged(name));
+        }
+        Err(error) => context.report(&format!("{error:#}")),
+    }
+}
+
+/// Applies the data of a command that only the client can apply.
+async fn apply(context: &WorkContext, result: &CommandResult) -> anyhow::Result<()> {
+    let text = |key: &str| result.data.get(key).and_then(Value::as_str);
+    let places = &context.setup.places;
+    if let Some(name) = text("name") {
+        context.session.set_name(name).await?;
+    }
+    if let Some(language) = text("language") {
+        let mut trust = TrustStore::load(places);
+        let mut writer = SettingsWriter { places, trust: &mut trust, clock: &SystemClock };
+        let key = KeyPath::parse("language").context("the key is not valid")?;
+        writer.set(Layer::UserRobota, &key, Some(&Value::from(language)))?;
+    }
+    if result.data.get("resetRequested").is_some()
+        && let Some(file) = places.file(Layer::UserRobota).filter(|file| file.exists())
+    {
+        let failed = || format!("cannot delete {}", file.display());
+        std::fs::remove_file(&file).with_context(failed)?;
+    }
+    Ok(())
+}

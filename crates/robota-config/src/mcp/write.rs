@@ -1,0 +1,132 @@
+//! Adds servers to files and removes them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::McpScope;
+use crate::files::read_bounded;
+use crate::places::Places;
+use crate::write::atomic;
+
+/// A server cannot be added or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum McpWriteError {
+    /// The file cannot be read, parsed or written.
+    #[error("{}: {problem}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What happened.
+        problem: String,
+    },
+    /// There is no such file for the scope.
+    #[error("servers cannot be written to the scope `{}`", .0.name())]
+    Scope(McpScope),
+    /// There is a server of this name.
+    #[error("there is already an MCP server `{name}` in {}; remove it first", file.display())]
+    Exists {
+        /// The name.
+        name: String,
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Adds a server and returns the file.
+///
+/// # Errors
+/// If there is one of this name, or the file cannot be written.
+pub fn add_server(
+    places: &Places,
+    scope: McpScope,
+    name: &str,
+    entry: Map<String, Value>,
+) -> Result<PathBuf, McpWriteError> {
+    let file = file(places, scope)?;
+    let mut content = read(&file)?;
+    let servers = servers(&mut content, places, scope);
+    if servers.get(name).is_some() {
+        return Err(McpWriteError::Exists { name: name.to_owned(), file });
+    }
+    *below(servers, name) = Value::Object(entry);
+    write(&file, &content)?;
+    Ok(file)
+}
+
+/// Removes a server and returns the file; none if it is not there.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub fn remove_server(
+    places: &Places,
+    scope: McpScope,
+    name: &str,
+) -> Result<Option<PathBuf>, McpWriteError> {
+    let file = file(places, scope)?;
+    let mut content = read(&file)?;
+    let removed = servers(&mut content, places, scope).as_object_mut();
+    if removed.and_then(|servers| servers.shift_remove(name)).is_none() {
+        return Ok(None);
+    }
+    write(&file, &content)?;
+    Ok(Some(file))
+}
+
+fn file(places: &Places, scope: McpScope) -> Result<PathBuf, McpWriteError> {
+    let file = match scope {
+        McpScope::Project => Some(places.cwd.join(".mcp.json")),
+        McpScope::User | McpScope::Local => places.mcp_file(),
+        McpScope::Dynamic | McpScope::Settings => None,
+    };
+    file.ok_or(McpWriteError::Scope(scope))
+}
+
+/// Returns the object with the servers of a scope.
+fn servers<'a>(
+    content: &'a mut Value,
+    places: &Places,
+    scope: McpScope,
+) -> &'a mut Value {
+    let holder = match scope {
+        McpScope::Local => {
+            let folder = places.cwd.display().to_string();
+            below(below(content, "projects"), &folder)
+        }
+        McpScope::Dynamic | McpScope::Settings | McpScope::Project | McpScope::User => content,
+    };
+    let servers = below(holder, "mcpServers");
+    if !servers.is_object() {
+        *servers = json!({});
+    }
+    servers
+}
+
+/// Returns the value with this key of an object.
+fn below<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    &mut value[key]
+}
+
+fn read(file: &Path) -> Result<Value, McpWriteError> {
+    let failed = |problem: String| McpWriteError::File { file: file.to_owned(), problem };
+    match read_bounded(file).map_err(|error| failed(error.to_string()))? {
+        None => Ok(json!({})),
+        Some(content) => {
+            let value = serde_json::from_slice(&content);
+            value.map_err(|error| failed(format!("it is not valid: {error}")))
+        }
+    }
+}
+
+fn write(file: &Path, content: &Value) -> Result<(), McpWriteError> {
+    let failed = |problem: String| McpWriteError::File { file: file.to_owned(), problem };
+    let mut text =
+        serde_json::to_string_pretty(content).map_err(|error| failed(error.to_string()))?;
+    text.push('\n');
+    let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = folder.and_then(|()| atomic::replace(file, text.as_bytes(), None));
+    written.map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,150 @@
+//! The manifest of a plugin: `.claude-plugin/plugin.json` or `plugin.json`.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::clean::clean;
+
+/// The files that may have the manifest, in order.
+const FILES: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
+/// The largest manifest.
+const MAX_BYTES: u64 = 256 * 1024;
+const MAX_NAME: usize = 64;
+
+/// What a plugin says about itself. Unknown fields are ignored; a field of a wrong type is an error.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PluginManifest {
+    /// The name, by which its commands are qualified: `name:command`.
+    pub name: String,
+    /// The version.
+    pub version: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Who made it.
+    #[serde(deserialize_with = "author")]
+    pub author: Option<String>,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// The licence.
+    pub license: Option<String>,
+    /// Folders with skills besides `skills`.
+    #[serde(deserialize_with = "paths")]
+    pub skills: Vec<String>,
+    /// Folders with commands instead of `commands`.
+    #[serde(deserialize_with = "paths")]
+    pub commands: Vec<String>,
+    /// Folders with agents instead of `agents`.
+    #[serde(deserialize_with = "paths")]
+    pub agents: Vec<String>,
+    /// Hooks: the path of a file, or the hooks themselves. The default is `hooks/hooks.json`.
+    pub hooks: Option<Value>,
+    /// Permission rules.
+    pub permissions: PluginPermissions,
+    /// Text for the system prompt.
+    pub prompt: Option<String>,
+}
+
+/// The permission rules of a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PluginPermissions {
+    /// Rules for calls that run without approval.
+    pub allow: Vec<String>,
+    /// Rules for calls that never run.
+    pub deny: Vec<String>,
+}
+
+impl PluginManifest {
+    /// Reads and checks the manifest of a folder. A folder without one is named like itself.
+    ///
+    /// # Errors
+    /// If the manifest cannot be read or is not valid; the text says why.
+    pub fn read(root: &Path) -> Result<Self, String> {
+        let file = FILES.iter().map(|name| root.join(name)).find(|file| file.is_file());
+        let mut manifest = match file {
+            None => Self::default(),
+            Some(file) => {
+                let size = file.metadata().map_or(0, |metadata| metadata.len());
+                if size > MAX_BYTES {
+                    return Err(format!("the manifest is larger than {MAX_BYTES} bytes"));
+                }
+                let text = std::fs::read_to_string(&file)
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                serde_json::from_str::<Self>(text.trim_start_matches('\u{feff}'))
+                    .map_err(|error| format!("{}: {error}", file.display()))?
+            }
+        };
+        if manifest.name.is_empty() {
+            let folder = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            folder.clone_into(&mut manifest.name);
+        }
+        manifest.check(root)?;
+        for text in [&mut manifest.version, &mut manifest.description, &mut manifest.author] {
+            *text = text.take().map(|text| clean(&text).into_owned());
+        }
+        manifest.prompt = manifest.prompt.map(|text| clean(&text).into_owned());
+        Ok(manifest)
+    }
+
+    fn check(&self, root: &Path) -> Result<(), String> {
+        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name = &self.name;
+        let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if name.len() > MAX_NAME || !starts || !name.chars().all(valid) {
+            return Err(format!(
+                "the name `{}` is not valid: use letters, digits, `-`, `_` and `.`, at most {MAX_NAME}",
+                crate::clean::one_line(name)
+            ));
+        }
+        for path in self.skills.iter().chain(&self.commands).chain(&self.agents) {
+            inside(root, path)?;
+        }
+        if let Some(Value::String(path)) = &self.hooks {
+            inside(root, path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the path of a file of a plugin, which must be inside its folder.
+pub(super) fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let relative = Path::new(path);
+    let stays =
+        relative.components().all(|part| matches!(part, Component::CurDir | Component::Normal(_)));
+    if !stays || !path.starts_with("./") {
+        let path = crate::clean::one_line(path);
+        return Err(format!("the path `{path}` must start with ./ and stay in the plugin"));
+    }
+    Ok(root.join(relative))
+}
+
+/// Reads one path or a list of them.
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Paths {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Option::<Paths>::deserialize(deserializer)? {
+        None => Vec::new(),
+        Some(Paths::One(path)) => vec![path],
+        Some(Paths::Many(paths)) => paths,
+    })
+}
+
+/// Reads an author: a name, or an object with one.
+fn author<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Author {
+        Name(String),
+        Person { name: String },
+    }
+    Ok(Option::<Author>::deserialize(deserializer)?.map(|author| match author {
+        Author::Name(name) | Author::Person { name } => name,
+    }))
+}

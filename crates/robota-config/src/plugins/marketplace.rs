@@ -1,0 +1,80 @@
+//! Marketplaces: folders that list plugins in `.claude-plugin/marketplace.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::manifest::inside;
+use crate::clean::one_line;
+
+/// A folder that lists plugins.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Marketplace {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its plugins.
+    pub plugins: Vec<MarketplaceEntry>,
+}
+
+/// A plugin of a marketplace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MarketplaceEntry {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// Its folder; none if its source is not in the folder of the marketplace.
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    name: String,
+    #[serde(default)]
+    plugins: Vec<Value>,
+}
+
+impl Marketplace {
+    /// Reads a marketplace. An entry that is not valid is left out.
+    ///
+    /// # Errors
+    /// If the file does not exist or is not valid; the text says why.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let files = [".claude-plugin/marketplace.json", "marketplace.json"];
+        let file = files.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+        let file = file.ok_or("it has no .claude-plugin/marketplace.json")?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let listed: Listed =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+        let plugins = listed.plugins.iter().filter_map(|entry| entry_of(folder, entry)).collect();
+        Ok(Self { name: one_line(&listed.name), folder: folder.to_owned(), plugins })
+    }
+
+    /// Returns the plugins whose name, description or keywords contain a text, in any case.
+    pub fn search<'a>(&'a self, text: &str) -> impl Iterator<Item = &'a MarketplaceEntry> {
+        let text = text.to_lowercase();
+        self.plugins.iter().filter(move |entry| {
+            let all = [&entry.name, &entry.description];
+            all.into_iter().chain(&entry.keywords).any(|it| it.to_lowercase().contains(&text))
+        })
+    }
+}
+
+fn entry_of(folder: &Path, entry: &Value) -> Option<MarketplaceEntry> {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let words = entry.get("keywords").or_else(|| entry.get("tags")).and_then(Value::as_array);
+    let words = words.into_iter().flatten().filter_map(Value::as_str);
+    let source = text("source").and_then(|path| inside(folder, path).ok());
+    Some(MarketplaceEntry {
+        name: one_line(text("name")?),
+        description: one_line(text("description").unwrap_or_default()),
+        keywords: words.map(one_line).collect(),
+        folder: source.filter(|source| source.is_dir()),
+    })
+}

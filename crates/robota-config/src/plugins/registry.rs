@@ -1,0 +1,293 @@
+//! The record of installed plugins: `~/.robota/plugins/registry.json`, which only the user writes.
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Marketplace, Plugin, PluginManifest, PluginState, content, is_real_folder};
+use crate::error::ConfigError;
+use crate::files::read_bounded;
+use crate::layer::Layer;
+use crate::places::Places;
+use crate::write::atomic;
+
+/// Where a plugin is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PluginScope {
+    /// In `~/.robota/plugins`, for all folders.
+    User,
+    /// In `.robota/plugins` of one project.
+    Project,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Records {
+    #[serde(default)]
+    plugins: Vec<Record>,
+    /// The folders of marketplaces by name.
+    #[serde(default)]
+    marketplaces: IndexMap<String, PathBuf>,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    other: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    name: String,
+    scope: PluginScope,
+    path: PathBuf,
+    source: String,
+    /// The hash with which the user enabled it; none if it is disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    enabled: Option<String>,
+}
+
+/// The plugins that are installed for the user and for one project.
+#[derive(Debug, Clone)]
+pub struct Plugins {
+    plugins: Vec<Plugin>,
+    /// Why plugins are not used.
+    pub problems: Vec<String>,
+    records: Records,
+    user: Option<PathBuf>,
+    project: PathBuf,
+}
+
+impl Plugins {
+    /// Reads the installed plugins. What is wrong is in `problems`.
+    #[must_use]
+    pub fn load(places: &Places) -> Self {
+        let home = places.home.as_deref().filter(|_| places.reads(Layer::UserRobota));
+        let user = home.map(|home| home.join(".robota/plugins"));
+        let project = places.cwd.canonicalize().unwrap_or_else(|_| places.cwd.clone());
+        let mut problems = Vec::new();
+        let records = user.as_deref().map_or_else(Records::default, |folder| {
+            read(&folder.join(REGISTRY)).unwrap_or_else(|problem| {
+                problems.push(problem);
+                Records::default()
+            })
+        });
+        let project = project.join(".robota/plugins");
+        let mut loaded = Self { plugins: Vec::new(), problems, records, user, project };
+        loaded.refresh();
+        loaded
+    }
+
+    /// Returns the installed plugins.
+    pub fn iter(&self) -> impl Iterator<Item = &Plugin> {
+        self.plugins.iter()
+    }
+
+    /// Returns the plugins that are used.
+    pub fn active(&self) -> impl Iterator<Item = &Plugin> {
+        self.plugins.iter().filter(|plugin| plugin.state == PluginState::Enabled)
+    }
+
+    /// Returns a plugin by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Plugin> {
+        self.plugins.iter().find(|plugin| plugin.manifest.name == name)
+    }
+
+    /// Copies a plugin from a folder. It is not used before it is enabled. A plugin of the same name
+    /// is replaced and has to be enabled again.
+    ///
+    /// # Errors
+    /// If the folder is no valid plugin, or cannot be copied.
+    pub fn install(&mut self, from: &Path, scope: PluginScope) -> Result<&Plugin, ConfigError> {
+        let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
+        let from = from.canonicalize().map_err(|error| refused(error.to_string()))?;
+        if !is_real_folder(&from) {
+            return Err(refused("it is not a folder".to_owned()));
+        }
+        let manifest = PluginManifest::read(&from).map_err(refused)?;
+        let folder = self.folder(scope)?;
+        let target = folder.join(&manifest.name);
+        let fresh = folder.join(format!(".new-{}", manifest.name));
+        remove_folder(&fresh)?;
+        std::fs::create_dir_all(&fresh).map_err(|error| io("create", &fresh, error))?;
+        content::copy(&from, &fresh).map_err(refused)?;
+        remove_folder(&target)?;
+        std::fs::rename(&fresh, &target).map_err(|error| io("rename", &fresh, error))?;
+        let name = manifest.name;
+        let record = Record {
+            name: name.clone(),
+            scope,
+            path: target.clone(),
+            source: from.display().to_string(),
+            enabled: None,
+        };
+        self.change(|records| {
+            records.plugins.retain(|it| it.path != target);
+            records.plugins.push(record);
+        })?;
+        self.get(&name).ok_or(ConfigError::NoPlace("the plugin was not recorded"))
+    }
+
+    /// Enables a plugin with the content that it has now.
+    ///
+    /// # Errors
+    /// If there is no such plugin, or its files cannot be read.
+    pub fn enable(&mut self, name: &str) -> Result<(), ConfigError> {
+        let root = self.root_of(name)?;
+        let hash = content::hash(&root)
+            .map_err(|reason| ConfigError::Plugin { path: root.clone(), reason })?;
+        self.change(|records| {
+            for record in records.plugins.iter_mut().filter(|record| record.path == root) {
+                record.enabled = Some(hash.clone());
+            }
+        })
+    }
+
+    /// Disables a plugin.
+    ///
+    /// # Errors
+    /// If there is no such plugin, or the record cannot be written.
+    pub fn disable(&mut self, name: &str) -> Result<(), ConfigError> {
+        let root = self.root_of(name)?;
+        self.change(|records| {
+            for record in records.plugins.iter_mut().filter(|record| record.path == root) {
+                record.enabled = None;
+            }
+        })
+    }
+
+    /// Deletes a plugin.
+    ///
+    /// # Errors
+    /// If there is no such plugin, or it cannot be deleted.
+    pub fn remove(&mut self, name: &str) -> Result<(), ConfigError> {
+        let root = self.root_of(name)?;
+        remove_folder(&root)?;
+        self.change(|records| records.plugins.retain(|record| record.path != root))
+    }
+
+    /// Adds a folder with plugins (a marketplace), and returns its name.
+    ///
+    /// # Errors
+    /// If it is no valid marketplace, or the record cannot be written.
+    pub fn add_marketplace(&mut self, folder: &Path) -> Result<String, ConfigError> {
+        let refused = |reason: String| ConfigError::Plugin { path: folder.to_owned(), reason };
+        let folder = folder.canonicalize().map_err(|error| refused(error.to_string()))?;
+        let name = Marketplace::read(&folder).map_err(refused)?.name;
+        self.change(|records| {
+            records.marketplaces.insert(name.clone(), folder.clone());
+        })?;
+        Ok(name)
+    }
+
+    /// Forgets a marketplace. Returns whether it was known.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn remove_marketplace(&mut self, name: &str) -> Result<bool, ConfigError> {
+        let known = self.records.marketplaces.contains_key(name);
+        if known {
+            self.change(|records| drop(records.marketplaces.shift_remove(name)))?;
+        }
+        Ok(known)
+    }
+
+    /// Returns the marketplaces by name, and why one cannot be read.
+    pub fn marketplaces(&self) -> impl Iterator<Item = (&str, Result<Marketplace, String>)> {
+        let all = self.records.marketplaces.iter();
+        all.map(|(name, folder)| (name.as_str(), Marketplace::read(folder)))
+    }
+
+    fn root_of(&self, name: &str) -> Result<PathBuf, ConfigError> {
+        let found = self.get(name).map(|plugin| plugin.root.clone());
+        found
+            .ok_or(ConfigError::NoPlace("there is no such plugin; `robota plugin list` shows them"))
+    }
+
+    fn folder(&self, scope: PluginScope) -> Result<PathBuf, ConfigError> {
+        match (scope, &self.user) {
+            (PluginScope::Project, _) => Ok(self.project.clone()),
+            (PluginScope::User, Some(user)) => Ok(user.clone()),
+            (PluginScope::User, None) => {
+                Err(ConfigError::NoPlace("cannot install a plugin: there is no home folder"))
+            }
+        }
+    }
+
+    /// Determines the state of all plugins of the user and this project.
+    fn refresh(&mut self) {
+        let mut plugins: Vec<Plugin> = Vec::new();
+        for record in &self.records.plugins {
+            let Ok(folder) = self.folder(record.scope) else { continue };
+            // A plugin of another project.
+            if record.path.parent() != Some(&*folder) || !is_real_folder(&record.path) {
+                continue;
+            }
+            let manifest = PluginManifest::read(&record.path);
+            let state = match (&record.enabled, &manifest) {
+                (_, Err(_)) => PluginState::Broken,
+                (None, _) => PluginState::Disabled,
+                (Some(enabled), _) => match content::hash(&record.path) {
+                    Ok(hash) if hash == *enabled => PluginState::Enabled,
+                    Ok(_) => PluginState::Changed,
+                    Err(_) => PluginState::Broken,
+                },
+            };
+            if let Err(problem) = &manifest {
+                self.problems.push(format!("the plugin `{}`: {problem}", record.name));
+            }
+            if state == PluginState::Changed {
+                let name = &record.name;
+                self.problems.push(format!(
+                    "the plugin `{name}` changed since you enabled it and is not used; run `robota \
+                     plugin enable {name}` to review it"
+                ));
+            }
+            let mut manifest = manifest.unwrap_or_default();
+            manifest.name.clone_from(&record.name);
+            let (root, scope, source) = (record.path.clone(), record.scope, record.source.clone());
+            plugins.push(Plugin { manifest, root, scope, state, source });
+        }
+        self.plugins = plugins;
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Records)) -> Result<(), ConfigError> {
+        let folder = self.folder(PluginScope::User)?;
+        let file = folder.join(REGISTRY);
+        std::fs::create_dir_all(&folder).map_err(|error| io("create", &folder, error))?;
+        let mut records =
+            read(&file).map_err(|reason| ConfigError::Refused { file: file.clone(), reason })?;
+        change(&mut records);
+        let text = serde_json::to_string_pretty(&records)
+            .map_err(|error| io("write", &file, error.into()))?;
+        atomic::replace(&file, format!("{text}\n").as_bytes(), Some(0o600))
+            .map_err(|error| io("write", &file, error))?;
+        self.records = records;
+        self.problems.clear();
+        self.refresh();
+        Ok(())
+    }
+}
+
+/// The file of the record.
+const REGISTRY: &str = "registry.json";
+
+fn read(file: &Path) -> Result<Records, String> {
+    let Some(bytes) = read_bounded(file).map_err(|error| error.to_string())? else {
+        return Ok(Records::default());
+    };
+    serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Deletes a folder if it exists. A link is deleted itself.
+fn remove_folder(path: &Path) -> Result<(), ConfigError> {
+    let removed = match path.symlink_metadata() {
+        Err(_) => return Ok(()),
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+    };
+    removed.map_err(|error| io("delete", path, error))
+}
+
+fn io(action: &'static str, path: &Path, source: std::io::Error) -> ConfigError {
+    ConfigError::Io { action, file: path.to_owned(), source }
+}

@@ -1,0 +1,78 @@
+//! `/mcp`: shows the MCP servers, connects again, and approves changed tools.
+
+use async_trait::async_trait;
+use robota_mcp::client::{ServerReport, ServerStatus};
+use serde_json::json;
+
+use crate::commands::{CommandInfo, CommandResult, SystemCommand};
+use crate::interactive::InteractiveSession;
+use crate::mcp::SessionMcp;
+
+/// `/mcp`
+pub(super) struct Mcp;
+
+#[async_trait]
+impl SystemCommand for Mcp {
+    fn info(&self) -> CommandInfo {
+        CommandInfo::new("mcp", "Shows the MCP servers and their tools")
+            .arguments("[reconnect|approve SERVER]")
+            .modifies()
+            .subcommand("reconnect", "Connects to a server again")
+            .subcommand("approve", "Approves the changed tools of a server")
+    }
+
+    async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        let Some(mcp) = session.mcp() else {
+            return CommandResult::ok("No MCP servers are configured. To add one: robota mcp add");
+        };
+        let words: Vec<_> = arguments.split_whitespace().collect();
+        match words.as_slice() {
+            [] => CommandResult::ok(list(mcp)).with("servers", json!(mcp.servers().reports())),
+            ["reconnect", server] => match mcp.servers().reconnect(server).await {
+                Ok(report) => CommandResult::ok(line(&report)),
+                Err(error) => CommandResult::failed(error.to_string()),
+            },
+            ["approve", server] => {
+                // What is approved is what the server has now.
+                let checked = mcp.servers().check(server).await;
+                match checked.and_then(|_| mcp.servers().approve(server)) {
+                    Ok(changes) if changes.need_approval() => {
+                        CommandResult::ok(format!("Approved: {changes}."))
+                    }
+                    Ok(_) => CommandResult::ok("There is nothing to approve."),
+                    Err(error) => CommandResult::failed(error.to_string()),
+                }
+            }
+            _ => CommandResult::failed("Usage: /mcp [reconnect|approve SERVER]"),
+        }
+    }
+}
+
+fn list(mcp: &SessionMcp) -> String {
+    let mut lines: Vec<_> = mcp.servers().reports().iter().map(line).collect();
+    for error in mcp.errors() {
+        lines.push(format!("{}  not used: {}", error.name, error.message));
+    }
+    lines.join("\n")
+}
+
+fn line(report: &ServerReport) -> String {
+    let status = match report.status {
+        ServerStatus::Pending if report.tools.is_empty() => "not started".to_owned(),
+        ServerStatus::Pending => "not started; it starts with the first call".to_owned(),
+        ServerStatus::Starting => "starting".to_owned(),
+        ServerStatus::Connected => "connected".to_owned(),
+        ServerStatus::NeedsAuth => format!("needs a login: robota mcp login {}", report.name),
+        ServerStatus::Failed => report.error.clone().unwrap_or_else(|| "failed".to_owned()),
+    };
+    let mut line = format!("{}  {} tools  {status}", report.name, report.tools.len());
+    if let Some(changes) = &report.changes {
+        let names: Vec<_> = changes.added.iter().chain(&changes.changed).map(String::as_str).collect();
+        line.push_str(&format!(
+            "\n  new or changed tools, not offered until you approve them (/mcp approve {}): {}",
+            report.name,
+            names.join(", ")
+        ));
+    }
+    line
+}

@@ -1,0 +1,214 @@
+//! The MCP servers of a session: which are configured, and how they are started.
+
+mod mentions;
+mod prompts;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_config::{McpListing, McpScope, mcp_servers};
+use robota_core::tool::ToolSource as _;
+use robota_exec::{Environment, Supervisor};
+use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
+use robota_mcp::config::ServerConfig;
+use robota_mcp::oauth::TokenStore;
+use robota_mcp::CatalogStore;
+
+pub(crate) use mentions::mentions;
+pub(crate) use prompts::PromptSource;
+
+use crate::notice::Notice;
+use crate::project::Project;
+
+/// How long the opening of a session waits for servers whose tools are not known yet. Those that take
+/// longer join a later model call.
+pub const DEFAULT_WAIT: Duration = Duration::from_millis(500);
+
+/// How long the opening of a session waits for servers in the host program.
+const HOST_WAIT: Duration = Duration::from_secs(10);
+
+/// What the caller adds to the configured servers.
+#[derive(Clone)]
+pub struct McpSetup {
+    /// Configurations of servers: files, or JSON.
+    pub arguments: Vec<String>,
+    /// Uses only the servers of `arguments` and `host_servers`.
+    pub strict: bool,
+    /// The servers in the host program.
+    pub host_servers: Vec<String>,
+    /// Reaches the servers in the host program.
+    pub host: Option<Arc<dyn HostChannel>>,
+    /// Answers questions of servers; none declines them.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// How long the opening of the session waits for servers whose tools are not known yet.
+    pub wait: Duration,
+}
+
+impl Default for McpSetup {
+    fn default() -> Self {
+        Self {
+            arguments: Vec::new(),
+            strict: false,
+            host_servers: Vec::new(),
+            host: None,
+            elicitor: None,
+            wait: DEFAULT_WAIT,
+        }
+    }
+}
+
+/// An entry that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpEntryError {
+    /// The name of the server.
+    pub name: String,
+    /// The kind of error: `invalid_config` or `url_missing_type`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The configured servers of a folder.
+#[derive(Debug, Default)]
+pub struct ConfiguredServers {
+    /// Their configurations, highest precedence first.
+    pub configs: Vec<ServerConfig>,
+    /// Where each is configured.
+    pub scopes: BTreeMap<String, McpScope>,
+    /// Entries that cannot be used.
+    pub errors: Vec<McpEntryError>,
+    /// Messages for the user.
+    pub notices: Vec<Notice>,
+}
+
+/// Returns the configured servers of a folder.
+#[must_use]
+pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
+    let McpListing { entries, problems, waiting } =
+        mcp_servers(&project.places, &project.settings, &setup.arguments, setup.strict);
+    let mut found = ConfiguredServers::default();
+    found.notices.extend(problems.into_iter().map(Notice::Error));
+    if !waiting.is_empty() {
+        found.notices.push(Notice::Note(format!(
+            "MCP servers of this folder are not started, because it is not trusted: {}. Run `robota \
+             trust` to review them.",
+            waiting.join(", ")
+        )));
+    }
+    let variable = |name: &str| project.environment.get(name).map(str::to_owned);
+    for entry in entries {
+        match ServerConfig::parse(&entry.name, &entry.fields, &variable) {
+            Ok(parsed) => {
+                for warning in parsed.warnings {
+                    let text = format!("MCP server `{}`: {warning}", entry.name);
+                    found.notices.push(Notice::Note(text));
+                }
+                found.scopes.insert(entry.name.clone(), entry.scope);
+                found.configs.push(parsed.config);
+            }
+            Err(error) => {
+                let text = format!("the MCP server `{}` is not used: {error}", entry.name);
+                found.notices.push(Notice::Note(text));
+                let (code, message) = (error.code(), error.to_string());
+                found.errors.push(McpEntryError { name: entry.name, code, message });
+            }
+        }
+    }
+    for name in &setup.host_servers {
+        if !found.scopes.contains_key(name) {
+            found.scopes.insert(name.clone(), McpScope::Dynamic);
+            found.configs.push(ServerConfig::in_host(name));
+        }
+    }
+    found
+}
+
+/// Returns what the servers of a folder share.
+pub fn options(
+    project: &Project,
+    supervisor: &Supervisor,
+    environment: &Environment,
+    on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+) -> McpOptions {
+    let folder = project.places.mcp_folder();
+    McpOptions {
+        roots: project.workspace().additional.clone(),
+        environment: environment.clone(),
+        catalogs: folder.as_ref().map(|folder| CatalogStore::new(folder.join("servers"))),
+        tokens: folder.map(|folder| TokenStore::new(folder.join("tokens.json"))),
+        on_notice: Arc::new(move |text| on_notice(Notice::Note(text))),
+        ..McpOptions::new(supervisor.clone(), project.cwd())
+    }
+}
+
+/// The servers of a session.
+#[derive(Clone)]
+pub struct SessionMcp {
+    pub(crate) servers: McpServers,
+    pub(crate) tools: SessionTools,
+    scopes: Arc<BTreeMap<String, McpScope>>,
+    errors: Arc<Vec<McpEntryError>>,
+}
+
+impl SessionMcp {
+    /// Creates the servers of a session and starts those whose tools are not known. Returns none if
+    /// there are no servers.
+    pub(crate) fn start(
+        project: &Project,
+        setup: &McpSetup,
+        options: McpOptions,
+        notices: &mut Vec<Notice>,
+    ) -> Option<Self> {
+        let mut found = configured(project, setup);
+        notices.append(&mut found.notices);
+        if found.configs.is_empty() && found.errors.is_empty() {
+            return None;
+        }
+        let options = McpOptions {
+            host: setup.host.clone(),
+            elicitor: setup.elicitor.clone(),
+            ..options
+        };
+        let servers = McpServers::new(found.configs, &options);
+        servers.start_unknown();
+        Some(Self {
+            tools: servers.session_tools(),
+            servers,
+            scopes: Arc::new(found.scopes),
+            errors: Arc::new(found.errors),
+        })
+    }
+
+    /// Waits for servers whose tools are not known yet. Those in the host program run already, so they
+    /// get more time.
+    pub(crate) async fn ready(&self, limit: Duration) {
+        self.servers.settled(limit).await;
+        self.servers.host_settled(HOST_WAIT).await;
+    }
+
+    /// Returns the servers.
+    #[must_use]
+    pub fn servers(&self) -> &McpServers {
+        &self.servers
+    }
+
+    /// Returns where a server is configured.
+    #[must_use]
+    pub fn scope(&self, name: &str) -> Option<McpScope> {
+        self.scopes.get(name).copied()
+    }
+
+    /// Returns the entries that cannot be used.
+    #[must_use]
+    pub fn errors(&self) -> &[McpEntryError] {
+        &self.errors
+    }
+
+    /// Returns the names of the offered tools.
+    #[must_use]
+    pub fn offered(&self) -> Vec<String> {
+        let offered = self.tools.tools().into_iter().filter(|tool| tool.offered());
+        offered.map(|tool| tool.spec().name.clone()).collect()
+    }
+}

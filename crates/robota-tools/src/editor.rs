@@ -1,0 +1,87 @@
+//! Files of an editor that has the workspace open.
+//!
+//! The gate has judged a path before the editor is asked about it: an editor shows and changes what
+//! a call may read and change, nothing more.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::error::FileError;
+use crate::file::{FileStamp, PlannedChange, commit, open_file};
+
+/// The files of an editor.
+#[async_trait::async_trait]
+pub trait EditorFiles: Send + Sync {
+    /// Returns the text of a file as the editor has it, saved or not; none if it does not tell.
+    async fn read(&self, path: &Path) -> Option<String>;
+
+    /// Writes the text of a file and saves it. Returns false if the editor does not.
+    async fn write(&self, path: &Path, text: &str) -> bool;
+}
+
+/// Refuses changes of files that have changes in the editor that are not saved: the user would lose
+/// them.
+pub(crate) async fn check_saved(
+    editor: &dyn EditorFiles,
+    planned: &[PlannedChange],
+) -> Result<(), FileError> {
+    for change in planned {
+        let before = change.before.as_deref().map(std::str::from_utf8);
+        let Some(Ok(before)) = before else { continue };
+        let shown = editor.read(&change.path.given).await;
+        if shown.is_some_and(|shown| plain(&shown) != plain(before)) {
+            return Err(FileError::Unsaved { path: change.path.given.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Returns a text without what editors hide: the byte order mark and the kind of line ends.
+fn plain(text: &str) -> String {
+    text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n")
+}
+
+/// Changes a file through the editor, so that the user can review the change there. Returns false if
+/// the change must be made without it: several files, a new file, a file that is not UTF-8.
+pub(crate) async fn write(editor: &dyn EditorFiles, planned: &[PlannedChange]) -> bool {
+    let [change] = planned else { return false };
+    let utf8 = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
+    let existing = change.before.as_deref().is_some_and(utf8);
+    match std::str::from_utf8(&change.after) {
+        Ok(text) if existing => editor.write(&change.path.given, text).await,
+        _ => false,
+    }
+}
+
+/// Returns the stamps of changes that the editor made. What it did not write is written now.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub(crate) fn after_write(planned: &[PlannedChange]) -> Result<Written, FileError> {
+    let [change] = planned else { return Ok(Written::exact(commit(planned)?)) };
+    let (mut file, metadata) = open_file(&change.path)?;
+    let mut found = Vec::new();
+    file.read_to_end(&mut found).map_err(FileError::io("read", &change.path.given))?;
+    drop(file);
+    if Some(&found) == change.before.as_ref() && found != change.after {
+        return Ok(Written::exact(commit(planned)?));
+    }
+    let exact = found == change.after;
+    Ok(Written { stamps: vec![FileStamp::of(&found, &metadata)], exact })
+}
+
+/// What was written.
+pub(crate) struct Written {
+    pub(crate) stamps: Vec<FileStamp>,
+    /// Whether the files have exactly the planned content. An editor may format what it saves.
+    pub(crate) exact: bool,
+}
+
+impl Written {
+    pub(crate) fn exact(stamps: Vec<FileStamp>) -> Self {
+        Self { stamps, exact: true }
+    }
+}
+
+#[cfg(test)]
+mod tests;
