@@ -209,7 +209,7 @@ impl Drive {
         };
         self.ports.tools = tools;
         let events = tool_events(&self.ports.tools, recorder);
-        self.turn.set_tools(self.ports.tools.names(), offered_sha256(&self.ports.tools));
+        self.turn.set_tools(self.ports.tools.callable_names(), offered_sha256(&self.ports.tools));
         if events.is_empty() { Ok(()) } else { self.append(recorder, events).await }
     }
 

@@ -50,11 +50,15 @@ impl ToolSet {
         self.tools.get(name).or_else(by_alias)
     }
 
-    /// Returns all names by which the tools can be called, those that are not offered included.
+    /// Returns all names by which the tools can be called, those that are not offered included, sorted.
     #[must_use]
     pub fn callable_names(&self) -> Vec<String> {
         let aliases = self.tools.values().flat_map(|tool| tool.aliases());
-        self.tools.keys().cloned().chain(aliases.map(|name| (*name).to_owned())).collect()
+        let aliases = aliases.map(|name| (*name).to_owned());
+        let mut names: Vec<_> = self.tools.keys().cloned().chain(aliases).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Iterates over the tools, sorted by name.
