@@ -126,6 +126,7 @@ impl Actor {
             && !self.options.needs_recovery
             && (state.inputs.is_empty() || self.options.defer_inputs)
             && state.background.is_empty()
+            && state.tasks.tasks.values().all(|task| task.status.is_terminal())
             && self.requests.is_empty()
     }
 
