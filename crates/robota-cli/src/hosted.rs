@@ -65,11 +65,7 @@ impl ProgramSessions {
         Ok(opened)
     }
 
-    async fn choose(
-        &self,
-        setup: &Setup,
-        model: Option<&str>,
-    ) -> Result<ChosenProvider, HostError> {
+    async fn choose(&self, setup: &Setup, model: Option<&str>) -> Result<ChosenProvider, HostError> {
         let provider = self.args.provider.as_deref();
         let model = WantedModel::Flag(model.or(self.args.model.as_deref()));
         let chosen = provider::choose(ProviderRequest { provider, model }, setup).await;
@@ -121,12 +117,12 @@ impl SessionHost for ProgramSessions {
         };
         let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
         let mut builder = InteractiveSession::builder(setup.project.clone(), given)
-            .store(store)
-            .selected(selected)
-            .may_bypass(self.args.allow_dangerously_skip_permissions)
-            .approvals(request.approvals)
-            .rule_sink(SavedRules::new(setup.clone()))
-            .on_notice(move |notice| on_notice(notice));
+        .store(store)
+        .selected(selected)
+        .may_bypass(self.args.allow_dangerously_skip_permissions)
+        .approvals(request.approvals)
+        .rule_sink(SavedRules::new(setup.clone()))
+        .on_notice(move |notice| on_notice(notice));
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
         }

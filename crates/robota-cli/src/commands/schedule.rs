@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt as _;
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::event::{Event, ScheduleAdded};
-use robota_core::ids::{RandomIds, ScheduleId, SessionId};
+use robota_core::ids::{RandomIds, ScheduleId};
 use robota_core::message::Block;
 use robota_runtime::{
     MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
@@ -253,7 +253,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     schedules.start();
     loop {
         tokio::select! {
-            () = cancel.token.cancelled() => break,
+            () = cancel.token().cancelled() => break,
             item = events.next() => match item {
                 Some(Ok(SubscriptionItem::Event(event))) => {
                     if let Some(line) = event_line(&event.envelope.event) {
