@@ -9,9 +9,11 @@ mod unclosed;
 
 pub(crate) use stream::{Block, MarkdownStream};
 
+#[cfg(test)]
 use super::text::Line;
 
 /// Renders Markdown to lines that are not wider than `width`.
+#[cfg(test)]
 pub(crate) fn render(source: &str, width: usize) -> Vec<Line> {
     let mut stream = MarkdownStream::new();
     stream.push(source);

@@ -52,7 +52,12 @@ pub(crate) struct WorkContext {
 }
 
 /// Starts the terminal program. The composer is there before anything is loaded.
-pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
+    // A single word is a command that does not exist; anything longer is the first prompt.
+    let words = args.words.join(" ");
+    if words.contains(char::is_whitespace) {
+        args.words.clear();
+    }
     // What is wrong with the arguments is said before the terminal changes.
     RunOptions::from_args(&args)?;
     let started = Instant::now();
@@ -83,8 +88,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let screen = Screen::new(theme, narrowing, size.columns, size.rows);
     let mailbox = Mailbox::new()?;
     let (effects, received) = mpsc::unbounded_channel();
-    if !args.words.is_empty() {
-        state.early.push(Draft { text: args.words.join(" "), ..Draft::default() });
+    if !words.is_empty() {
+        state.early.push(Draft { text: words, ..Draft::default() });
     }
     let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     let (ended, end) = tokio::sync::watch::channel(None);

@@ -33,6 +33,7 @@ impl Block {
     }
 
     /// Renders the block behind the blocks before it.
+    #[cfg(test)]
     pub(crate) fn append_to(&self, lines: &mut Vec<Line>, width: usize) {
         if !self.continues && !lines.is_empty() {
             lines.push(Line::default());
