@@ -7,7 +7,8 @@ use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
-    CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession, SessionTranscript,
+    AgentOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession,
+    SessionTranscript,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
