@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
-pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
+pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
 #[derive(Debug, Parser)]

@@ -11,8 +11,8 @@ use robota_core::checkpoint::{
 use robota_core::clock::Clock;
 use robota_core::driver::Recorder;
 use robota_core::event::{
-    Event, FilesChanged, NotRestored, PrefixChange, PrefixChanged, RestoreFinished,
-    RestoreStarted, RewindCause, Rewound, ViewChange, ViewRestored,
+    Event, FilesChanged, NotRestored, PrefixChange, PrefixChanged, RestoreFinished, RestoreStarted,
+    RewindCause, Rewound, ViewChange, ViewRestored,
 };
 use robota_core::ids::{CallId, Ids, SessionId};
 use robota_core::journal::{JournalStore, read_all};

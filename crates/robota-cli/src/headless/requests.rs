@@ -28,9 +28,9 @@ use super::permissions::HostApprover;
 use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
-use robota_sdk::host::ModelChoice;
-use crate::provider::{model_choices, self, ChosenProvider, ProviderRequest, WantedModel};
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
 use crate::setup::Setup;
+use robota_sdk::host::ModelChoice;
 use robota_stream_json::ControlErrorCode;
 
 /// What this program supports beyond the basic protocol.

@@ -30,7 +30,8 @@ impl Packages {
         std::fs::create_dir_all(&cache).ok()?;
         let folder = cache.join(self.folder_name());
         // One process installs at a time; the others wait and find the folder.
-        let lock = std::fs::File::create(cache.join(format!("{}.lock", self.folder_name()))).ok()?;
+        let lock =
+            std::fs::File::create(cache.join(format!("{}.lock", self.folder_name()))).ok()?;
         lock.lock().ok()?;
         if !folder.exists() {
             let unfinished = cache.join(format!("{}.unfinished", self.folder_name()));

@@ -170,7 +170,9 @@ fn make_file() -> Scenario {
 #[tokio::test]
 async fn sdk_08_mcp_the_agent_works_for_the_host() {
     for way in [Way::Stdio, Way::Http] {
-        let Some(Ran { seen, home, .. }) = run("agent", way, make_file(), &[]).await else { return };
+        let Some(Ran { seen, home, .. }) = run("agent", way, make_file(), &[]).await else {
+            return;
+        };
         let report = |name: &str| seen[name]["structuredContent"].clone();
         assert_eq!(report("started")["state"], "done", "{way:?} {seen}");
         assert_eq!(report("started")["text"], "It is made.");

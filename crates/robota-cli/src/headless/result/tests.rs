@@ -43,7 +43,10 @@ fn a_cut_or_refused_answer_is_not_a_success() {
 
 #[test]
 fn limits_win_over_the_way_in_which_the_turn_was_stopped() {
-    let record = TurnRecord { budget: Some("Reached maximum budget ($0.5)".to_owned()), ..ended(TurnEnd::Stopped) };
+    let record = TurnRecord {
+        budget: Some("Reached maximum budget ($0.5)".to_owned()),
+        ..ended(TurnEnd::Stopped)
+    };
     assert_eq!(classify(&record).text, "Reached maximum budget ($0.5)");
     let record = TurnRecord { max_rounds: 2, ..ended(TurnEnd::RoundLimit) };
     let outcome = classify(&record);
