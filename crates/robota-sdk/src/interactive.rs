@@ -6,6 +6,7 @@
 
 mod builder;
 mod compose;
+mod conversation;
 mod enter;
 mod event;
 mod history;
@@ -15,9 +16,11 @@ mod queue;
 mod resources;
 mod result;
 mod shell;
+mod spending;
 mod submit;
 mod tasks;
 mod tool_state;
+mod tools;
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,14 +38,17 @@ use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
+pub use conversation::Conversation;
 pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents, Projection};
 pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};
 pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
+pub use spending::Spending;
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
+pub use tools::OfferedTools;
 
 use crate::budget::{Budget, BudgetGuard, BudgetUse};
 use crate::commands::{CommandRegistry, CommandResult};
@@ -169,23 +175,16 @@ impl InteractiveSession {
         self.0.since
     }
 
-    /// Returns the names of the offered tools.
-    #[must_use]
-    pub fn tools(&self) -> Vec<String> {
-        let fixed = self.tool_specs().iter().map(|spec| spec.name.clone());
-        fixed.chain(self.0.mcp.iter().flat_map(SessionMcp::offered)).collect()
-    }
-
     /// Returns the MCP servers of the session; none if none are configured.
     #[must_use]
     pub fn mcp(&self) -> Option<&SessionMcp> {
         self.0.mcp.as_ref()
     }
 
-    /// Returns the descriptions of the offered tools, except those of MCP servers.
+    /// Returns the offered tools.
     #[must_use]
-    pub fn tool_specs(&self) -> &[ToolSpec] {
-        self.0.tools.get().map(Vec::as_slice).unwrap_or_default()
+    pub fn tools(&self) -> OfferedTools<'_> {
+        OfferedTools(self)
     }
 
     /// Returns the hooks of the settings; none for a session that was built elsewhere.
@@ -306,66 +305,21 @@ impl InteractiveSession {
         Ok(self.session().rename(name).await?)
     }
 
-    /// Returns the messages that the model sees.
-    ///
-    /// # Errors
-    /// If the session has ended.
-    pub async fn messages(&self) -> Result<View, SdkError> {
-        Ok(self.session().context().messages().await?)
-    }
-
-    /// Returns everything that happened, oldest first: all messages, also those that were compacted,
-    /// and entries for tool calls, usage and skills.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SdkError> {
-        Ok(history::read(self.session()).await?)
-    }
-
     /// Returns all events of the session's journal.
     pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
         Ok(history::events(self.session()).await?)
     }
 
-    /// Returns how full the context window is.
-    ///
-    /// # Errors
-    /// If the session has ended.
-    pub async fn context_state(&self) -> Result<ContextState, SdkError> {
-        Ok(self.session().context().state().await?)
-    }
-
-    /// Returns what was read of the user's files for agents when the session was opened.
+    /// Returns the conversation: what the model sees, what happened, and what fills the window.
     #[must_use]
-    pub fn loaded(&self) -> &LoadedContext {
-        &self.0.loaded
+    pub fn conversation(&self) -> Conversation<'_> {
+        Conversation(self)
     }
 
-    /// Returns the tokens and the price of all model calls of the session, by model.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub async fn costs(&self) -> Result<Costs, SdkError> {
-        Ok(costs::read(self.session()).await?)
-    }
-
-    /// Returns what this process used of the budget.
+    /// Returns what the session cost, and its budget.
     #[must_use]
-    pub fn budget_use(&self) -> BudgetUse {
-        self.0.budget.as_ref().map(BudgetGuard::used).unwrap_or_default()
-    }
-
-    /// Returns the budget: that of the builder, completed by that of the settings.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.0.budget.as_ref().map(BudgetGuard::budget).unwrap_or_default()
-    }
-
-    /// Returns why the budget stopped the last turn or refused the last prompt; none if it did not.
-    #[must_use]
-    pub fn budget_stop(&self) -> Option<String> {
-        self.0.budget.as_ref().and_then(BudgetGuard::stopped)
+    pub fn spending(&self) -> Spending<'_> {
+        Spending(self)
     }
 
     /// Returns the commands.

@@ -45,9 +45,10 @@ pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
 pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
-    CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent, InteractiveEvents,
-    InteractiveSession, InteractiveSessionBuilder, LoadedContext, Prepared, PreparedPrompt, Prompt,
-    PromptQueue, QueuedPrompt, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
+    Conversation, CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent,
+    InteractiveEvents, InteractiveSession, InteractiveSessionBuilder, LoadedContext, OfferedTools,
+    Prepared, PreparedPrompt, Prompt, PromptQueue, QueuedPrompt, Spending, Submission, ToolEnd,
+    ToolState, UsageKind, UsageSnapshot,
 };
 pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};

@@ -22,6 +22,6 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", session.submit("Count.").await?.result().await?.response);
     let refused = session.submit("Go on.").await?.result().await;
     println!("{}", refused.err().ok_or("the budget was not kept")?);
-    assert_eq!(session.messages().await?.len(), 2);
+    assert_eq!(session.conversation().messages().await?.len(), 2);
     Ok(session.shutdown("done").await?)
 }

@@ -24,7 +24,10 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let second = fork.submit("Propose another name.").await?.result().await?;
     println!("{} / {}", first.response, second.response);
     assert_ne!(first.response, second.response);
-    assert_eq!(session.messages().await?.len(), fork.messages().await?.len());
+    assert_eq!(
+        session.conversation().messages().await?.len(),
+        fork.conversation().messages().await?.len()
+    );
     fork.shutdown("done").await?;
     Ok(session.shutdown("done").await?)
 }

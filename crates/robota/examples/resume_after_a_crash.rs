@@ -32,6 +32,6 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let second = open(folder.path(), Script::new().text("Kobza."), again).await?;
     let answer = second.submit("What is the code word?").await?.result().await?;
     println!("{}", answer.response);
-    assert_eq!(second.messages().await?.len(), 4);
+    assert_eq!(second.conversation().messages().await?.len(), 4);
     Ok(second.shutdown("done").await?)
 }

@@ -387,7 +387,7 @@ impl Drive {
             subtype: Default::default(),
             cwd: &facts.cwd,
             session_id: self.writer.session(),
-            tools: &self.interactive.tools(),
+            tools: &self.interactive.tools().names(),
             mcp_servers: mcp::servers(self.interactive.mcp()),
             mcp_server_errors: mcp::errors(self.interactive.mcp()),
             model,
@@ -418,7 +418,7 @@ impl Drive {
         let mut record = self.projection.take_record();
         record.api_ms = meter.take_turn_api_ms();
         let of_run = meter.exhausted().map(budget_text);
-        record.budget = of_run.or_else(|| self.interactive.budget_stop());
+        record.budget = of_run.or_else(|| self.interactive.spending().stop_reason());
         record.structured = match (&self.structured, &progress.finished) {
             (Some(answer), Some(turn)) => answer.take(turn),
             _ => None,

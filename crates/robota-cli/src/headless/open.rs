@@ -167,6 +167,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
         output_style: interactive
+            .conversation()
             .loaded()
             .output_style
             .clone()

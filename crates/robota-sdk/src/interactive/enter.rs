@@ -137,19 +137,6 @@ impl InteractiveSession {
         Ok(Some(PreparedPrompt::new(content, metadata)))
     }
 
-    /// Submits the text of a skill. Its commands run first, if the permissions allow them without a
-    /// question; what it asks for in `allowed-tools` is allowed during its turn.
-    ///
-    /// # Errors
-    /// If the skill cannot be used, or the prompt is not accepted.
-    pub async fn invoke_skill(&self, name: &str, arguments: &str) -> Result<Submission, SdkError> {
-        match self.prepare_skill(name, arguments).await? {
-            Prepared::Prompt(prompt) => self.send_prepared(prompt).await,
-            // It has no turn in this session.
-            Prepared::Command(result) => Err(SdkError::NoTurn(result.message)),
-        }
-    }
-
     fn has_skill(&self, name: &str) -> bool {
         self.0.skills.as_ref().is_some_and(|skills| skills.has(name))
     }

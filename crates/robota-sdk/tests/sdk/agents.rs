@@ -91,9 +91,14 @@ async fn run_09_the_costs_of_agents_are_those_of_their_session() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
     let session = scene.builder().agents(offered()).open().await.unwrap();
     result(&session, "Go.").await;
-    let calls: u64 = session.costs().await.unwrap().models.values().map(|it| it.calls).sum();
+    let calls: u64 =
+        session.spending().costs().await.unwrap().models.values().map(|it| it.calls).sum();
     assert_eq!(calls, 3);
-    assert_eq!(session.budget_use().turns, 1, "the turn of an agent is not one of the session");
+    assert_eq!(
+        session.spending().used().turns,
+        1,
+        "the turn of an agent is not one of the session"
+    );
 }
 
 #[tokio::test]
@@ -213,7 +218,6 @@ async fn sdk_13_a_forked_skill_runs_in_an_agent() {
 
 #[tokio::test]
 async fn sdk_02_clients_see_what_happens_to_tasks() {
-    use futures::StreamExt as _;
     let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
     let session = scene.builder().agents(offered()).open().await.unwrap();
     let mut events = session.events(StartAt::Start).await.unwrap();

@@ -28,7 +28,7 @@ async fn a_session_is_warned_near_its_budget_and_stops_at_it() {
     assert_eq!(result.end, TurnEnd::Stopped, "{result:?}");
     // The call of the answer that used up the budget did not run.
     assert_eq!(scene.provider.requests().len(), 3);
-    assert_eq!(session.budget_use().tokens, 150);
+    assert_eq!(session.spending().used().tokens, 150);
     let warnings = seen.lock().unwrap().clone();
     assert_eq!(warnings.iter().filter(|text| text.contains("100 of 110 tokens")).count(), 1);
     // The session takes no further prompt.
@@ -72,25 +72,25 @@ async fn the_settings_limit_a_session_and_the_builder_wins() {
         r#"{"budget": {"tokens": 60, "usd": 3, "turn": {"seconds": 90}, "subagent": {"turns": 4}}}"#,
     );
     let session = scene.open().await;
-    let budget = session.budget();
+    let budget = session.spending().budget();
     assert_eq!((budget.session.tokens, budget.session.usd), (Some(60), Some(3.0)));
     assert_eq!(budget.turn.time, Some(std::time::Duration::from_secs(90)));
     assert_eq!(budget.subagent.turns, Some(4));
     let result = session.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!((result.end, scene.provider.requests().len()), (TurnEnd::Stopped, 2));
-    assert!(session.budget_stop().unwrap().contains("100 of 60 tokens"));
+    assert!(session.spending().stop_reason().unwrap().contains("100 of 60 tokens"));
     let mut larger = Budget::default();
     larger.set("tokens=1000").unwrap();
     let other = scene.builder().budget(larger).open().await.unwrap();
-    assert_eq!(other.budget().session.tokens, Some(1_000));
-    assert_eq!(other.budget().subagent.turns, Some(4));
+    assert_eq!(other.spending().budget().session.tokens, Some(1_000));
+    assert_eq!(other.spending().budget().subagent.turns, Some(4));
 }
 
 #[tokio::test]
 async fn a_checkout_limits_nothing_before_it_is_trusted() {
     let scene = Scene::new("- done\n");
     scene.write("project/.robota/settings.json", r#"{"budget": {"tokens": 1}}"#);
-    assert_eq!(scene.open().await.budget(), Budget::default());
+    assert_eq!(scene.open().await.spending().budget(), Budget::default());
 }
 
 #[tokio::test]
@@ -102,10 +102,10 @@ async fn a_turn_that_runs_out_of_time_is_interrupted_and_the_session_goes_on() {
     let session = builder.budget(budget).open().await.unwrap();
     let result = session.submit("Wait.").await.unwrap().result().await.unwrap();
     assert_eq!(result.end, TurnEnd::Interrupted, "{result:?}");
-    assert!(session.budget_stop().unwrap().contains("1 s"));
+    assert!(session.spending().stop_reason().unwrap().contains("1 s"));
     let next = session.submit("Go on.").await.unwrap().result().await.unwrap();
     assert_eq!((next.end, next.response.as_str()), (TurnEnd::Complete, "done"));
-    assert_eq!(session.budget_stop(), None);
+    assert_eq!(session.spending().stop_reason(), None);
 }
 
 #[tokio::test]
@@ -125,11 +125,11 @@ async fn the_tokens_of_hooks_count() {
     let result = session.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!(result.response, "one");
     // The call of the hook is recorded by a task of its own.
-    while session.budget_use().tokens < 86 {
+    while session.spending().used().tokens < 86 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(session.budget_use().tokens, 86);
-    assert_eq!(session.costs().await.unwrap().usage().total(), 86);
+    assert_eq!(session.spending().used().tokens, 86);
+    assert_eq!(session.spending().costs().await.unwrap().usage().total(), 86);
     let blocked = session.submit("More.").await.unwrap().result().await.unwrap_err();
     assert!(blocked.to_string().contains("86 of 80 tokens"), "{blocked}");
 }

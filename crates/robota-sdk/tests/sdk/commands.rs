@@ -38,7 +38,7 @@ async fn sdk_09_commands_answer_with_a_message_and_data() {
     assert_eq!(run("permissions", "").await.data["mode"], json!(Mode::Plan));
     assert!(run("compact", "the plan").await.success);
     assert!(run("clear", "").await.success);
-    assert!(session.messages().await.unwrap().is_empty());
+    assert!(session.conversation().messages().await.unwrap().is_empty());
     assert!(session.execute_command("nothing", "").await.is_none());
 }
 
@@ -121,7 +121,7 @@ async fn sdk_09_rewind_lists_and_restores_checkpoints() {
     assert!(run(&format!("code {undo}")).await.success && file.exists());
     assert!(!run("restore 99").await.success);
     assert!(!run("nonsense").await.success);
-    assert!(!session.tools().contains(&"robota_command_rewind".to_owned()));
+    assert!(!session.tools().names().contains(&"robota_command_rewind".to_owned()));
 }
 
 #[tokio::test]

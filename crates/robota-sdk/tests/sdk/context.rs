@@ -43,11 +43,11 @@ async fn sdk_12_the_prompt_has_the_users_files_in_a_fixed_order() {
     let again = scene.builder().append_system("The end.").open().await.unwrap();
     again.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!(scene.provider.requests()[1].system.as_deref(), Some(&*system));
-    let parts = &session.loaded().parts;
+    let parts = &session.conversation().loaded().parts;
     assert!(parts.iter().any(|part| part.name.ends_with("AGENTS.md") && part.tokens > 0));
     let context = session.execute_command("context", "").await.unwrap();
     assert!(context.message.contains("AGENTS.md"), "{}", context.message);
-    assert!(session.loaded().read.files < 20);
+    assert!(session.conversation().loaded().read.files < 20);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn sdk_12_an_output_style_replaces_the_instructions_of_the_program() {
     let system = scene.provider.requests()[0].system.clone().unwrap();
     assert!(system.contains("One word."));
     assert!(!system.contains("Read before you change"));
-    assert_eq!(session.loaded().output_style.as_deref(), Some("terse"));
+    assert_eq!(session.conversation().loaded().output_style.as_deref(), Some("terse"));
 }
 
 #[tokio::test]
@@ -98,18 +98,18 @@ async fn sdk_18_memory_is_read_and_changed_by_its_command() {
             }
         }
     };
-    assert!(!session.tools().contains(&"robota_command_memory".to_owned()));
+    assert!(!session.tools().names().contains(&"robota_command_memory".to_owned()));
     assert!(run("/memory add project style We use tabs.").await.success);
     assert!(run("/memory show style").await.message.contains("We use tabs."));
     let refused = run("/memory add user key password=hunter2hunter2").await;
     assert!(!refused.success, "{}", refused.message);
-    let history = session.full_history().await.unwrap();
+    let history = session.conversation().full_history().await.unwrap();
     let recorded = serde_json::to_string(&history).unwrap();
     assert!(recorded.contains("memory-event"));
     assert!(!recorded.contains("hunter2"));
     // A project with a memory offers the command to the model.
     let later = scene.open().await;
-    assert!(later.tools().contains(&"robota_command_memory".to_owned()));
+    assert!(later.tools().names().contains(&"robota_command_memory".to_owned()));
 }
 
 #[tokio::test]

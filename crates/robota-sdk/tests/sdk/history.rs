@@ -32,7 +32,7 @@ async fn sdk_04_the_history_has_calls_usage_and_skills_between_the_messages() {
     let session = scene.open().await;
     let prompt = Prompt::from("Read a.txt.").display("/read a.txt").metadata("skill", "read");
     session.submit(prompt).await.unwrap().result().await.unwrap();
-    let history = session.full_history().await.unwrap();
+    let history = session.conversation().full_history().await.unwrap();
     assert_eq!(
         names(&history),
         [
@@ -57,5 +57,5 @@ async fn sdk_04_the_history_has_calls_usage_and_skills_between_the_messages() {
     assert_eq!(data(&history, "usage-summary")["totalTokens"], 20);
     assert_eq!(data(&history, "usage-summary")["kind"], "exact");
     // The same journal gives the same entries.
-    assert_eq!(history, session.full_history().await.unwrap());
+    assert_eq!(history, session.conversation().full_history().await.unwrap());
 }

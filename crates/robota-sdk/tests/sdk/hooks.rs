@@ -16,7 +16,8 @@ fn settings(scene: &Scene, settings: &Value) {
 async fn run(scene: &Scene) -> String {
     let session = scene.open().await;
     session.submit("Go").await.unwrap().result().await.unwrap();
-    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    let history =
+        serde_json::to_string(&session.conversation().full_history().await.unwrap()).unwrap();
     session.shutdown("done").await.unwrap();
     history
 }

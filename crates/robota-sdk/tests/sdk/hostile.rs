@@ -182,7 +182,7 @@ async fn work(scene: &Scene, trust: Trust) {
         .open()
         .await
         .unwrap();
-    assert_eq!(session.budget(), robota_sdk::Budget::default());
+    assert_eq!(session.spending().budget(), robota_sdk::Budget::default());
     let first = scene.provider.requests().len();
     let result = session
         .submit("Look at @~/.ssh/id_rsa and @AGENTS.md")

@@ -23,7 +23,8 @@ async fn sdk_18_the_command_changes_files_and_records_events() {
     assert!(run(&session, "show build").await.1.contains("Use just."));
     assert_eq!(run(&session, "used").await.1, "Recalled: build");
     assert!(!run(&session, "forget").await.0);
-    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    let history =
+        serde_json::to_string(&session.conversation().full_history().await.unwrap()).unwrap();
     assert_eq!(history.matches("memory-event").count(), 3, "{history}");
     assert!(!history.contains("hunter2"), "{history}");
     let id = session.id().clone();

@@ -70,7 +70,7 @@ async fn the_history_shows_what_the_user_typed_and_the_model_may_edit_the_file()
     let sent = &request.messages.last().unwrap().content;
     assert!(sent.iter().any(|block| matches!(block, Block::Image(_))), "{sent:?}");
     assert!(texts(sent).iter().any(|text| text.contains("<file path=\"a.txt\">")));
-    let history = session.full_history().await.unwrap();
+    let history = session.conversation().full_history().await.unwrap();
     let first = serde_json::to_value(&history[0]).unwrap();
     assert_eq!(first["data"]["content"].as_array().unwrap().len(), 2, "{first}");
     assert_eq!(first["data"]["content"][0]["text"], "Change @a.txt like @p.png");

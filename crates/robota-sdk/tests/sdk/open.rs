@@ -20,13 +20,13 @@ async fn sdk_06_a_session_is_resumed_by_id_and_forked_without_a_change() {
     let session = scene.builder().choose(choice).open().await.unwrap();
     assert_eq!(session.id().as_str(), id);
     assert_eq!(session.name().await.unwrap().as_deref(), Some("work"));
-    assert_eq!(session.messages().await.unwrap().len(), 2);
+    assert_eq!(session.conversation().messages().await.unwrap().len(), 2);
     let fork = session.fork(&Selector::Latest).await.unwrap();
     session.submit("2").await.unwrap().result().await.unwrap();
     fork.submit("3").await.unwrap().result().await.unwrap();
     assert_ne!(fork.id(), session.id());
-    assert_eq!(session.messages().await.unwrap().len(), 4);
-    assert_eq!(fork.messages().await.unwrap().len(), 4);
+    assert_eq!(session.conversation().messages().await.unwrap().len(), 4);
+    assert_eq!(fork.conversation().messages().await.unwrap().len(), 4);
     session.shutdown("done").await.unwrap();
     drop(session);
 

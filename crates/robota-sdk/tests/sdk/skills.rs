@@ -39,7 +39,8 @@ async fn sdk_13_a_skill_is_submitted_with_its_arguments_commands_and_files() {
     assert!(text.contains("Review a.rs for a.rs speed."), "{text}");
     assert!(text.contains("Output: from-the-shell"), "{text}");
     assert!(text.contains("the notes"), "{text}");
-    let history = serde_json::to_string(&session.full_history().await.unwrap()).unwrap();
+    let history =
+        serde_json::to_string(&session.conversation().full_history().await.unwrap()).unwrap();
     assert!(history.contains("skill-invocation") && history.contains("/review a.rs speed"));
 }
 
@@ -126,7 +127,9 @@ async fn sdk_13_the_rules_of_a_skill_in_a_fork_do_not_reach_the_session() {
     session.submit("Start.").await.unwrap().result().await.unwrap();
     let fork = session.fork(&Selector::Latest).await.unwrap();
     let mut events = fork.events(StartAt::Now).await.unwrap();
-    let running = fork.invoke_skill("make", "").await.unwrap();
+    let Entered::Submitted(running) = fork.enter("/make").await.unwrap() else {
+        panic!("a skill is a prompt");
+    };
     while !matches!(
         events.next().await.unwrap().unwrap(),
         robota_sdk::InteractiveEvent::TextDelta { .. }

@@ -73,7 +73,7 @@ impl Open {
             Earlier::Silent => {
                 let costs = match from {
                     StartAt::Start => robota_sdk::Costs::default(),
-                    StartAt::Now | StartAt::After(_) => session.costs().await?,
+                    StartAt::Now | StartAt::After(_) => session.spending().costs().await?,
                 };
                 projection = Projection::new(Time::Now, understood, cwd, blobs, costs);
                 if from != StartAt::Start {

@@ -60,7 +60,7 @@ impl ToolSession {
             let chosen = options.tools.as_ref().is_none_or(|only| only.iter().any(|it| it == name));
             chosen && !FOR_MODELS.contains(&name) && !name.starts_with(COMMANDS)
         };
-        let specs = session.tool_specs().iter().filter(|spec| offered(&spec.name));
+        let specs = session.tools().specs().iter().filter(|spec| offered(&spec.name));
         let tools = specs
             .map(|spec| ServedTool {
                 name: spec.name.clone(),

@@ -107,7 +107,11 @@ pub(super) async fn open(
     };
     let events = session.events(StartAt::Now).await?;
     let info = session.session().info().await?;
-    let history = if resumed { history::entries(&session.messages().await?) } else { Vec::new() };
+    let history = if resumed {
+        history::entries(&session.conversation().messages().await?)
+    } else {
+        Vec::new()
+    };
     let mut commands = session.commands().list("");
     commands.retain(|info| info.user_invocable);
     let opened = Opened {
@@ -116,7 +120,7 @@ pub(super) async fn open(
         model: info.model,
         mode: session.session().permissions().mode(),
         sandbox: sandbox_name(&setup),
-        context: session.context_state().await.ok(),
+        context: session.conversation().context_state().await.ok(),
         commands,
         history,
         follows: None,

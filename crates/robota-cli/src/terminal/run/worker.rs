@@ -292,7 +292,7 @@ impl Worker {
     /// Ends the session. Returns the lines that stay on the terminal.
     async fn end(&self, signal: bool, elapsed: Duration) -> Vec<String> {
         let session = &self.context.session;
-        let costs = session.costs().await;
+        let costs = session.spending().costs().await;
         let reason = if signal { "interrupted" } else { "prompt_input_exit" };
         let mut lines = self.resume_line();
         match tokio::time::timeout(END, session.shutdown(reason)).await {
@@ -358,7 +358,7 @@ async fn pass_on(
         }
         if ended {
             mailbox.send(Event::Branch(super::branch::of(&setup.places.cwd)));
-            if let Ok(costs) = session.costs().await {
+            if let Ok(costs) = session.spending().costs().await {
                 mailbox.send(Event::Cost(costs.known_cost()));
             }
         }

@@ -32,10 +32,10 @@ struct Found(Result<(ContextState, Vec<Part>), SdkError>);
 /// Opens the page and asks for the parts.
 pub(super) fn open() -> Opening {
     let find = work(|context| async move {
-        let parts = context.session.loaded().parts.iter();
+        let parts = context.session.conversation().loaded().parts.iter();
         let parts =
             parts.map(|part| Part { name: part.name.clone(), tokens: part.tokens }).collect();
-        Found(context.session.context_state().await.map(|state| (state, parts)))
+        Found(context.session.conversation().context_state().await.map(|state| (state, parts)))
     });
     let page = Context { found: None, scroll: Scroll::default(), lines: Vec::new() };
     Ok((Box::new(page), vec![find]))

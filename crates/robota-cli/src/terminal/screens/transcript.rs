@@ -46,7 +46,7 @@ pub(super) fn open(context: &PageContext<'_>) -> Opening {
         placed: false,
     };
     let read = work(|context| async move {
-        Read(context.session.full_history().await.map(|history| entries(&history)))
+        Read(context.session.conversation().full_history().await.map(|history| entries(&history)))
     });
     Ok((Box::new(page), vec![read]))
 }

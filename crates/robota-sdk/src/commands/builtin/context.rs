@@ -25,13 +25,13 @@ impl SystemCommand for Context {
             "Context: {} of {} tokens ({:.1} %)",
             state.used_tokens, state.max_tokens, state.used_percentage
         );
-        for part in &session.loaded().parts {
+        for part in &session.conversation().loaded().parts {
             text.push_str(&format!("\n  {:<40} about {} tokens", part.name, part.tokens));
         }
         CommandResult::ok(text)
             .with("usedTokens", state.used_tokens)
             .with("maxTokens", state.max_tokens)
             .with("usedPercentage", json!(state.used_percentage))
-            .with("parts", json!(&session.loaded().parts))
+            .with("parts", json!(&session.conversation().loaded().parts))
     }
 }

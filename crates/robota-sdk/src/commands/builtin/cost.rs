@@ -21,7 +21,7 @@ impl SystemCommand for Cost {
             Ok(info) => info,
             Err(error) => return failed(&error),
         };
-        let costs = match session.costs().await {
+        let costs = match session.spending().costs().await {
             Ok(costs) => costs,
             Err(error) => return failed(&error),
         };

@@ -16,7 +16,7 @@ impl SystemCommand for Language {
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
         let wanted = arguments.trim();
-        match (wanted, session.loaded().language.as_deref()) {
+        match (wanted, session.conversation().loaded().language.as_deref()) {
             ("", Some(language)) => CommandResult::ok(format!("Language: {language}")),
             ("", None) => CommandResult::failed("No language is set. Usage: /language LANGUAGE"),
             (wanted, _) => {

@@ -7,7 +7,7 @@ use robota_core::journal::JournalError;
 use super::super::{FileStore, Files};
 use super::Writer;
 use crate::DurabilityLevel;
-use crate::disk::{CreateMode, Disk as _};
+use crate::disk::CreateMode;
 use crate::sim::SimDisk;
 
 fn event(seq: u64) -> Arc<Envelope> {

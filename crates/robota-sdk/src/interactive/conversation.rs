@@ -1,0 +1,53 @@
+//! The conversation of a session.
+
+use robota_core::context::ContextState;
+use robota_core::history::HistoryEntry;
+use robota_core::provider::View;
+
+use super::{InteractiveSession, LoadedContext, history};
+use crate::error::SdkError;
+
+/// The conversation of a session: what the model sees, what happened, and what fills the window.
+///
+/// ```
+/// # async fn example(session: robota_sdk::InteractiveSession) -> Result<(), robota_sdk::SdkError> {
+/// let seen = session.conversation().messages().await?.len();
+/// let happened = session.conversation().full_history().await?.len();
+/// assert!(seen <= happened);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Conversation<'a>(pub(super) &'a InteractiveSession);
+
+impl<'a> Conversation<'a> {
+    /// Returns the messages that the model sees.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn messages(&self) -> Result<View, SdkError> {
+        Ok(self.0.session().context().messages().await?)
+    }
+
+    /// Returns everything that happened, oldest first: all messages, also those that were compacted,
+    /// and entries for tool calls, usage and skills.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SdkError> {
+        Ok(history::read(self.0.session()).await?)
+    }
+
+    /// Returns how full the context window is.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn context_state(&self) -> Result<ContextState, SdkError> {
+        Ok(self.0.session().context().state().await?)
+    }
+
+    /// Returns what was read of the user's files for agents when the session was opened.
+    #[must_use]
+    pub fn loaded(&self) -> &'a LoadedContext {
+        &self.0.0.loaded
+    }
+}
