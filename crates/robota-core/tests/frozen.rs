@@ -51,6 +51,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("schedules.jsonl", "51a45e80239aae6c4b1aac6027ff5d5443bed137e3fdc2ba44e38415e38deb61"),
     ("spawned.json", "8819a6407975c63ecef8dcd3f287289cb4a2ab44659a8c91164724e1fd6678bf"),
     ("spawned.jsonl", "b8779df4ddfc181f78dc807093a46bf9139a8c6d1a4c4b268d140a4f0616a338"),
+    ("tasks.json", "907fcb1c862861da17bae3291a198a88cfbfbcbff33e25ffef1458f85859fefc"),
+    ("tasks.jsonl", "30b31f60ab318f7197b7d355fcf5e9935e3434df91281d78f0212762eb5f01ea"),
     ("tools.json", "64db96af28aa761e9d73754083b8cd0891d793e8025abe28c5f174734de7c0b6"),
     ("tools.jsonl", "71aaa6827e63633bb2fc8090c4cf30f2e8e815bce9f23389d52dd9e8d5a2950e"),
 ];

@@ -363,7 +363,7 @@ async fn a_session_with_schedules_ends_when_its_last_handle_is_dropped() {
     let (store, session) = create(clock).await;
     session.schedule().every(HOUR, "hourly").await.unwrap();
     session.schedule().start();
-    let weak = session.downgrade();
+    let weak = robota_session::WeakSession::from(&session);
     drop(session);
     weak.ended().await;
     assert!(weak.upgrade().is_none());

@@ -71,6 +71,12 @@ pub struct WeakSession {
     shared: Arc<Shared>,
 }
 
+impl From<&Session> for WeakSession {
+    fn from(session: &Session) -> Self {
+        Self { requests: session.requests.downgrade(), shared: Arc::clone(&session.shared) }
+    }
+}
+
 impl WeakSession {
     /// Returns a handle to the session; none if it has ended or nothing keeps it open.
     #[must_use]
@@ -381,20 +387,6 @@ impl Session {
         Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
     }
 
-    /// Records a model call that was made for the session outside its conversation, for instance by a
-    /// hook, so that its tokens are counted.
-    ///
-    /// # Errors
-    /// When the session has ended or its journal cannot be written.
-    pub async fn record_model_call(
-        &self,
-        model: impl Into<String>,
-        usage: Option<Usage>,
-    ) -> Result<(), SessionError> {
-        let asked = ModelAsked { model: model.into(), usage, error: None };
-        self.append(vec![asked.into()]).await
-    }
-
     /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when
     /// it has ended, and whether anything ran.
     ///
@@ -430,12 +422,6 @@ impl Session {
             Err(SessionError::Closed { .. }) => Ok(true),
             ended => ended,
         }
-    }
-
-    /// Returns a handle that does not keep the session open.
-    #[must_use]
-    pub fn downgrade(&self) -> WeakSession {
-        WeakSession { requests: self.requests.downgrade(), shared: Arc::clone(&self.shared) }
     }
 
     /// Returns the status.

@@ -44,7 +44,7 @@ pub enum TaskIsolation {
 /// A task for another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRequest {
-    /// A summary in a few words.
+    /// In a few words.
     pub description: String,
     /// The full instructions. The agent does not see the conversation.
     pub prompt: String,
@@ -89,7 +89,7 @@ struct Input {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Job {
-    /// A summary in a few words.
+    /// In a few words.
     #[serde(default, alias = "label")]
     description: Option<String>,
     /// What to do, in full.
@@ -119,8 +119,7 @@ impl Task {
             runner.kinds().iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
         let description = format!(
             "Gives a task to another agent, which does not see this conversation, and returns its \
-             answer. For several independent tasks use `jobs`: they run at the same time. \
-             Agents:{kinds}"
+             answer. `jobs` run at the same time. Agents:{kinds}"
         );
         let spec = ToolSpec {
             name: "Agent".to_owned(),

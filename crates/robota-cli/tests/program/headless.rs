@@ -144,7 +144,7 @@ fn cli_03_words_without_a_flag_are_no_prompt() {
 fn cli_03_what_does_not_exist_yet_is_refused() {
     let home = Home::new();
     for args in [
-        &["--agents", "{\"a\": {}}"][..],
+        &["--agents", "{\"a\": 3}"][..],
         &["--mcp-config", "{\"mcpServers\": 3}"],
         &["--mcp-config", "servers.json"],
         &["--permission-prompt-tool", "Bash"],
@@ -299,7 +299,7 @@ fn sdk_08_requests_are_answered_and_errors_have_codes() {
     let mut host = Host::start(&home, "- One.\n- Two.", &[]);
     for session in [false, true] {
         for (request, code) in [
-            (json!({"subtype": "stop_task", "task_id": "x"}), "unsupported_request"),
+            (json!({"subtype": "stop_task", "task_id": "x"}), "failed"),
             (json!({"subtype": "from_the_future"}), "unsupported_request"),
             (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "invalid_mode"),
             (

@@ -49,7 +49,9 @@ function start(answer = () => null, capabilities = {}) {
     };
   };
   const record = lines((m) => m.method && m.id !== undefined && sent.set(m.id, m.method));
+  let updatesOnWire = 0;
   const validate = lines((m) => {
+    if (m.method === "session/update") updatesOnWire += 1;
     if (m.jsonrpc !== "2.0") problems.push({ name: "jsonrpc", value: m });
     if (m.method && m.id !== undefined) check(named(m.method, "Request"), m.params);
     else if (m.method) check(named(m.method, "Notification"), m.params);
@@ -94,11 +96,12 @@ function start(answer = () => null, capabilities = {}) {
     });
   const connection = app.connect(acp.ndJsonStream(toAgent.writable, input));
   const request = async (method, params) => {
-    try {
-      return await connection.agent.request(method, params);
-    } catch (e) {
-      return { error: { code: e.code, message: e.message, data: e.data ?? null } };
-    }
+    const reply = await connection.agent.request(method, params).catch((e) => (
+      { error: { code: e.code, message: e.message, data: e.data ?? null } }));
+    // The library may resolve a reply before it has passed on the updates that came before it.
+    const before = updatesOnWire;
+    while (updates.length < before) await new Promise(setImmediate);
+    return reply;
   };
   const until = (test) =>
     updates.find(test) ?? new Promise((resolve) => waiting.push({ test, resolve }));

@@ -28,7 +28,7 @@ pub struct ScheduleDriver {
 impl ScheduleDriver {
     pub(crate) fn start(session: &Session) -> Self {
         let stop = CancellationToken::new();
-        let (weak, clock) = (session.downgrade(), session.config().clock());
+        let (weak, clock) = (WeakSession::from(session), session.config().clock());
         let changes = session.journal().schedule_events();
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(drive(weak, clock, changes))));
         Self { stop }

@@ -245,9 +245,14 @@ async fn run_01_text_is_in_the_log_and_not_in_the_journal() {
     let stage = stage(1).await;
     let task = stage.manager.spawn(request()).await.unwrap();
     let mut events = stage.manager.subscribe();
-    stage.order(&task, Order::Say("hello ".to_owned())).await;
-    stage.manager.send(&task, "there").unwrap();
     let mut heard = String::new();
+    stage.order(&task, Order::Say("hello ".to_owned())).await;
+    while heard != "hello " {
+        if let TaskEvent::Text { text, .. } = events.recv().await.unwrap() {
+            heard.push_str(&text);
+        }
+    }
+    stage.manager.send(&task, "there").unwrap();
     while heard != "hello there" {
         if let TaskEvent::Text { text, .. } = events.recv().await.unwrap() {
             heard.push_str(&text);

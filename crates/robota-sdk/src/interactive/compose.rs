@@ -366,7 +366,7 @@ fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnH
             // The hook itself may hold up the session's task, so this does not wait for it.
             drop(tokio::spawn(async move {
                 // A session that has ended counts nothing.
-                let _ = session.session().record_model_call(model, Some(usage)).await;
+                let _ = session.session().journal().record_model_call(model, Some(usage)).await;
             }));
         }
         None => budget.count(model, usage),

@@ -133,9 +133,11 @@ impl AcpAgent {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .insert(id.clone(), open.clone());
+                // Also taken now: a cancellation may be handled before the task runs.
+                let cancelled = open.cancel_token();
                 let (sessions, connection) = (sessions.clone(), self.connection.clone());
                 requests.spawn(async move {
-                    let result = sessions.prompt(open.clone(), request).await;
+                    let result = sessions.prompt(open.clone(), request, cancelled).await;
                     prompts.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     connection.respond(Some(&id), result).await;
                     // Some editors drop what they get before the first prompt.

@@ -19,6 +19,7 @@ use robota_session::{Approvals, SessionError};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::client_files::ClientFiles;
 use super::connection::Connection;
@@ -226,9 +227,13 @@ impl Sessions {
         Ok(())
     }
 
-    /// `session/prompt`
-    pub(super) async fn prompt(&self, open: Arc<Open>, request: PromptRequest) -> Reply {
-        let cancelled = open.cancel_token();
+    /// `session/prompt`, until `cancelled`.
+    pub(super) async fn prompt(
+        &self,
+        open: Arc<Open>,
+        request: PromptRequest,
+        cancelled: CancellationToken,
+    ) -> Reply {
         let blobs = open.session.session().journal().blobs();
         let submitted = match prompt::read(request.prompt, &*blobs).await? {
             PromptInput::Typed(text) => open.session.enter(&text).await,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use robota_core::blob::Blobs;
-use robota_core::event::{Cursor, Event};
+use robota_core::event::{Cursor, Event, ModelAsked};
 use robota_core::ids::Ids;
 use robota_core::state::State;
 use robota_core::task::Tasks;
+use robota_core::usage::Usage;
 use tokio::sync::{oneshot, watch};
 
 use super::Session;
@@ -44,6 +45,20 @@ impl JournalHandle {
                 envelope: Arc::new(envelope),
             })
             .collect())
+    }
+
+    /// Records a model call that was made for the session outside its conversation, for instance by a
+    /// hook, so that its tokens are counted.
+    ///
+    /// # Errors
+    /// When the session has ended or its journal cannot be written.
+    pub async fn record_model_call(
+        &self,
+        model: impl Into<String>,
+        usage: Option<Usage>,
+    ) -> Result<(), SessionError> {
+        let asked = ModelAsked { model: model.into(), usage, error: None };
+        self.0.append(vec![asked.into()]).await
     }
 
     /// Returns the background tasks and groups that the journal has.

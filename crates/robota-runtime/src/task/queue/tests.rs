@@ -11,8 +11,8 @@ fn a_large_group_does_not_hold_up_others() {
         slots.add(format!("g{number}").into(), TaskKind::Agent, Some("group".into()));
     }
     slots.add("single".into(), TaskKind::Agent, None);
-    assert_eq!(slots.take_next().unwrap().as_str(), "single");
     assert_eq!(slots.take_next().unwrap().as_str(), "g0");
+    assert_eq!(slots.take_next().unwrap().as_str(), "single");
     assert_eq!(slots.take_next(), None);
     slots.add("other".into(), TaskKind::Agent, Some("second".into()));
     slots.free(&"single".into());
