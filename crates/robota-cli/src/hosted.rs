@@ -179,6 +179,7 @@ impl SessionHost for ProgramSessions {
 }
 
 /// Converts an error of the program.
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` needs")]
 fn failed(error: anyhow::Error) -> HostError {
     let kind = if error.is::<Usage>() { HostErrorKind::Invalid } else { HostErrorKind::Failed };
     HostError { kind, message: format!("{error:#}"), hint: hint(&error) }

@@ -20,6 +20,9 @@ use crate::layer::Layer;
 use crate::places::{Places, SettingSource};
 use crate::settings::Settings;
 
+/// Servers by name, with the fields of each.
+type Servers = IndexMap<String, Map<String, Value>>;
+
 /// Where a server is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -67,7 +70,7 @@ pub struct McpEntry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProjectServers {
     /// The entries by name; none if the folder is not trusted.
-    pub entries: IndexMap<String, Map<String, Value>>,
+    pub entries: Servers,
     /// The names of entries that wait for trust.
     pub waiting: Vec<String>,
     /// Why the file cannot be used.
@@ -89,14 +92,14 @@ pub struct McpListing {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ServersFile {
-    mcp_servers: IndexMap<String, Map<String, Value>>,
+    mcp_servers: Servers,
     projects: IndexMap<String, FolderServers>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct FolderServers {
-    mcp_servers: IndexMap<String, Map<String, Value>>,
+    mcp_servers: Servers,
 }
 
 impl Places {
@@ -131,7 +134,7 @@ pub fn mcp_servers(
     let mut listing = McpListing::default();
     for argument in arguments {
         match read_argument(places, argument) {
-            Ok((file, servers)) => listing.extend(McpScope::Dynamic, file, servers),
+            Ok((file, servers)) => listing.extend(McpScope::Dynamic, file.as_deref(), servers),
             Err(problem) => listing.problems.push(problem),
         }
     }
@@ -154,7 +157,7 @@ pub fn mcp_servers(
         let folder = places.cwd.display().to_string();
         for (path, file) in &mut own {
             let servers = file.projects.shift_remove(&folder).unwrap_or_default().mcp_servers;
-            listing.extend(McpScope::Local, Some(path.clone()), servers);
+            listing.extend(McpScope::Local, Some(&path), servers);
         }
     }
     let of_settings = settings.values.mcp_servers.clone();
@@ -162,7 +165,7 @@ pub fn mcp_servers(
     listing.add_project(places, settings);
     if places.includes(SettingSource::User) {
         for (path, file) in own {
-            listing.extend(McpScope::User, Some(path), file.mcp_servers);
+            listing.extend(McpScope::User, Some(&path), file.mcp_servers);
         }
     }
     listing
@@ -170,15 +173,10 @@ pub fn mcp_servers(
 
 impl McpListing {
     /// Adds servers whose names are not taken.
-    fn extend(
-        &mut self,
-        scope: McpScope,
-        file: Option<PathBuf>,
-        servers: IndexMap<String, Map<String, Value>>,
-    ) {
+    fn extend(&mut self, scope: McpScope, file: Option<&Path>, servers: Servers) {
         for (name, fields) in servers {
             if !self.entries.iter().any(|entry| entry.name == name) {
-                self.entries.push(McpEntry { name, scope, file: file.clone(), fields });
+                self.entries.push(McpEntry { name, scope, file: file.map(Path::to_owned), fields });
             }
         }
     }
@@ -193,7 +191,7 @@ impl McpListing {
         let used = |name: &String| !disabled.contains(name) && (all || enabled.contains(name));
         self.waiting = project.waiting.iter().filter(|name| used(name)).cloned().collect();
         let servers = project.entries.clone().into_iter().filter(|(name, _)| used(name)).collect();
-        self.extend(McpScope::Project, Some(places.cwd.join(".mcp.json")), servers);
+        self.extend(McpScope::Project, Some(&places.cwd.join(".mcp.json")), servers);
     }
 
     /// Returns the server with this name.
@@ -227,10 +225,7 @@ pub fn check_mcp_argument(places: &Places, argument: &str) -> Result<(), String>
 }
 
 /// Reads an argument: JSON, or the path of a file.
-fn read_argument(
-    places: &Places,
-    argument: &str,
-) -> Result<(Option<PathBuf>, IndexMap<String, Map<String, Value>>), String> {
+fn read_argument(places: &Places, argument: &str) -> Result<(Option<PathBuf>, Servers), String> {
     let (file, text) = if argument.trim_start().starts_with('{') {
         (None, argument.as_bytes().to_vec())
     } else {

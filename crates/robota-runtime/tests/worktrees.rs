@@ -92,7 +92,7 @@ async fn run_05_a_clean_worktree_is_removed_with_its_branch() {
     let repository = repository().await;
     let worktree = repository.prepare().await;
     assert!(worktree.path.join("README").exists());
-    assert_eq!(repository.branches().await, [worktree.branch.clone()]);
+    assert_eq!(repository.branches().await, std::slice::from_ref(&worktree.branch));
     let status = repository.git(&repository.path(), &["status", "--porcelain"]).await;
     assert_eq!(status, "", "the repository does not see its worktrees");
     let removed = repository.worktrees.settle(&worktree).await;
@@ -284,7 +284,7 @@ async fn run_05_worktrees_of_a_dead_process_are_pruned() {
     let pruned = repository.worktrees.prune(&path).await.unwrap();
     assert_eq!(pruned.len(), 2);
     assert!(!clean.path.exists() && dirty.path.join("new").exists());
-    assert_eq!(repository.branches().await, [dirty.branch.clone()]);
+    assert_eq!(repository.branches().await, std::slice::from_ref(&dirty.branch));
 }
 
 /// An agent that writes a file in its folder, and fails or crashes if it is told so.

@@ -25,13 +25,10 @@ mod tools;
 use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
-use robota_core::context::ContextState;
 use robota_core::event::Envelope;
-use robota_core::history::HistoryEntry;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
-use robota_core::provider::View;
 use robota_core::tool::ToolSpec;
 use robota_exec::Supervisor;
 use robota_runtime::TaskManager;
@@ -50,9 +47,8 @@ pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 pub use tools::OfferedTools;
 
-use crate::budget::{Budget, BudgetGuard, BudgetUse};
+use crate::budget::BudgetGuard;
 use crate::commands::{CommandRegistry, CommandResult};
-use crate::costs::{self, Costs};
 use crate::error::SdkError;
 use crate::mcp::SessionMcp;
 use crate::mentions::MentionReader;

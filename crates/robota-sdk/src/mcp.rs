@@ -133,7 +133,7 @@ pub fn options(
 ) -> McpOptions {
     let folder = project.places.mcp_folder();
     McpOptions {
-        roots: project.workspace().additional.clone(),
+        roots: project.workspace().additional,
         environment: environment.clone(),
         catalogs: folder.as_ref().map(|folder| CatalogStore::new(folder.join("servers"))),
         tokens: folder.map(|folder| TokenStore::new(folder.join("tokens.json"))),

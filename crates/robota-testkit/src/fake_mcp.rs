@@ -15,6 +15,10 @@
 //! | `mute` | it never answers the handshake |
 //! | `dies` | it ends at once |
 //! | `version=V` | it counters every offer with this version of the protocol |
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the test binary starts itself, and this server crashes on purpose"
+)]
 
 use std::io::{BufRead as _, Write as _};
 
@@ -29,7 +33,6 @@ pub const VARIABLE: &str = "FAKE_MCP";
 /// # Panics
 /// If the path of the test binary is not known.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "the test binary starts itself")]
 #[expect(clippy::expect_used, reason = "test code")]
 pub fn command(test: &str, words: &str) -> Value {
     let program = std::env::current_exe().expect("the test binary has a path");

@@ -97,7 +97,7 @@ impl Listing<'_> {
         }
         modules.sort();
         for name in modules {
-            let inner = [path, &[name.clone()]].concat();
+            let inner = [path, std::slice::from_ref(&name)].concat();
             self.module(own, &inner, &format!("{shown_as}::{name}"))?;
         }
         Ok(())

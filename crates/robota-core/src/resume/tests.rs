@@ -166,7 +166,7 @@ impl Written {
                 let daily = Trigger::Daily { time: "09:00".to_owned() };
                 self.append(ScheduleAdded {
                     schedule,
-                    trigger: if n % 2 == 0 { steps } else { daily },
+                    trigger: if n.is_multiple_of(2) { steps } else { daily },
                     zone: None,
                     content: vec![Block::text("go")],
                     missed: MissedRuns::All,
@@ -176,7 +176,7 @@ impl Written {
                 .await;
             }
             2 => {
-                if n % 2 == 0 {
+                if n.is_multiple_of(2) {
                     self.append(ScheduleSkipped { schedule, due: at, times: 1 }).await;
                 } else {
                     let source = InputSource::Schedule { schedule, due: Some(at), missed: 1 };
@@ -206,7 +206,9 @@ impl Written {
                 self.append(said).await;
             }
             3 => self.append(RoomDelivered { number, member }).await,
-            _ if n % 2 == 0 => self.append(RoomHeard { room: member.into(), number }).await,
+            _ if n.is_multiple_of(2) => {
+                self.append(RoomHeard { room: member.into(), number }).await
+            }
             _ => {
                 let source = InputSource::Room { room: member.into(), number, hops: 2 };
                 self.accept(Some(source)).await;

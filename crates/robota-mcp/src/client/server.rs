@@ -304,6 +304,7 @@ impl Server {
         Ok(())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "the caller has no use for it any more")]
     fn take_over(&self, catalog: Catalog) {
         let store = self.options.catalogs.as_ref().filter(|_| is_pinned(&self.config));
         let (save, notice) = {

@@ -163,7 +163,7 @@ impl McpServers {
     /// Returns the prompts of all servers as commands.
     #[must_use]
     pub fn prompts(&self) -> Vec<PromptCommand> {
-        self.servers.iter().flat_map(|server| prompts::commands(server)).collect()
+        self.servers.iter().flat_map(prompts::commands).collect()
     }
 
     /// Returns the text of a prompt. `arguments` are words, in the order of the prompt's arguments.

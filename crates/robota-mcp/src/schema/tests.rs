@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "JSON built in place is passed by value")]
 fn projected(schema: Value) -> Value {
     for_models(&schema).unwrap()
 }

@@ -57,10 +57,7 @@ impl Pool {
 
 /// Closes a session; returns whether its work had ended.
 async fn close(session: &Session, deadline: Instant) -> Result<bool, SessionError> {
-    let mut changes = match session.subscribe(StartAt::Now, [EventKind::State]).await {
-        Ok(changes) => Some(changes),
-        Err(_) => None,
-    };
+    let mut changes = session.subscribe(StartAt::Now, [EventKind::State]).await.ok();
     loop {
         if session.close_if_idle("the pool shut down").await? {
             return Ok(true);

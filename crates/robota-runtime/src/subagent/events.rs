@@ -54,13 +54,11 @@ impl AgentProgress {
                     reporter.tool_started(action);
                 }
             }
-            Event::ToolFinished(data) => {
-                // A call that was denied never started.
-                if data.class.is_some() {
-                    let outcome = &data.outcome;
-                    let error = (!outcome.ok).then(|| first_line(&outcome.text()));
-                    reporter.tool_ended(error);
-                }
+            // A call that was denied never started.
+            Event::ToolFinished(data) if data.class.is_some() => {
+                let outcome = &data.outcome;
+                let error = (!outcome.ok).then(|| first_line(&outcome.text()));
+                reporter.tool_ended(error);
             }
             Event::PermissionAsked(data) => {
                 let call = self.calls.get(&data.call);

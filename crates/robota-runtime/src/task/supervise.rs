@@ -159,6 +159,7 @@ async fn take_text(
 }
 
 /// Says why the manager ended the task, and keeps what the runner knows: output, usage, worktree.
+#[expect(clippy::needless_pass_by_value, reason = "the cause of one end")]
 fn with_cause(end: TaskFinished, ending: Option<Ending>) -> TaskFinished {
     match ending {
         None => end,

@@ -121,7 +121,7 @@ pub(super) async fn read(session: &Session) -> Result<Vec<HistoryEntry>, Session
 pub(super) async fn events(session: &Session) -> Result<Vec<Envelope>, SessionError> {
     let mut events = Vec::new();
     each_page(session, |page| {
-        events.extend(page.into_iter().map(|event| Arc::unwrap_or_clone(event.envelope)))
+        events.extend(page.into_iter().map(|event| Arc::unwrap_or_clone(event.envelope)));
     })
     .await?;
     Ok(events)

@@ -77,6 +77,7 @@ impl Lines {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "they become parts of the line")]
     fn line(
         &mut self,
         kind: &str,

@@ -53,7 +53,7 @@ pub(super) fn prepare(
                     .map_err(|_| format!("`{}` is no valid header", parameter.name))?;
                 let text = joined(value);
                 let text = HeaderValue::from_str(&text)
-                    .map_err(|_| format!("`{}` has characters that no header can have", name))?;
+                    .map_err(|_| format!("`{name}` has characters that no header can have"))?;
                 headers.insert(name, text);
             }
         }

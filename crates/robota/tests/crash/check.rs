@@ -89,7 +89,7 @@ pub(crate) async fn check(
     let mut known = BTreeSet::new();
     for id in &sessions {
         let it = It { place, store, told: &told, effects: &effects, loss, id };
-        let calls = it.check(must.contains(id), *id == main).await;
+        let calls = Box::pin(it.check(must.contains(id), *id == main)).await;
         known.extend(calls.map_err(|what| format!("{id}: {what}"))?);
     }
     for (call, tool) in &effects {

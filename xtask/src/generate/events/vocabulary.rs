@@ -51,8 +51,6 @@ pub(super) const LATER: &[(&str, &str)] = &[
     ("task.started", "background tasks"),
     ("task.completed", "background tasks"),
     ("server_tool", "tools that the provider's service runs"),
-    ("background_task_event", "background tasks"),
-    ("background_job_group_event", "background job groups"),
 ];
 
 const HEAD: &str = "\
