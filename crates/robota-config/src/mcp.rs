@@ -157,7 +157,7 @@ pub fn mcp_servers(
         let folder = places.cwd.display().to_string();
         for (path, file) in &mut own {
             let servers = file.projects.shift_remove(&folder).unwrap_or_default().mcp_servers;
-            listing.extend(McpScope::Local, Some(&path), servers);
+            listing.extend(McpScope::Local, Some(path), servers);
         }
     }
     let of_settings = settings.values.mcp_servers.clone();

@@ -207,7 +207,7 @@ impl Written {
             }
             3 => self.append(RoomDelivered { number, member }).await,
             _ if n.is_multiple_of(2) => {
-                self.append(RoomHeard { room: member.into(), number }).await
+                self.append(RoomHeard { room: member.into(), number }).await;
             }
             _ => {
                 let source = InputSource::Room { room: member.into(), number, hops: 2 };
