@@ -75,8 +75,7 @@ impl CommandResult {
 ///     }
 ///
 ///     async fn execute(&self, _: &InteractiveSession, arguments: &str) -> CommandResult {
-///         let message = format!("pong {arguments}");
-///         CommandResult { message, success: true, data: serde_json::Map::new() }
+///         CommandResult::ok(format!("pong {arguments}"))
 ///     }
 /// }
 /// assert_eq!(Ping.info().name, "ping");

@@ -27,7 +27,7 @@ pub enum CommandOrigin {
 /// ```
 /// use robota_sdk::{CommandInfo, CommandSafety};
 ///
-/// let info = CommandInfo { safety: CommandSafety::Modifies, ..CommandInfo::new("fix", "Fixes") };
+/// let info = CommandInfo::new("fix", "Fixes").modifies();
 /// assert_eq!(info.safety, CommandSafety::Modifies);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,10 +44,7 @@ pub enum CommandSafety {
 /// ```
 /// use robota_sdk::CommandInfo;
 ///
-/// let info = CommandInfo {
-///     argument_hint: Some("NAME".to_owned()),
-///     ..CommandInfo::new("greet", "Greets somebody")
-/// };
+/// let info = CommandInfo::new("greet", "Greets somebody").arguments("NAME");
 /// assert!(info.user_invocable);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

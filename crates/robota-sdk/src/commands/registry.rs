@@ -28,9 +28,7 @@ pub trait CommandSource: Send + Sync {
 /// ```
 /// use robota_sdk::{CommandModule, CommandRegistry};
 ///
-/// let module =
-///     CommandModule { name: "mine".to_owned(), commands: Vec::new(), sources: Vec::new() };
-/// CommandRegistry::new().add_module(&module);
+/// CommandRegistry::new().add_module(&CommandModule::new("mine"));
 /// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
