@@ -6,6 +6,7 @@
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
 mod ansi;
+mod background;
 mod composer;
 mod conversation;
 mod diff;

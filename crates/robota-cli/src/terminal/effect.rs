@@ -71,6 +71,8 @@ pub(crate) enum Decided {
     Allow(Scope),
     /// The call may run, and what matches these rules.
     AllowRules(Scope, Vec<String>),
+    /// The plan is approved: the session continues in this mode.
+    Plan(Mode),
     /// The call may not run.
     Deny,
 }

@@ -34,6 +34,8 @@ pub(crate) enum Event {
     Session(InteractiveEvent),
     /// A call needs approval.
     Asked(Box<Asked>),
+    /// A question was withdrawn: the agent that asked it ended.
+    Withdrawn(CallId),
     /// A rule that the user edits was tested.
     RuleTested(RuleTest),
     /// The folder has settings that need trust.
@@ -132,6 +134,8 @@ pub(crate) enum Preview {
         /// Its parts, each with its verdict, if there are several.
         tree: Vec<String>,
     },
+    /// It ends plan mode. The plan is Markdown, and shown above the question.
+    Plan(String),
     /// The arguments of another tool.
     Input(String),
 }

@@ -4,6 +4,7 @@
 //! happens in the session goes into a [`mailbox`] that joins pieces of text, so that a slow terminal
 //! costs memory for one frame and no time of the agent.
 
+mod approver;
 mod branch;
 mod editor;
 mod enter;

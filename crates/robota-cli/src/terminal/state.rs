@@ -9,6 +9,7 @@ use robota_core::ids::InputId;
 use robota_core::permission::Mode;
 use robota_sdk::CommandInfo;
 
+use super::background::BackgroundTasks;
 use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
@@ -39,6 +40,7 @@ pub(crate) struct State {
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) turn: Option<Turn>,
+    pub(crate) background: BackgroundTasks,
     pub(crate) facts: Facts,
     pub(crate) hint: Option<Hint>,
     pub(crate) page: Option<Box<dyn Page>>,
@@ -129,6 +131,7 @@ impl State {
             early: Vec::new(),
             queue: VecDeque::new(),
             turn: None,
+            background: BackgroundTasks::default(),
             facts,
             hint: None,
             page: None,

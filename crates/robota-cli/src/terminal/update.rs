@@ -35,6 +35,10 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Clock => Vec::new(),
         Event::Session(event) => session::update(state, event),
         Event::Asked(asked) => question::asked(state, *asked),
+        Event::Withdrawn(call) => {
+            state.questions.remove(&call, state.now);
+            Vec::new()
+        }
         Event::RuleTested(test) => question::tested(state, test),
         Event::TrustNeeded(items) => {
             let armed_at = state.now + questions::QUIET;
@@ -110,6 +114,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     // What belonged to a session before this one.
     state.queue.clear();
     state.questions.clear();
+    state.background.clear();
     (state.turn, state.facts.cost, state.facts.context) = (None, None, context);
     let facts = &mut state.facts;
     (facts.session, facts.name, facts.model) = (session, name, model);

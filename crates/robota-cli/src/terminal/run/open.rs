@@ -7,10 +7,13 @@ use robota_core::approve::RuleSink;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
-use robota_sdk::{InteractiveEvents, InteractiveSession, SdkError, SelectedSession, store};
+use robota_sdk::{
+    AgentOptions, InteractiveEvents, InteractiveSession, McpSetup, SdkError, SelectedSession, store,
+};
 use robota_session::{Approvals, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::approver::AgentQuestions;
 use super::prompts::Prompts;
 use super::{Mailbox, first_run, history, trust};
 use crate::Configuration;
@@ -71,12 +74,24 @@ pub(super) async fn open(
     let notices = mailbox.clone();
     let model = chosen.into_setup(args.effort.clone());
     let mode = options.mode.map_or(setup.settings.permissions.mode, RunMode::session);
+    let questions = AgentQuestions { mailbox: mailbox.clone(), setup: setup.clone() };
+    let agents =
+        AgentOptions { tool: true, definitions: options.agents.clone(), ..AgentOptions::default() };
+    let mcp = McpSetup {
+        arguments: options.mcp_config.clone(),
+        strict: options.strict_mcp,
+        ..McpSetup::default()
+    };
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
         .mode(mode)
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
-        .approvals(Approvals::Decide)
+        .budget(options.limits)
+        .approvals(Approvals::Handler(Arc::new(questions)))
+        .agents(agents)
+        .task_logs(!sessions.no_session_persistence)
+        .mcp(mcp)
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)
         .on_notice(move |notice| notices.send(Event::Notice(notice)));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_core::approve::Scope;
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
@@ -371,6 +372,13 @@ async fn decide(context: WorkContext, call: CallId, answer: Decided, note: Optio
         Decided::Allow(scope) => permissions.decide(&call, Decision::Allow(scope), note).await,
         Decided::AllowRules(scope, rules) => {
             permissions.allow_with_rules(&call, scope, rules, note).await
+        }
+        Decided::Plan(mode) => {
+            // The mode counts when the call runs.
+            if let Err(error) = context.session.set_mode(mode).await {
+                context.report(&error.to_string());
+            }
+            permissions.decide(&call, Decision::Allow(Scope::Once), note).await
         }
         Decided::Deny => permissions.decide(&call, Decision::Deny, note).await,
     };

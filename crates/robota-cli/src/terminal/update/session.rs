@@ -77,6 +77,9 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
         InteractiveEvent::ApprovalDecided { call } => {
             state.questions.remove(&call, now);
         }
+        InteractiveEvent::BackgroundTaskEvent { task, change } => {
+            state.background.apply(&task, &change);
+        }
         InteractiveEvent::ContextUpdate(context) => state.facts.context = Some(context),
         InteractiveEvent::Compacted { .. } => {
             note(state, NoteKind::Plain, "The conversation was compacted.");
@@ -109,8 +112,8 @@ fn continue_turn(state: &mut State) {
 
 fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     state.conversation.finish_text();
-    state.questions.clear();
     let now = state.now;
+    state.questions.end_turn(now);
     for row in state.conversation.open_rows() {
         row.state = RowState::Stopped;
         row.took = Some(now.saturating_sub(row.started));

@@ -1,5 +1,7 @@
 //! Keys and events, and what they lead to.
 
+mod agents_and_plans;
+
 use robota_core::approve::Scope;
 use robota_core::event::TurnEnd;
 use robota_core::ids::{CallId, InputId};

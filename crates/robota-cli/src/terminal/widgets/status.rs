@@ -42,6 +42,9 @@ fn activity(state: &State) -> (String, Role) {
         Phase::Ready | Phase::Following => {}
     }
     let Some(turn) = &state.turn else {
+        if state.questions.shown().is_some() {
+            return ("waiting for you".into(), Role::Warn);
+        }
         let sending = !state.queue.is_empty();
         return (if sending { "sending" } else { "ready" }.to_owned(), Role::Dim);
     };
@@ -76,6 +79,10 @@ fn parts(state: &State) -> Vec<(String, Role)> {
     }
     if let Some(cost) = facts.cost.filter(|cost| *cost > 0.0) {
         parts.push((format!("${cost:.2}"), Role::Dim));
+    }
+    match state.background.running() {
+        0 => {}
+        count => parts.push((format!("{count} in background"), Role::Accent)),
     }
     if state.phase != Phase::Starting {
         parts.push(mode(facts.mode));

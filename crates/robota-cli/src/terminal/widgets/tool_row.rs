@@ -14,6 +14,9 @@ const TAIL: usize = 4;
 /// How many rows an expanded call shows.
 const EXPANDED: usize = 500;
 
+/// The tool that ends plan mode.
+const PLAN: &str = "ExitPlanMode";
+
 /// The words for a tool: what it wants to do, what it does, what it did.
 struct Verbs(&'static str, &'static str, &'static str);
 
@@ -27,6 +30,7 @@ fn verbs(tool: &str) -> Verbs {
         "Grep" => Verbs("search", "Searching", "Searched"),
         "WebFetch" => Verbs("fetch", "Fetching", "Fetched"),
         "WebSearch" => Verbs("search the web for", "Searching the web for", "Searched the web for"),
+        PLAN => Verbs("carry out", "Approving", "Approved"),
         _ => Verbs("use", "Using", "Used"),
     }
 }
@@ -47,6 +51,9 @@ pub(crate) fn running_words(row: &ToolRow) -> String {
 
 /// Returns the first line of what the call is about, with the name of a tool that has no verb.
 fn object(tool: &str, argument: &str) -> String {
+    if tool == PLAN {
+        return "the plan".to_owned();
+    }
     let mut lines = argument.lines();
     let first = lines.next().unwrap_or_default();
     let first = if lines.next().is_some() { format!("{first} …") } else { first.to_owned() };
