@@ -14,9 +14,11 @@ use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
 use super::keys::KeyMap;
+use super::notify::Notifier;
 use super::popup::Popup;
 use super::question::Questions;
 use super::screens::Page;
+use super::text::Line;
 
 /// How long the hint to press Ctrl+C again is shown.
 pub(crate) const HINT: Duration = Duration::from_secs(2);
@@ -50,6 +52,14 @@ pub(crate) struct State {
     /// When Esc was pressed last, without effect.
     pub(crate) last_escape: Option<Duration>,
     pub(crate) commands: Vec<CommandInfo>,
+    pub(crate) notifier: Notifier,
+    /// What the status line command printed.
+    pub(crate) script_lines: Vec<Line>,
+    /// Whether commands may open pages.
+    pub(crate) pages: bool,
+    /// Whether the built-in status line is hidden, and the branch in it.
+    pub(crate) hides_status: bool,
+    pub(crate) hides_branch: bool,
 }
 
 /// How far the program is.
@@ -100,6 +110,8 @@ pub(crate) struct Facts {
     pub(crate) mode: Mode,
     pub(crate) context: Option<ContextState>,
     pub(crate) cost: Option<f64>,
+    /// The most dollars that the session may cost.
+    pub(crate) budget: Option<f64>,
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
     pub(crate) sandbox: String,
@@ -139,6 +151,11 @@ impl State {
             expanded: false,
             last_escape: None,
             commands: Vec::new(),
+            notifier: Notifier::default(),
+            script_lines: Vec::new(),
+            pages: true,
+            hides_status: false,
+            hides_branch: false,
         }
     }
 

@@ -10,11 +10,12 @@ use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
     AgentOptions, InteractiveEvents, InteractiveSession, McpSetup, SdkError, SelectedSession, store,
 };
-use robota_session::{Approvals, SessionError, StartAt};
+use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::approver::AgentQuestions;
 use super::prompts::Prompts;
+use super::status_line::{self, Measures};
 use super::{Mailbox, first_run, history, trust};
 use crate::Configuration;
 use crate::args::PrintArgs;
@@ -31,6 +32,7 @@ pub(super) struct Opening {
     pub(super) events: InteractiveEvents,
     pub(super) opened: Opened,
     pub(super) prompts: Option<Prompts>,
+    pub(super) measures: Measures,
 }
 
 /// Loads everything and opens the session. `answers` are those to the question of trust.
@@ -82,11 +84,13 @@ pub(super) async fn open(
         strict: options.strict_mcp,
         ..McpSetup::default()
     };
+    let (measures, observer) = status_line::measures();
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
         .mode(mode)
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
+        .callbacks(Callbacks::new().on_event(observer))
         .budget(options.limits)
         .approvals(Approvals::Handler(Arc::new(questions)))
         .agents(agents)
@@ -115,9 +119,9 @@ pub(super) async fn open(
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
-            let opened =
-                Opened { session: id.to_string(), mode, follows: Some(owner), ..Opened::default() };
-            return Ok(Opening { setup, store, session: None, events, opened, prompts });
+            let mut opened = of_settings(&setup);
+            (opened.session, opened.mode, opened.follows) = (id.to_string(), mode, Some(owner));
+            return Ok(Opening { setup, store, session: None, events, opened, prompts, measures });
         }
     };
     let events = session.events(StartAt::Now).await?;
@@ -138,9 +142,21 @@ pub(super) async fn open(
         context: session.conversation().context_state().await.ok(),
         commands,
         history,
-        follows: None,
+        budget: session.spending().budget().session.usd,
+        ..of_settings(&setup)
     };
-    Ok(Opening { setup, store, session: Some(session), events, opened, prompts })
+    Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures })
+}
+
+/// Returns what the settings say about the terminal.
+fn of_settings(setup: &Setup) -> Opened {
+    let values = &setup.settings.values;
+    Opened {
+        notify: values.preferred_notif_channel,
+        built_in_status: values.statusline,
+        verbose: values.verbose.unwrap_or(false),
+        ..Opened::default()
+    }
 }
 
 /// Loads the settings. If some need trust, asks first.

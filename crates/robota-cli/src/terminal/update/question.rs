@@ -34,8 +34,11 @@ pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
         let row = ToolRow::new(details, RowState::Asking, state.now);
         state.conversation.push(Entry::Tool(Box::new(row)));
     }
+    let first = state.questions.shown().is_none();
+    let text = format!("{} in {}", wants(&asked.tool, &asked.argument), state.facts.folder);
     state.questions.push(asked, state.now);
-    Vec::new()
+    let report = first.then(|| state.notifier.report(&text, state.now)).flatten();
+    report.map(Effect::Write).into_iter().collect()
 }
 
 /// Takes an answer to the question about the folder's settings.
@@ -182,6 +185,12 @@ pub(super) fn tested(state: &mut State, test: RuleTest) -> Vec<Effect> {
         field.test = Some(test);
     }
     Vec::new()
+}
+
+/// Answers the question that is shown, with a note.
+pub(crate) fn answer(state: &mut State, answer: Decided, note: Option<String>) -> Vec<Effect> {
+    state.questions.form.note = note;
+    decide(state, answer)
 }
 
 /// Answers the question that is shown.

@@ -6,6 +6,7 @@ use robota_sdk::{ExecutionResult, InteractiveEvent, Notice};
 use super::note;
 use crate::terminal::conversation::{Entry, NoteKind, RowState, ToolRow};
 use crate::terminal::effect::Effect;
+use crate::terminal::notify::LONG_TURN;
 use crate::terminal::state::{Queued, State, Turn};
 
 /// Takes an event of the session.
@@ -118,7 +119,7 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
         row.state = RowState::Stopped;
         row.took = Some(now.saturating_sub(row.started));
     }
-    state.turn = None;
+    let took = state.turn.take().map(|turn| now.saturating_sub(turn.started));
     let ended = match result.end {
         TurnEnd::Complete => None,
         TurnEnd::Interrupted => Some((NoteKind::Warning, "Stopped.")),
@@ -138,7 +139,11 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     if let Some((kind, text)) = ended {
         note(state, kind, text);
     }
-    Vec::new()
+    if took.is_none_or(|took| took < LONG_TURN) {
+        return Vec::new();
+    }
+    let text = format!("The turn has ended in {}", state.facts.folder);
+    state.notifier.report(&text, now).map(Effect::Write).into_iter().collect()
 }
 
 /// Shows a message of the SDK.

@@ -1,6 +1,8 @@
 //! Keys and events, and what they lead to.
 
 mod agents_and_plans;
+mod images;
+mod status_line;
 
 use robota_core::approve::Scope;
 use robota_core::event::TurnEnd;

@@ -64,6 +64,27 @@ fn object(tool: &str, argument: &str) -> String {
     }
 }
 
+/// Returns the sign of a call, its colour, and the verb of its state.
+fn state_words(row: &ToolRow) -> (&'static str, Role, String) {
+    let Verbs(want, running, done) = verbs(&row.tool);
+    let code = row.details.exit_code.filter(|code| *code != 0);
+    match (row.state, code) {
+        (RowState::Asking, _) => ("?", Role::Warn, format!("Wants to {want}")),
+        (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
+        (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
+        (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
+        (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
+        (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
+        (RowState::Ended(ToolEnd::Success), None) => ("✓", Role::Good, done.to_owned()),
+    }
+}
+
+/// Returns what a call did, in words.
+pub(crate) fn words(row: &ToolRow) -> String {
+    let (_, _, verb) = state_words(row);
+    format!("{verb} {}", object(&row.tool, &row.argument))
+}
+
 /// Renders a call. `now` is the time for a call that runs.
 pub(crate) fn append(
     row: &ToolRow,
@@ -72,17 +93,7 @@ pub(crate) fn append(
     expanded: bool,
     out: &mut Vec<Line>,
 ) {
-    let Verbs(want, running, done) = verbs(&row.tool);
-    let code = row.details.exit_code.filter(|code| *code != 0);
-    let (sign, role, verb) = match (row.state, code) {
-        (RowState::Asking, _) => ("?", Role::Warn, format!("Wants to {want}")),
-        (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
-        (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
-        (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
-        (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
-        (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
-        (RowState::Ended(ToolEnd::Success), None) => ("✓", Role::Good, done.to_owned()),
-    };
+    let (sign, role, verb) = state_words(row);
     let mut line = Line::new(format!("{sign} "), role).with(verb, role);
     line.push(" ", Role::Text);
     line.push(object(&row.tool, &row.argument), Role::Text);
