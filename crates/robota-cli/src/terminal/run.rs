@@ -6,6 +6,7 @@
 
 mod approver;
 mod branch;
+mod choices;
 mod clipboard;
 mod editor;
 mod enter;
@@ -57,6 +58,7 @@ pub(crate) struct WorkContext {
     pub(crate) mailbox: Mailbox,
     /// The user's status line, which some changes concern.
     status: status_line::StatusLine,
+    choices: choices::UserQuestions,
 }
 
 /// Starts the terminal program. The composer is there before anything is loaded.

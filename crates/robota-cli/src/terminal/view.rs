@@ -6,7 +6,7 @@ use super::screen::Cursor;
 use super::screens::PageContext;
 use super::state::State;
 use super::text::{Line, Role};
-use super::widgets::{composer, entry, question, queue, status, trust};
+use super::widgets::{choice, composer, entry, question, queue, status, trust};
 
 /// What the terminal shows.
 #[derive(Debug, Default)]
@@ -49,6 +49,12 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
         match question::lines(state, width, left, &mut asked) {
             Some(field) => Place::Asked(field),
             None if state.questions.is_armed(state.now) => Place::Hidden,
+            None => Place::Bottom(typing),
+        }
+    } else if state.choices.shown().is_some() {
+        match choice::lines(state, width, &mut asked) {
+            Some(field) => Place::Asked(field),
+            None if state.choices.is_armed(state.now) => Place::Hidden,
             None => Place::Bottom(typing),
         }
     } else {

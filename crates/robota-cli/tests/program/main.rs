@@ -28,6 +28,8 @@ mod protocol;
 mod providers;
 mod rewind_files;
 mod schema;
+#[cfg(target_os = "linux")]
+mod screen_reader;
 mod secrets;
 mod sessions;
 mod settings;

@@ -30,7 +30,7 @@ pub(crate) enum Action {
     ToggleOutput,
     /// Opens the transcript.
     Transcript,
-    /// Opens the shells in the background.
+    /// Opens the tasks and agents in the background.
     Background,
     /// Opens the palette.
     Palette,
@@ -119,7 +119,7 @@ impl Action {
         ("chat:modelPicker", Self::Models, "choose the model"),
         ("app:toggleOutput", Self::ToggleOutput, "show or hide the output of calls"),
         ("app:toggleTranscript", Self::Transcript, "transcript"),
-        ("task:background", Self::Background, "shells in the background"),
+        ("task:background", Self::Background, "tasks and agents in the background"),
         ("app:palette", Self::Palette, "all commands"),
         ("app:redraw", Self::Reflow, "write everything again"),
         ("app:help", Self::Help, "keys (in an empty composer)"),

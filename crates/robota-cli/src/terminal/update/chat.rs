@@ -16,6 +16,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     if state.questions.shown().is_some() {
         state.questions.type_ahead(state.now);
     }
+    state.choices.type_ahead(state.now);
     if let Some(trust) = &mut state.trust {
         trust.armed_at = state.now + crate::terminal::question::QUIET;
     }

@@ -183,7 +183,7 @@ fn answers(asked: &Asked, note: Option<&str>, armed: bool, width: usize, out: &m
     line.push("   Tab", key);
     line.push(" add a note", Role::Text);
     line.push("   Esc", key);
-    line.push(" stop", Role::Text);
+    line.push(if asked.agent.is_some() { " no" } else { " stop" }, Role::Text);
     out.extend(wrap(&line, width, 2));
     if !asked.rules.is_empty() {
         let rules = asked.rules.join(", ");
