@@ -150,6 +150,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         hooks: options.hook_events,
         replay: options.replay,
         host: requests.approver.is_some(),
+        agent_text: requests.host_setup.agent_text,
         notes: options.format == OutputFormat::Text,
     };
     let facts = RunFacts {

@@ -105,7 +105,7 @@ async fn follow(
     loop {
         tokio::select! {
             event = chat.next() => match event {
-                Some(event) => progress.take(&event.map_err(crashed)?.envelope.event, reporter),
+                Some(event) => progress.take(&event.map_err(crashed)?.envelope, reporter),
                 None => break,
             },
             Some(text) = task.inputs.recv() => {
