@@ -6,7 +6,10 @@ use robota_core::permission::TrustLevel;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::model::{Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
+use crate::model::{
+    Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, NotificationChannel,
+    OneOrMany,
+};
 use crate::path::KeyPath;
 
 /// The names of hook events, including those of other programs that read the same files. Hooks
@@ -305,8 +308,10 @@ keys! {
     "preset" Highest, Grants, NoEffect, (String);
     "outputStyle" Highest, Grants, Supported, (String);
     "agent" Highest, Grants, NoEffect, (String);
-    "statusLine" Highest, Grants, NoEffect, (CommandLine);
-    "statusline" Highest, Grants, NoEffect, (BuiltInStatusLine);
+    "statusLine" Highest, Grants, Supported, (CommandLine);
+    "statusline" Highest, Grants, Supported, (BuiltInStatusLine);
+    "preferredNotifChannel" Highest, UserOnly, Supported, (NotificationChannel);
+    "screenReader" Highest, UserOnly, Supported, (bool);
     "autoCompactThreshold" Highest, Grants, Supported, (CompactThreshold);
     "autoCompactEnabled" Highest, Grants, Supported, (bool);
     "claudeMdExcludes" Union, Grants, Supported, texts;
@@ -320,7 +325,7 @@ keys! {
     "transports.*" Highest, Grants, NoEffect, (Object);
     "worktree" Highest, Grants, Partial, (Object);
     "theme" Highest, Grants, NoEffect, (String);
-    "verbose" Highest, Grants, NoEffect, (bool);
+    "verbose" Highest, Grants, Supported, (bool);
 }
 
 /// Returns whether this version uses a key; none for a path that is no key of the table.

@@ -1,6 +1,6 @@
 //! Rules over whole calls, and the tools that are neither files nor shells.
 
-use robota_core::permission::Verdict;
+use robota_core::permission::{Mode, Verdict};
 
 use super::Base;
 use crate::call::{self, Family, ToolCall};
@@ -29,6 +29,14 @@ impl Policy {
     pub(super) fn other_call(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         match call::canonical(call.tool) {
             "WebFetch" => self.web_fetch(call, found),
+            // Only the user approves a plan; no rule can. Outside plan mode the tool changes nothing.
+            "ExitPlanMode" => {
+                if self.mode == Mode::Plan {
+                    let why = "the user approves the plan before plan mode ends";
+                    found.add(Verdict::Ask, VerdictSource::Input, why, None);
+                }
+                Base::ReadOnly
+            }
             "WebSearch" => match self.whole_call_allowed(call) {
                 Some(rule) => {
                     found.rule(Verdict::Allow, rule, None);

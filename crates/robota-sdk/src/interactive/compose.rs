@@ -14,7 +14,7 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
-use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
+use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
     BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
@@ -32,6 +32,7 @@ use crate::hooks::OnHookUsage;
 use crate::mcp::{self, PromptSource, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
+use crate::plan_mode::{ExitPlanMode, PlanNotices};
 use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
@@ -175,6 +176,10 @@ impl InteractiveSessionBuilder {
         };
         let manager = runtime.manager(selected.id());
         hooks.push(Arc::new(TaskNotices(manager.clone())));
+        if self.can_approve() {
+            let (open, session) = (self.open.clone(), selected.id().clone());
+            hooks.push(Arc::new(PlanNotices { open, session }));
+        }
         runtime.new.put(selected.id().clone(), manager);
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
@@ -292,6 +297,11 @@ impl InteractiveSessionBuilder {
         place
     }
 
+    /// Returns whether somebody can approve a plan.
+    fn can_approve(&self) -> bool {
+        !matches!(self.approvals, Approvals::Deny)
+    }
+
     /// Returns which built-in tools are offered.
     fn tool_choice(&self, fences: &Fences) -> ToolChoice {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
@@ -311,10 +321,12 @@ impl InteractiveSessionBuilder {
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
+        let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
         let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
+        let plans = can_approve.then(|| open.clone());
         let tools = move |session: &ToolScope| {
             let manager = runtime.of_new(&session.session);
             let place = place
@@ -326,6 +338,9 @@ impl InteractiveSessionBuilder {
             }
             if agent_tool {
                 built_in.push(runtime.agent_tool(manager));
+            }
+            if let Some(open) = &plans {
+                built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);
             tools.extend(choice.more.iter().cloned());

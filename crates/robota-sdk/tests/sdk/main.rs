@@ -14,5 +14,6 @@ mod memory;
 mod mentions;
 mod open;
 mod people;
+mod plan_mode;
 mod queue;
 mod skills;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_core::approve::Scope;
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
@@ -11,7 +12,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::open::{self, Opening};
 use super::prompts::Prompts;
-use super::{Mailbox, WorkContext, enter, preview, rules};
+use super::status_line::StatusLine;
+use super::{Mailbox, WorkContext, clipboard, enter, preview, rules};
 use crate::args::PrintArgs;
 use crate::setup::Setup;
 use crate::telemetry::Telemetry;
@@ -112,7 +114,7 @@ async fn run_session(
         () = cancel.token().cancelled() => return After::Quit(Vec::new()),
         _ = ui.wait() => return After::Quit(Vec::new()),
     };
-    let Opening { setup, store, session, events, opened, prompts } = match opening {
+    let Opening { setup, store, session, events, opened, prompts, measures } = match opening {
         Ok(opening) => opening,
         Err(error) => {
             let (message, hint) = (format!("{error:#}"), crate::hint(&error));
@@ -128,14 +130,16 @@ async fn run_session(
     mailbox.send(Event::Opened(Box::new(opened)));
     let Some(session) = session else {
         tokio::select! {
-            () = pass_on(None, events, mailbox.clone(), setup) => {}
+            () = pass_on(None, events, mailbox.clone(), setup, StatusLine::new(measures)) => {}
             () = until_quit(effects, &trust) => {}
             () = cancel.token().cancelled() => {}
             _ = ui.wait() => {}
         }
         return After::Quit(Vec::new());
     };
-    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let status = StatusLine::new(measures);
+    let context = WorkContext { session, store, setup, mailbox: mailbox.clone(), status };
+    let status_line = context.status.start(&context);
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
     let switch = tokio::select! {
@@ -149,6 +153,9 @@ async fn run_session(
         () = until_quit(effects, &trust) => worker.resume_line(),
     };
     events.abort();
+    if let Some(status_line) = status_line {
+        status_line.abort();
+    }
     switch.map_or(After::Quit(lines), After::Switch)
 }
 
@@ -234,8 +241,8 @@ impl Worker {
 
     /// Passes on what happens, until the session ends.
     fn pass_on(&self, events: InteractiveEvents) -> tokio::task::JoinHandle<()> {
-        let WorkContext { session, setup, mailbox, .. } = self.context.clone();
-        tokio::spawn(pass_on(Some(session), events, mailbox, setup))
+        let WorkContext { session, setup, mailbox, status, .. } = self.context.clone();
+        tokio::spawn(pass_on(Some(session), events, mailbox, setup, status))
     }
 
     /// Carries out effects until the user quits, or chooses another session.
@@ -275,6 +282,14 @@ impl Worker {
                         }
                     });
                 }
+                Effect::PasteImage => {
+                    tokio::spawn(async move {
+                        let environment = robota_sdk::processes::process_environment();
+                        let cwd = &context.setup.places.cwd;
+                        let pasted = clipboard::image(&environment, cwd).await;
+                        context.mailbox.send(Event::ImagePasted(pasted));
+                    });
+                }
                 Effect::Work(work) => {
                     tokio::spawn(async move {
                         let mailbox = context.mailbox.clone();
@@ -285,7 +300,10 @@ impl Worker {
                 Effect::Trust(_)
                 | Effect::ListFiles
                 | Effect::Editor(_)
+                | Effect::EditFile(_)
                 | Effect::Reflow
+                | Effect::Write(_)
+                | Effect::WatchFocus
                 | Effect::Suspend => {}
             }
         }
@@ -339,6 +357,7 @@ async fn pass_on(
     mut events: InteractiveEvents,
     mailbox: Mailbox,
     setup: Arc<Setup>,
+    status: StatusLine,
 ) {
     while let Some(event) = events.next().await {
         let event = match event {
@@ -355,6 +374,7 @@ async fn pass_on(
             | InteractiveEvent::Error(_) => (None, true),
             _ => (None, false),
         };
+        status.observe(&event);
         mailbox.send(Event::Session(event));
         let Some(session) = &session else { continue };
         if let Some(call) = asked {
@@ -370,6 +390,7 @@ async fn pass_on(
             mailbox.send(Event::Branch(super::branch::of(&setup.places.cwd)));
             if let Ok(costs) = session.spending().costs().await {
                 mailbox.send(Event::Cost(costs.known_cost()));
+                status.set_costs(costs);
             }
         }
     }
@@ -381,6 +402,13 @@ async fn decide(context: WorkContext, call: CallId, answer: Decided, note: Optio
         Decided::Allow(scope) => permissions.decide(&call, Decision::Allow(scope), note).await,
         Decided::AllowRules(scope, rules) => {
             permissions.allow_with_rules(&call, scope, rules, note).await
+        }
+        Decided::Plan(mode) => {
+            // The mode counts when the call runs.
+            if let Err(error) = context.session.set_mode(mode).await {
+                context.report(&error.to_string());
+            }
+            permissions.decide(&call, Decision::Allow(Scope::Once), note).await
         }
         Decided::Deny => permissions.decide(&call, Decision::Deny, note).await,
     };
