@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::{Class, Verdict};
+use robota_core::task::TaskMode;
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{AgentWork, Isolation};
 use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
@@ -26,6 +27,10 @@ impl TaskRunner for AgentTool {
 
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
         let run = agent_run(request);
+        let definition = self.0.parts.definition(&run.work.agent);
+        if definition.is_ok_and(|definition| definition.background) {
+            return self.run_in_background(run, context).await;
+        }
         let result = tokio::select! {
             result = self.0.run(run, Some(context.call.clone())) => result,
             () = context.scope.cancel.cancelled() => {
@@ -69,6 +74,18 @@ impl TaskRunner for AgentTool {
 }
 
 impl AgentTool {
+    /// Starts an agent whose definition says that nobody waits for it.
+    async fn run_in_background(&self, run: AgentRun, context: ToolContext) -> ToolOutcome {
+        let call = Some(context.call.clone());
+        match self.0.start(run, TaskMode::Background, call).await {
+            Ok(task) => ToolOutcome::ok(format!(
+                "The agent runs in the background as {task}. Its answer is reported when it has ended."
+            ))
+            .with_metadata("agent_id", task.to_string()),
+            Err(error) => ToolOutcome::failed("agent_failed", error.to_string()),
+        }
+    }
+
     /// Applies the rules about agents to one of several tasks. The gate has judged only the call.
     async fn judge(&self, agent: &str, context: &ToolContext) -> Result<(), String> {
         let session = context.scope.session.as_ref().and_then(|id| self.0.parts.open.get(id));
@@ -102,6 +119,7 @@ fn agent_run(request: TaskRequest) -> AgentRun {
             TaskIsolation::None => Isolation::None,
             TaskIsolation::Worktree => Isolation::Worktree,
         }),
+        own_process: None,
     }
 }
 

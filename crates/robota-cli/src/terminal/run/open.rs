@@ -7,13 +7,15 @@ use robota_core::approve::RuleSink;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
-use robota_sdk::{InteractiveEvents, InteractiveSession, SdkError, SelectedSession, store};
+use robota_sdk::{
+    AgentOptions, InteractiveEvents, InteractiveSession, SdkError, SelectedSession, store,
+};
 use robota_session::{Approvals, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::prompts::Prompts;
 use super::{Mailbox, first_run, history, trust};
-use crate::Configuration;
+use crate::{Configuration, agent_process};
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
 use crate::provider::{self, NoProvider, ProviderRequest, WantedModel};
@@ -79,6 +81,13 @@ pub(super) async fn open(
         .approvals(Approvals::Decide)
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)
+        .task_logs(!sessions.no_session_persistence)
+        .agents(AgentOptions {
+            tool: true,
+            definitions: options.agents.clone(),
+            program: agent_process::program(args, &options, &setup),
+            ..AgentOptions::default()
+        })
         .on_notice(move |notice| notices.send(Event::Notice(notice)));
     if let Some(names) = &options.tools {
         builder = builder.only_tools(names.clone());
