@@ -94,6 +94,13 @@ impl Agents {
         agents
     }
 
+    /// Returns only these definitions.
+    pub fn of(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
+        let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
+        agents.extend(definitions);
+        agents
+    }
+
     /// Returns an agent by name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&AgentDefinition> {

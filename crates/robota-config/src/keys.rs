@@ -324,6 +324,7 @@ keys! {
     "taskContext" Highest, Grants, Supported, (Object);
     "transports.*" Highest, Grants, NoEffect, (Object);
     "worktree" Highest, Grants, Partial, (Object);
+    "agentProcesses" Highest, Grants, Supported, (bool);
     "theme" Highest, Grants, NoEffect, (String);
     "verbose" Highest, Grants, Supported, (bool);
 }

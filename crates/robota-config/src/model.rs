@@ -186,6 +186,9 @@ pub struct SettingsFile {
     /// folder. Others have no effect.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub worktree: Map<String, Value>,
+    /// Whether agents run in processes of their own, unless their definition says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_processes: Option<bool>,
     /// The colour theme of the terminal. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,

@@ -36,7 +36,10 @@ mod templates;
 pub mod transcript;
 pub mod transport;
 
-pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
+pub use agents::{
+    AgentOptions, AgentPermissions, AgentProcess, AgentProgram, AgentResult, AgentRun, AgentRuns,
+    AgentStart,
+};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,

@@ -29,7 +29,8 @@ impl TaskRunner for AgentTool {
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
         let background = request.background;
         let run = agent_run(request);
-        if background {
+        let definition = self.0.parts.definition(&run.work.agent);
+        if background || definition.is_ok_and(|definition| definition.background) {
             return self.start(run, &context).await;
         }
         let result = tokio::select! {
@@ -158,6 +159,7 @@ fn agent_run(request: TaskRequest) -> AgentRun {
             TaskIsolation::None => Isolation::None,
             TaskIsolation::Worktree => Isolation::Worktree,
         }),
+        own_process: None,
     }
 }
 

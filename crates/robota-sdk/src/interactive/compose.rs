@@ -7,6 +7,8 @@ use robota_config::agents::Agents;
 use robota_config::model::CompactThreshold;
 use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_core::driver::SessionConfig;
+use robota_core::gate::Gate;
+use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
@@ -14,6 +16,7 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
+use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
@@ -22,7 +25,7 @@ use robota_tools::{
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
-use crate::agents::AgentParts;
+use crate::agents::{AgentParts, EstimatingGate};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -37,7 +40,7 @@ use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{SkillHooks, SkillRunner, SkillSource, SkillTool};
+use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{processes, store};
@@ -133,7 +136,11 @@ impl InteractiveSessionBuilder {
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            SkillHooks { runner: settings_hooks.clone(), files, on_notice: self.on_notice.clone() },
+            OwnHooks {
+                runner: settings_hooks.clone(),
+                files: files.clone(),
+                on_notice: self.on_notice.clone(),
+            },
         );
         // Its description is part of every request.
         if !context.has_memory {
@@ -167,26 +174,34 @@ impl InteractiveSessionBuilder {
             supervisor: supervisor.clone(),
             environment: environment.clone(),
             open: self.open.clone(),
+            program: self.agents.program.take(),
+            own_processes: self.agents.own_processes
+                || project.settings.values.agent_processes == Some(true),
+            skills: Some(context.skills.clone()),
+            mcp: mcp.clone(),
+            mcp_arguments: (self.mcp.arguments.clone(), self.mcp.strict),
+            on_notice: self.on_notice.clone(),
         };
         let runtime = SessionRuntime {
             parts: Arc::new(agent_parts),
             hooks: settings_hooks.clone(),
+            files,
             log_files: self.task_logs,
             new: NewManagers::default(),
         };
         let manager = runtime.manager(selected.id());
-        hooks.push(Arc::new(TaskNotices(manager.clone())));
         if self.can_approve() {
             let (open, session) = (self.open.clone(), selected.id().clone());
             hooks.push(Arc::new(PlanNotices { open, session }));
         }
-        runtime.new.put(selected.id().clone(), manager);
+        runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
             .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let tools = Arc::new(OnceLock::new());
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
+        let runs_schedules = self.schedules;
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
@@ -196,6 +211,12 @@ impl InteractiveSessionBuilder {
             output_style: project.settings.values.output_style.clone(),
             language: project.settings.values.language.clone(),
         };
+        let gate = Arc::new(EstimatingGate {
+            inner: gate,
+            budget: budget.clone(),
+            model: self.model.model.clone(),
+            tasks: manager.clone(),
+        });
         let mut builder = self
             .session(
                 place,
@@ -206,6 +227,10 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        let managers = runtime.clone();
+        builder = builder.session_hooks(move |session| {
+            Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
+        });
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         if let Some(mcp) = &mcp {
             builder = builder.tool_source(mcp.tools.clone());
@@ -253,6 +278,10 @@ impl InteractiveSessionBuilder {
             settings_hooks: Some(settings_hooks),
         });
         interactive.attach_tasks().await?;
+        if runs_schedules {
+            // It ends with the session. Times that were missed are due now.
+            interactive.session().schedule().start();
+        }
         Ok(interactive)
     }
 
@@ -265,7 +294,7 @@ impl InteractiveSessionBuilder {
     }
 
     /// Returns where the built-in tools work.
-    fn place(
+    pub(crate) fn place(
         &self,
         fences: &Fences,
         supervisor: Supervisor,
@@ -303,7 +332,7 @@ impl InteractiveSessionBuilder {
     }
 
     /// Returns which built-in tools are offered.
-    fn tool_choice(&self, fences: &Fences) -> ToolChoice {
+    pub(crate) fn tool_choice(&self, fences: &Fences) -> ToolChoice {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
         ToolChoice {
             only: self.only_tools.clone(),
@@ -317,7 +346,7 @@ impl InteractiveSessionBuilder {
         mut self,
         place: ToolWorkspace,
         choice: ToolChoice,
-        gate: Arc<PolicyGate>,
+        gate: Arc<dyn Gate>,
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
@@ -407,11 +436,11 @@ fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
 }
 
 /// The tools that a session offers.
-struct ToolChoice {
+pub(crate) struct ToolChoice {
     only: Option<Vec<String>>,
     more: Vec<Arc<dyn Tool>>,
     asks_user: bool,
-    read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 impl ToolChoice {

@@ -24,7 +24,7 @@ use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
-use crate::{Configuration, Usage, debug};
+use crate::{Configuration, Usage, agent_process, debug};
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -84,8 +84,12 @@ pub(super) async fn open(
     let chosen = chosen.into_setup(args.effort.clone());
     let mode = options.mode.map_or(setup.settings.permissions.mode, RunMode::session);
     let questions = AgentQuestions { mailbox: mailbox.clone(), setup: setup.clone() };
-    let agents =
-        AgentOptions { tool: true, definitions: options.agents.clone(), ..AgentOptions::default() };
+    let agents = AgentOptions {
+        tool: true,
+        definitions: options.agents.clone(),
+        program: agent_process::program(args, &options, &setup),
+        ..AgentOptions::default()
+    };
     let mcp = McpSetup {
         arguments: options.mcp_config.clone(),
         strict: options.strict_mcp,
