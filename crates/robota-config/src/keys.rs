@@ -6,7 +6,9 @@ use robota_core::permission::TrustLevel;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::model::{Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
+use crate::model::{
+    Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany, OpenApiService,
+};
 use crate::path::KeyPath;
 
 /// The names of hook events, including those of other programs that read the same files. Hooks
@@ -165,6 +167,8 @@ pub(crate) enum Check {
     Type(fn(&Value) -> Result<(), Mismatch>),
     /// It is a list of strings. An item that is not a string is reported; the others apply.
     Texts,
+    /// It is a list of descriptions of MCP servers. An item that is none is reported; the others apply.
+    Servers,
     /// It is a list of hook groups. An invalid hook is reported and kept: it denies where hooks
     /// decide.
     Hooks,
@@ -216,6 +220,7 @@ macro_rules! keys {
     };
     (@check texts) => { Check::Texts };
     (@check hooks) => { Check::Hooks };
+    (@check servers) => { Check::Servers };
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
@@ -296,6 +301,9 @@ keys! {
     "enableAllProjectMcpServers" Highest, TightensWhen(False), Supported, (bool);
     "enabledMcpjsonServers" Union, Grants, Supported, texts;
     "disabledMcpjsonServers" Union, Tightens, Supported, texts;
+    "allowedMcpServers" Union, UserOnly, Supported, servers;
+    "deniedMcpServers" Union, Tightens, Supported, servers;
+    "openApi.*" Highest, Grants, Supported, (OpenApiService);
     "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
     "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);

@@ -330,3 +330,20 @@ async fn sdk_08_mcp_the_conformance_suite_passes_except_for_the_listed_scenarios
     assert!(output.status.success(), "{text} {errors}");
     assert!(text.contains("dns-rebinding-protection: 2 passed"), "{text}");
 }
+
+#[tokio::test]
+async fn sdk_08_mcp_the_conformance_suite_of_clients_passes_except_for_the_listed_scenarios() {
+    let Some(folder) = programs() else { return };
+    let home = home();
+    let mut command = Command::new(folder.join("node_modules/.bin/node"));
+    let client = format!("python3 {}", script("mcp_conformance_client.py"));
+    command.arg(folder.join("node_modules/.bin/conformance")).args(["client", "--suite", "all"]);
+    command.args(["--timeout", "120000", "--command", &client]);
+    command.arg("--expected-failures").arg(script("mcp-conformance.yml"));
+    command.current_dir(home.path("home")).env("ROBOTA", env!("CARGO_BIN_EXE_robota"));
+    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text} {errors}");
+    assert!(text.contains("tools_call"), "{text}");
+}
