@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
 use crate::home::Home;
-use crate::installed::{Packages, script};
+use crate::installed::{Packages, run_script, script};
 
 const PROGRAMS: Packages = Packages::Npm(
     "mcp-programs-2",
@@ -95,21 +95,11 @@ async fn run(case: &str, way: Way, scenario: Scenario, args: &[&str]) -> Option<
     command
         .current_dir(&folder)
         .arg(script("mcp_client.mjs"))
-        .arg(case)
-        .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
-        .env("ARGS", json!(args).to_string())
-        .env("PROJECT", home.path("project"))
-        .env("HOME", home.path("home"))
-        .env("ANTHROPIC_BASE_URL", mock.origin())
-        .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
+        .env("ARGS", json!(args).to_string());
     if let Some(server) = &server {
         command.env("URL", &server.url).env("TOKEN", TOKEN);
     }
-    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let seen = serde_json::from_str(text.lines().last().unwrap_or_default());
-    let seen = seen.unwrap_or_else(|error| panic!("{case} {way:?}: {error}: {text} {errors}"));
+    let seen = run_script(command, case, &home, &mock).await;
     Some(Ran { seen, home, mock })
 }
 

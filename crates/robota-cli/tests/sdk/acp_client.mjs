@@ -23,6 +23,7 @@ ajv.addSchema(stable, "stable");
 ajv.addSchema(schema, "unstable");
 const problems = [];
 let validated = 0;
+let received = 0;
 function check(name, value) {
   const place = stable.$defs[name] ? "stable" : "unstable";
   const validate = ajv.getSchema(`${place}#/$defs/${name}`);
@@ -51,6 +52,7 @@ function start(answer = () => null, capabilities = {}) {
   const record = lines((m) => m.method && m.id !== undefined && sent.set(m.id, m.method));
   let updatesOnWire = 0;
   const validate = lines((m) => {
+    received += 1;
     if (m.method === "session/update") updatesOnWire += 1;
     if (m.jsonrpc !== "2.0") problems.push({ name: "jsonrpc", value: m });
     if (m.method && m.id !== undefined) check(named(m.method, "Request"), m.params);
@@ -297,5 +299,5 @@ const cases = {
 };
 
 const result = await cases[process.argv[2]]();
-console.log(JSON.stringify({ ...result, problems, validated }));
+console.log(JSON.stringify({ ...result, problems, validated, received }));
 process.exit(0);

@@ -191,6 +191,7 @@ async fn a_page_that_is_no_server_is_reported() {
 /// An authorisation server whose first token lives for `expires_in` seconds. A refresh token can be used
 /// once, and gives `token-2`, `token-3` and so on.
 async fn renewing(
+    resource: &'static str,
     expires_in: u64,
     accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
 ) -> (Http, Arc<AtomicUsize>) {
@@ -210,6 +211,11 @@ async fn renewing(
             let next = used + 1;
             let (access, refresh) = (format!("token-{next}"), format!("refresh-{next}"));
             return Response::json(&token(&access, &refresh, 3_600));
+        }
+        if path.starts_with("/.well-known/oauth-protected-resource") {
+            let resource = format!("{base}{resource}");
+            let servers = json!({"resource": resource, "authorization_servers": [base]});
+            return Response::json(&servers);
         }
         if path == "/token" {
             return Response::json(&token("token-1", "refresh-1", expires_in));
@@ -236,7 +242,7 @@ async fn log_in(config: &ServerConfig, tokens: &TokenStore) {
 
 #[tokio::test]
 async fn a_token_that_expired_is_renewed_and_stored() {
-    let (web, renewed) = renewing(1, |token| token != "token-1" && !token.is_empty()).await;
+    let (web, renewed) = renewing("/mcp", 1, |token| token != "token-1" && !token.is_empty()).await;
     let folder = tempfile::tempdir().unwrap();
     let tokens = TokenStore::new(folder.path().join("tokens.json"));
     let config = config(&format!("{}/mcp", web.origin));
@@ -257,7 +263,7 @@ async fn a_token_that_expired_is_renewed_and_stored() {
 
 #[tokio::test]
 async fn a_token_that_the_server_refuses_is_renewed_once() {
-    let (web, renewed) = renewing(3_600, |token| token == "token-2").await;
+    let (web, renewed) = renewing("/mcp", 3_600, |token| token == "token-2").await;
     let folder = tempfile::tempdir().unwrap();
     let tokens = TokenStore::new(folder.path().join("tokens.json"));
     let config = config(&format!("{}/mcp", web.origin));
@@ -265,7 +271,7 @@ async fn a_token_that_the_server_refuses_is_renewed_once() {
     servers(&config, &tokens).check("web").await.unwrap();
     assert_eq!(renewed.load(Ordering::SeqCst), 1);
     // A server that refuses every token does not get one after the other.
-    let (web, renewed) = renewing(3_600, |_| false).await;
+    let (web, renewed) = renewing("/mcp", 3_600, |_| false).await;
     let config = self::config(&format!("{}/mcp", web.origin));
     log_in(&config, &tokens).await;
     let error = servers(&config, &tokens).check("web").await.unwrap_err();
@@ -274,8 +280,10 @@ async fn a_token_that_the_server_refuses_is_renewed_once() {
 }
 
 #[tokio::test]
-async fn two_sessions_do_not_use_one_refresh_token() {
-    let (web, renewed) = renewing(1, |token| token == "token-2").await;
+async fn two_sessions_never_use_one_refresh_token() {
+    // The second may renew the token that the first has just stored; it never uses an old refresh token,
+    // which the authorisation server would refuse.
+    let (web, renewed) = renewing("/mcp", 1, |token| token.ends_with(['2', '3'])).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens.json");
     let config = config(&format!("{}/mcp", web.origin));
@@ -285,12 +293,13 @@ async fn two_sessions_do_not_use_one_refresh_token() {
     let (first, second) = tokio::join!(first.check("web"), second.check("web"));
     first.unwrap();
     second.unwrap();
-    assert_eq!(renewed.load(Ordering::SeqCst), 1);
+    let asked = web.requests().into_iter().filter(|it| it.body.contains("grant_type=refresh_token"));
+    assert_eq!(asked.count(), renewed.load(Ordering::SeqCst), "no refresh was refused");
 }
 
 #[tokio::test]
 async fn the_older_transport_uses_logins_too() {
-    let (web, renewed) = renewing(3_600, |token| token == "token-2").await;
+    let (web, renewed) = renewing("/sse", 3_600, |token| token == "token-2").await;
     let folder = tempfile::tempdir().unwrap();
     let tokens = TokenStore::new(folder.path().join("tokens.json"));
     let config = config_of("sse", &format!("{}/sse", web.origin));
