@@ -20,6 +20,7 @@ pub mod memory;
 pub mod mentions;
 pub mod model_setup;
 pub mod notice;
+mod openapi;
 mod plan_mode;
 pub mod processes;
 pub mod project;

@@ -1,6 +1,7 @@
 //! Measures the program as users run it, against a model on loopback, and prints the budget with
 //! each number. The journal is on, with the defaults of `robota -p`; times are medians.
 
+mod idle_servers;
 mod listener;
 
 use std::path::{Path, PathBuf};
@@ -66,7 +67,9 @@ pub(super) fn measure(programs: &Programs) -> Result<()> {
     place.one_shot()?;
     place.resume()?;
     place.stream()?;
-    place.rounds()
+    place.rounds()?;
+    // The last, because the servers stay configured.
+    place.idle_servers()
 }
 
 impl Place {

@@ -16,6 +16,7 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
+use robota_mcp::client::McpOptions;
 use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
@@ -32,7 +33,7 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, PromptSource, SessionMcp};
+use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::plan_mode::{ExitPlanMode, PlanNotices};
@@ -43,7 +44,7 @@ use crate::settings_hooks::{self, HookParts};
 use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
-use crate::{processes, store};
+use crate::{openapi, processes, store};
 
 /// The tool that asks the user.
 const ASK_USER: &str = "AskUserQuestion";
@@ -68,13 +69,31 @@ impl InteractiveSessionBuilder {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
         };
+        let services = openapi::load(&project).await;
+        self.model.secrets.extend(services.secrets);
+        self.tools.extend(services.tools);
         let supervisor = processes::supervisor(&cwd, self.reaper.take());
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
-        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
-        let on_mcp_notice = self.on_notice.clone();
-        let mcp_options = mcp::options(&project, &supervisor, &environment, on_mcp_notice);
+        let mut notices =
+            [fences.notices.as_slice(), &context.notices, &services.notices].concat();
+        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
+        let budget = BudgetGuard::new(limits, self.on_notice.clone());
+        let on_usage = count_hooks(&self.open, selected.id(), &budget);
+        let mcp_options = McpOptions {
+            elicitor: self.questions.clone().map(|it| Arc::new(QuestionElicitor(it)) as _),
+            sampler: Some(Arc::new(ModelSampler {
+                session: selected.id().clone(),
+                open: self.open.clone(),
+                model: self.model.clone(),
+                budget: budget.clone(),
+                on_usage: on_usage.clone(),
+                on_notice: self.on_notice.clone(),
+                questions: self.questions.clone(),
+            })),
+            ..mcp::options(&project, &supervisor, &environment, self.on_notice.clone())
+        };
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let variables = SessionVariables::default();
@@ -87,8 +106,6 @@ impl InteractiveSessionBuilder {
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
-        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
-        let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let parts = HookParts {
             project: &project,
@@ -105,7 +122,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
-            on_usage: count_hooks(&self.open, selected.id(), &budget),
+            on_usage,
             files: files.clone(),
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
