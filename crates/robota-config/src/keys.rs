@@ -296,8 +296,8 @@ keys! {
     "enableAllProjectMcpServers" Highest, TightensWhen(False), Supported, (bool);
     "enabledMcpjsonServers" Union, Grants, Supported, texts;
     "disabledMcpjsonServers" Union, Tightens, Supported, texts;
-    "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
-    "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
+    "enabledPlugins.*" Highest, Grants, Supported, (bool);
+    "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 

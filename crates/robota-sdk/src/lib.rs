@@ -20,6 +20,7 @@ pub mod memory;
 pub mod mentions;
 pub mod model_setup;
 pub mod notice;
+pub mod plugins;
 pub mod processes;
 pub mod project;
 pub mod prompt;

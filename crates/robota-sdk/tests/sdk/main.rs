@@ -15,4 +15,6 @@ mod mentions;
 mod open;
 mod people;
 mod queue;
+mod session;
 mod skills;
+mod subagents;
