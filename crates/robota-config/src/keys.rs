@@ -305,8 +305,8 @@ keys! {
     "allowedMcpServers" Union, UserOnly, Supported, servers;
     "deniedMcpServers" Union, Tightens, Supported, servers;
     "openApi.*" Highest, Grants, Supported, (OpenApiService);
-    "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
-    "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
+    "enabledPlugins.*" Highest, Grants, Supported, (bool);
+    "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 

@@ -129,10 +129,11 @@ pub struct SettingsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screen_reader: Option<bool>,
 
-    /// Plugins that are turned on or off, by `name@marketplace`. No effect yet.
+    /// Plugins that are turned on or off, by `name@marketplace`. True uses only a plugin that
+    /// the user enabled.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub enabled_plugins: IndexMap<String, bool>,
-    /// Marketplaces for plugins, by name. No effect yet.
+    /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
     /// MCP servers, by name.

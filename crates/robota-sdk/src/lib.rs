@@ -22,6 +22,7 @@ pub mod model_setup;
 pub mod notice;
 mod openapi;
 mod plan_mode;
+pub mod plugins;
 pub mod processes;
 pub mod project;
 pub mod prompt;

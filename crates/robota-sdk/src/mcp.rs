@@ -33,6 +33,16 @@ pub const DEFAULT_WAIT: Duration = Duration::from_millis(500);
 const HOST_WAIT: Duration = Duration::from_secs(10);
 
 /// What the caller adds to the configured servers.
+///
+/// ```
+/// use robota_sdk::McpSetup;
+///
+/// // Only this server, whatever the settings configure.
+/// let servers = r#"{"mcpServers": {"docs": {"type": "http", "url": "https://example.com/mcp"}}}"#;
+/// let setup =
+///     McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// # let _ = setup;
+/// ```
 #[derive(Clone)]
 pub struct McpSetup {
     /// Configurations of servers: files, or JSON.
@@ -64,6 +74,20 @@ impl Default for McpSetup {
 }
 
 /// An entry that cannot be used.
+///
+/// ```
+/// use robota_sdk::{McpSetup, Project, ProjectOptions, mcp};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// let servers = r#"{"mcpServers": {"docs": {"type": "stdio"}}}"#;
+/// let setup = McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// let error = &mcp::configured(&project, &setup).errors[0];
+/// assert_eq!((error.name.as_str(), error.code), ("docs", "invalid_config"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpEntryError {
     /// The name of the server.
@@ -75,6 +99,20 @@ pub struct McpEntryError {
 }
 
 /// The configured servers of a folder.
+///
+/// ```
+/// use robota_sdk::{McpSetup, Project, ProjectOptions, mcp};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// let servers = r#"{"mcpServers": {"docs": {"command": "docs-server"}}}"#;
+/// let setup = McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// let configured = mcp::configured(&project, &setup);
+/// assert_eq!(configured.configs[0].name, "docs");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Default)]
 pub struct ConfiguredServers {
     /// Their configurations, highest precedence first.
@@ -90,8 +128,12 @@ pub struct ConfiguredServers {
 /// Returns the configured servers of a folder.
 #[must_use]
 pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
-    let McpListing { entries, problems, waiting } =
+    let mut listing =
         mcp_servers(&project.places, &project.settings, &setup.arguments, setup.strict);
+    if !setup.strict {
+        listing.add_plugins(project.plugins.active());
+    }
+    let McpListing { entries, problems, waiting } = listing;
     let mut found = ConfiguredServers::default();
     found.notices.extend(problems.into_iter().map(Notice::Error));
     if !waiting.is_empty() {
@@ -176,6 +218,15 @@ pub fn options(
 }
 
 /// The servers of a session.
+///
+/// ```
+/// fn show(session: &robota_sdk::InteractiveSession) {
+///     for error in session.mcp().map(|mcp| mcp.errors()).unwrap_or_default() {
+///         println!("{}: {}", error.name, error.message);
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Clone)]
 pub struct SessionMcp {
     pub(crate) servers: McpServers,

@@ -24,6 +24,8 @@ mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;
+#[cfg(unix)]
+mod plugins;
 mod print;
 #[cfg(unix)]
 mod protocol;

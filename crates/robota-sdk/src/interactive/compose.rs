@@ -144,7 +144,9 @@ impl InteractiveSessionBuilder {
         let definitions = std::mem::take(&mut self.agents.definitions);
         let reader = ContextReader::new(&project.places);
         let trust = TrustStore::load(&project.places);
-        let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
+        let definitions = Agents::load(&reader, &trust, definitions)
+            .with_plugins(&reader, project.plugins.active());
+        let definitions = Arc::new(definitions);
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());

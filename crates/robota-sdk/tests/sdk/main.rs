@@ -19,4 +19,6 @@ mod people;
 mod plan_mode;
 mod queue;
 mod schedules;
+mod session;
 mod skills;
+mod subagents;
