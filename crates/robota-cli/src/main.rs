@@ -4,9 +4,9 @@
 //! everything it runs. `robota --version` starts no runtime and reads no
 //! file.
 
+mod agent_process;
 #[cfg(feature = "count-allocations")]
 mod allocations;
-mod agent_process;
 mod args;
 mod colour;
 mod commands;

@@ -11,8 +11,8 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use robota_core::permission::Mode;
-use robota_session::{Approvals, SessionError};
 pub use robota_mcp::client::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor};
+use robota_session::{Approvals, SessionError};
 pub use robota_tools::{AnswerOption, EditorFiles, QuestionHandler, UserQuestion};
 
 use serde_json::{Map, Value, json};

@@ -306,7 +306,8 @@ async fn sdk_08_acp_the_model_asks_the_user_with_a_form() {
 async fn sdk_08_acp_servers_ask_the_user_with_a_form() {
     let call = Reply::new().tool("mcp__fake__ask", json!({}));
     let scenario = Scenario::reply(call).then("Done.");
-    let Some(Ran { seen, mock, .. }) = typescript("server_form", scenario, Home::new()).await else {
+    let Some(Ran { seen, mock, .. }) = typescript("server_form", scenario, Home::new()).await
+    else {
         return;
     };
     assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
@@ -468,8 +469,16 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
         (format!("\"{}\"", "x".repeat(1_000_000)), -32600),
         (json!({"jsonrpc": "2.0", "id": 99, "result": {}}).to_string(), 0),
         (json!({"jsonrpc": "2.0", "method": "session/cancel"}).to_string(), 0),
-        (json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "x"}}).to_string(), 0),
-        (json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": {}}}).to_string(), 0),
+        (
+            json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "x"}})
+                .to_string(),
+            0,
+        ),
+        (
+            json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": {}}})
+                .to_string(),
+            0,
+        ),
         (json!({"jsonrpc": "2.0", "method": "_future/thing", "params": [1]}).to_string(), 0),
         (request(1, "no/such/method", json!({})), -32601),
         (request(2, "session/prompt", json!({"sessionId": "none", "prompt": []})), -32002),

@@ -71,10 +71,7 @@ impl TaskRunner for InProcessAgents {
             Ok(opened) => opened.session,
             Err(error) => return TaskFinished::failed(error),
         };
-        reporter.placed(TaskPlace {
-            session: Some(session.id().clone()),
-            ..TaskPlace::default()
-        });
+        reporter.placed(TaskPlace { session: Some(session.id().clone()), ..TaskPlace::default() });
         let hooks = &*self.hooks;
         converse(&mut InProcess(session), (hooks, &job, added), &mut task, &reporter).await
     }

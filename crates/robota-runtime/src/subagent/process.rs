@@ -112,8 +112,8 @@ impl ProcessAgents {
             end.drain(..cut);
         }));
         let running = self.supervisor.start(spec).await;
-        let running = running
-            .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        let running =
+            running.map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
         running.write(encode(&ToAgent::Start { start }));
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });

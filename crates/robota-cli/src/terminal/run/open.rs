@@ -63,9 +63,7 @@ pub(super) async fn open(
         mailbox.send(Event::History(prompts.read()));
     }
     let mut chosen = model::choose(args, &setup, None).await;
-    if chosen.as_ref().is_err_and(is_first_run)
-        && first_run::offer(args, mailbox).await
-    {
+    if chosen.as_ref().is_err_and(is_first_run) && first_run::offer(args, mailbox).await {
         setup = load(args, &options, mailbox, answers).await?;
         chosen = model::choose(args, &setup, None).await;
     }
