@@ -50,6 +50,16 @@ impl Setup {
         sources: Option<Vec<SettingSource>>,
     ) -> anyhow::Result<Self> {
         let environment = robota_config::Environment::of_process();
+        Self::load_with(args, mode, sandbox, (sources, environment))
+    }
+
+    /// Loads like [`Setup::load_for`], with other environment variables than those of this process.
+    pub(crate) fn load_with(
+        args: &SettingsArgs,
+        mode: Option<Mode>,
+        sandbox: Option<SandboxLevel>,
+        (sources, environment): (Option<Vec<SettingSource>>, robota_config::Environment),
+    ) -> anyhow::Result<Self> {
         let places = robota_config::Places::from_env(&environment).unwrap_or_default();
         let keys = StoredKeys::load(places.home.as_deref());
         let rules =

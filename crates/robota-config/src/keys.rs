@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{
     Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, NotificationChannel,
-    OneOrMany,
+    OneOrMany, OpenApiService,
 };
 use crate::path::KeyPath;
 
@@ -168,6 +168,8 @@ pub(crate) enum Check {
     Type(fn(&Value) -> Result<(), Mismatch>),
     /// It is a list of strings. An item that is not a string is reported; the others apply.
     Texts,
+    /// It is a list of descriptions of MCP servers. An item that is none is reported; the others apply.
+    Servers,
     /// It is a list of hook groups. An invalid hook is reported and kept: it denies where hooks
     /// decide.
     Hooks,
@@ -219,6 +221,7 @@ macro_rules! keys {
     };
     (@check texts) => { Check::Texts };
     (@check hooks) => { Check::Hooks };
+    (@check servers) => { Check::Servers };
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
@@ -299,8 +302,11 @@ keys! {
     "enableAllProjectMcpServers" Highest, TightensWhen(False), Supported, (bool);
     "enabledMcpjsonServers" Union, Grants, Supported, texts;
     "disabledMcpjsonServers" Union, Tightens, Supported, texts;
-    "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
-    "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
+    "allowedMcpServers" Union, UserOnly, Supported, servers;
+    "deniedMcpServers" Union, Tightens, Supported, servers;
+    "openApi.*" Highest, Grants, Supported, (OpenApiService);
+    "enabledPlugins.*" Highest, Grants, Supported, (bool);
+    "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 
@@ -324,6 +330,7 @@ keys! {
     "taskContext" Highest, Grants, Supported, (Object);
     "transports.*" Highest, Grants, NoEffect, (Object);
     "worktree" Highest, Grants, Partial, (Object);
+    "agentProcesses" Highest, Grants, Supported, (bool);
     "theme" Highest, Grants, NoEffect, (String);
     "verbose" Highest, Grants, Supported, (bool);
 }

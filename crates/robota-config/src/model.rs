@@ -1,6 +1,7 @@
 //! The settings as types. Every field is optional, because each file sets only some keys. The JSON
 //! Schema is generated from these types; [`crate::keys`] defines how keys are merged.
 
+mod openapi;
 mod provider;
 mod sandbox;
 
@@ -10,6 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::mcp::McpServerMatch;
+
+pub use openapi::OpenApiService;
 pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use robota_core::hook::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
@@ -125,10 +129,11 @@ pub struct SettingsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screen_reader: Option<bool>,
 
-    /// Plugins that are turned on or off, by `name@marketplace`. No effect yet.
+    /// Plugins that are turned on or off, by `name@marketplace`. True uses only a plugin that
+    /// the user enabled.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub enabled_plugins: IndexMap<String, bool>,
-    /// Marketplaces for plugins, by name. No effect yet.
+    /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
     /// MCP servers, by name.
@@ -144,6 +149,16 @@ pub struct SettingsFile {
     /// The servers of `.mcp.json` that are not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_mcpjson_servers: Option<Vec<String>>,
+    /// The only MCP servers that are used; without it all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_mcp_servers: Option<Vec<McpServerMatch>>,
+    /// MCP servers that are never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_mcp_servers: Option<Vec<McpServerMatch>>,
+
+    /// Web services whose operations are tools, by the name that the tools begin with.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub open_api: IndexMap<String, OpenApiService>,
 
     /// Skills that are turned on or off, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -186,6 +201,9 @@ pub struct SettingsFile {
     /// folder. Others have no effect.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub worktree: Map<String, Value>,
+    /// Whether agents run in processes of their own, unless their definition says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_processes: Option<bool>,
     /// The colour theme of the terminal. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::SettingsArgs;
 use crate::headless::RunMode;
@@ -248,7 +249,8 @@ impl SessionArgs {
 }
 
 /// When the store waits for the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Durability {
     /// Fsync after every event: a power failure loses nothing.
     Strict,

@@ -10,11 +10,13 @@ mod choices;
 mod clipboard;
 mod editor;
 mod enter;
+mod first_prompt;
 mod first_run;
 mod guard;
 pub(crate) mod history;
 mod images;
 mod mailbox;
+mod model;
 mod open;
 mod plain;
 mod preview;
@@ -63,11 +65,7 @@ pub(crate) struct WorkContext {
 
 /// Starts the terminal program. The composer is there before anything is loaded.
 pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
-    // A single word is a command that does not exist; anything longer is the first prompt.
-    let words = args.words.join(" ");
-    if words.contains(char::is_whitespace) {
-        args.words.clear();
-    }
+    let words = first_prompt::take(&mut args)?;
     // What is wrong with the arguments is said before the terminal changes.
     RunOptions::from_args(&args)?;
     let started = Instant::now();
@@ -83,7 +81,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
         wt_session: get("WT_SESSION"),
         setting: None,
     });
-    let narrowing = Narrowing::detect(get("TERM"), get("XTERM_VERSION"));
+    let narrowing = Narrowing::detect(|name| environment.get(name));
     let size = terminal_size();
     let home = get("HOME").map(std::path::PathBuf::from);
     let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;

@@ -8,9 +8,8 @@ use robota_core::clock::SystemClock;
 use robota_sdk::{CommandResult, Entered};
 use serde_json::Value;
 
-use super::{WorkContext, images};
+use super::{WorkContext, images, model};
 use crate::args::PrintArgs;
-use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::terminal::composer::Draft;
 use crate::terminal::event::Event;
 
@@ -98,11 +97,7 @@ async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
         context.status.touch();
         return;
     }
-    let request = ProviderRequest {
-        provider: args.provider.as_deref(),
-        model: WantedModel::Flag(Some(model)),
-    };
-    match provider::choose(request, &context.setup).await {
+    match model::choose(args, &context.setup, Some(model)).await {
         Ok(chosen) => {
             let name = chosen.model.clone();
             context.session.session().config().set_model(chosen.model, Some(chosen.provider));

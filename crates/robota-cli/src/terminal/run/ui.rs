@@ -32,6 +32,8 @@ pub(super) struct Ui {
     early_lines: bool,
     /// The listing of files that runs.
     walk: Option<Walk>,
+    /// The time at which the size of the terminal is sure again. Nothing is drawn until then.
+    unsure_until: Option<Duration>,
 }
 
 impl Ui {
@@ -55,6 +57,7 @@ impl Ui {
             folder,
             early_lines: false,
             walk: None,
+            unsure_until: None,
         }
     }
 
@@ -64,6 +67,9 @@ impl Ui {
         self.early_lines = wait::has_lines();
         guard::enter(&mut self.out)?;
         let result = self.serve();
+        if self.unsure_until.is_some() {
+            self.take_size();
+        }
         let cleared = self.screen.clear_live(&mut self.out);
         guard::set_full(false);
         guard::leave(&mut self.out);
@@ -89,7 +95,7 @@ impl Ui {
                 self.send(Effect::Quit);
             }
             self.state.now = self.started.elapsed();
-            let typed = ready.input && open && self.read_input()?;
+            let mut typed = ready.input && open && self.read_input()?;
             for event in self.mailbox.drain() {
                 if let Event::Ended(lines) = event {
                     return Ok(lines);
@@ -101,8 +107,14 @@ impl Ui {
                 dirty = true;
                 self.apply(Event::Clock)?;
             }
+            if self.unsure_until.is_some_and(|at| at <= self.state.now) {
+                self.unsure_until = None;
+                self.take_size();
+                typed = true;
+            }
+            dirty |= typed;
             let due = self.state.now >= last_frame + FRAME;
-            if open && (typed || dirty && due) {
+            if open && self.unsure_until.is_none() && (typed || dirty && due) {
                 // A terminal that cannot be written to is closed; the session ends in good order.
                 if self.draw().is_err() {
                     open = false;
@@ -118,6 +130,7 @@ impl Ui {
 
     /// Returns how long it is until the next frame or the next change.
     fn until(&self, frame: Option<Duration>, change: Option<Duration>) -> Option<Duration> {
+        let frame = self.unsure_until.or(frame);
         let next = [frame, change].into_iter().flatten().min()?;
         Some(next.saturating_sub(self.started.elapsed()))
     }
@@ -147,7 +160,15 @@ impl Ui {
         Ok(typed)
     }
 
+    /// The terminal reported a size. If it may change again before it says so, this waits.
     fn resize(&mut self) {
+        match self.screen.unsure_after_resize() {
+            Some(time) => self.unsure_until = Some(self.started.elapsed() + time),
+            None => self.take_size(),
+        }
+    }
+
+    fn take_size(&mut self) {
         let size = terminal_size();
         self.screen.resize(size.columns, size.rows);
         update::update(&mut self.state, Event::Resize(size));
@@ -210,7 +231,8 @@ impl Ui {
         let result = act(self);
         guard::enter(&mut self.out)?;
         self.screen.restart();
-        self.resize();
+        self.take_size();
+        self.unsure_until = None;
         self.state.now = self.started.elapsed();
         self.draw()?;
         Ok(result)

@@ -16,6 +16,7 @@ use super::status_line::StatusLine;
 use super::{Mailbox, WorkContext, clipboard, enter, preview, rules};
 use crate::args::PrintArgs;
 use crate::setup::Setup;
+use crate::telemetry::Telemetry;
 use crate::terminal::composer::Draft;
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Event, RuleTest, clock_text};
@@ -48,8 +49,10 @@ pub(super) async fn run(
 ) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     watch_size(&mailbox);
+    let mut telemetry = None;
     let lines = loop {
-        match run_session(&args, &mailbox, &mut effects, (&mut ui, &cancel)).await {
+        let ends = (&mut ui, &cancel);
+        match run_session(&args, &mailbox, &mut effects, ends, &mut telemetry).await {
             After::Quit(lines) => break lines,
             After::Failed(exit) => {
                 mailbox.send(Event::Ended(Vec::new()));
@@ -62,6 +65,9 @@ pub(super) async fn run(
             }
         }
     };
+    if let Some(telemetry) = telemetry {
+        telemetry.finish().await;
+    }
     mailbox.send(Event::Ended(lines.clone()));
     match tokio::time::timeout(END, ui.wait()).await {
         // The thread could not print them.
@@ -98,11 +104,12 @@ async fn run_session(
     mailbox: &Mailbox,
     effects: &mut Effects,
     (ui, cancel): (&mut UiEnd, &signals::Cancel),
+    telemetry: &mut Option<Telemetry>,
 ) -> After {
     let started = tokio::time::Instant::now();
     let (trust, mut answers) = mpsc::unbounded_channel();
     let opening = tokio::select! {
-        opened = open::open(args, mailbox, &mut answers) => opened,
+        opened = open::open(args, mailbox, &mut answers, telemetry) => opened,
         () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
         () = cancel.token().cancelled() => return After::Quit(Vec::new()),
         _ = ui.wait() => return After::Quit(Vec::new()),
@@ -380,6 +387,9 @@ async fn pass_on(
             }
         }
         if ended {
+            if let Some(why) = session.spending().stop_reason() {
+                mailbox.send(Event::Notice(robota_sdk::Notice::Error(why)));
+            }
             mailbox.send(Event::Branch(super::branch::of(&setup.places.cwd)));
             if let Ok(costs) = session.spending().costs().await {
                 mailbox.send(Event::Cost(costs.known_cost()));
