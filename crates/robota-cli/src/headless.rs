@@ -1,4 +1,4 @@
-//! Headless runs: one prompt (`robota -p`), or a host that speaks the stream-json protocol.
+//! Headless runs: one prompt (`robota -p`), or a host that uses the stream-json protocol.
 //!
 //! `docs/headless.md` describes formats, flags and exit codes. Every run is the same: a session,
 //! whose events [`project`] turns into lines and [`result`] into an outcome; [`drive`] sends

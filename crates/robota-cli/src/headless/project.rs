@@ -46,7 +46,7 @@ pub(crate) struct Shown {
     pub(crate) replay: bool,
     /// Whether a host is asked about calls; its own denials need no line.
     pub(crate) host: bool,
-    /// Whether denials and retries are told on standard error.
+    /// Whether denials and retries are printed to standard error.
     pub(crate) notes: bool,
 }
 
