@@ -7,8 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
+use serde::{Deserialize, Serialize};
 
-pub(crate) use headless::{InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs};
+pub(crate) use headless::{
+    Durability, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs,
+};
 pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
@@ -70,7 +73,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]

@@ -4,6 +4,7 @@
 //! everything it runs. `robota --version` starts no runtime and reads no
 //! file.
 
+mod agent_process;
 #[cfg(feature = "count-allocations")]
 mod allocations;
 mod args;
@@ -120,6 +121,17 @@ fn main() -> ExitCode {
             Ok(()) => Exit::Ok.into(),
             Err(_) => Exit::Failure.into(),
         };
+    }
+    if let [_, flag] = arguments.as_slice()
+        && flag == agent_process::AGENT
+    {
+        return on_runtime(agent_process::run()).map_or_else(
+            |error| {
+                output::error(&format!("{error:#}"));
+                Exit::Failure.into()
+            },
+            Into::into,
+        );
     }
     let streams =
         arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));

@@ -6,6 +6,7 @@
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
 mod ansi;
+mod background;
 mod composer;
 mod conversation;
 mod diff;
@@ -14,7 +15,9 @@ mod event;
 mod highlight;
 mod keys;
 mod markdown;
+mod notify;
 mod output_tail;
+mod plain;
 mod popup;
 mod question;
 mod run;

@@ -95,6 +95,13 @@ impl Agents {
         agents
     }
 
+    /// Returns only these definitions.
+    pub fn of(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
+        let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
+        agents.extend(definitions);
+        agents
+    }
+
     /// Adds the agents of plugins that the user enabled. Their names have the name of the plugin in
     /// front: `plugin:name`. They have no hooks, MCP servers and permission mode of their own: what the
     /// plugin does is what the user saw when enabling it.

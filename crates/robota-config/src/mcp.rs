@@ -5,6 +5,7 @@
 //! `~/.robota/mcp.json` and in the file of the same form that Claude Code writes, `~/.claude.json`:
 //! `mcpServers` for all folders, `projects.<folder>.mcpServers` for one.
 
+mod access;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use access::{McpAccess, McpServerMatch, Reached};
 pub use write::{McpWriteError, add_server, remove_server};
 
 use crate::files::read_bounded;

@@ -29,16 +29,13 @@ impl<'a> ToolCall<'a> {
 /// Tools that share rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
-    /// Everything that runs a shell command.
     Shell,
     /// Everything that changes a file. Writing can do whatever editing can, so they share.
     Edit,
-    /// Everything that shows what is in files.
     Read,
 }
 
 impl Family {
-    /// The family a tool belongs to.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         match name {
             "Bash" | "Shell" | "BackgroundProcess" | "ExecuteCommand" | TYPED => Some(Self::Shell),

@@ -34,9 +34,7 @@ pub(crate) enum Base {
     ReadOutside,
     /// An allow rule covers a read elsewhere; it holds in plan mode too.
     ReadAllowed,
-    /// An allow rule covers it.
     Allowed(Class),
-    /// The mode decides.
     ByMode(Class),
     /// The mode would decide by class, but the file lies outside the workspace.
     OutsideWrite,

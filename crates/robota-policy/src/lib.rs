@@ -62,6 +62,7 @@ mod shell;
 mod suggest;
 mod verdict;
 mod web;
+mod words;
 mod workspace;
 
 pub use call::ToolCall;

@@ -108,7 +108,6 @@ fn names_address(host: &str, target: &Target, address: IpAddr) -> bool {
     }
 }
 
-/// Where a URL leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// The host a client connects to: lower case, no trailing dot, punycode, addresses in

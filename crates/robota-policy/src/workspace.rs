@@ -71,7 +71,6 @@ pub(crate) struct FileRef {
 }
 
 impl FileRef {
-    /// Looks an absolute path up.
     pub(crate) fn lookup(path: &Path, paths: &dyn Paths) -> Self {
         let name = normal(path);
         let target = paths.canonical(path);
@@ -92,7 +91,6 @@ impl FileRef {
             .flatten()
     }
 
-    /// The name people should see.
     pub(crate) fn shown(&self) -> &str {
         &self.name
     }

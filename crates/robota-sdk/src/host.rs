@@ -11,6 +11,7 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use robota_core::permission::Mode;
+pub use robota_mcp::client::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor};
 use robota_session::{Approvals, SessionError};
 pub use robota_tools::{AnswerOption, EditorFiles, QuestionHandler, UserQuestion};
 
@@ -85,6 +86,8 @@ pub struct OpenRequest {
     pub approvals: Approvals,
     /// Who answers the questions of the model; none does not offer the tool.
     pub questions: Option<Arc<dyn QuestionHandler>>,
+    /// Who answers the questions of MCP servers; without it `questions` does.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// The editor that has the folder open.
     pub editor: Option<Arc<dyn EditorFiles>>,
     /// The model; none for the configured one.
@@ -110,6 +113,7 @@ impl OpenRequest {
             mode: None,
             approvals: Approvals::Deny,
             questions: None,
+            elicitor: None,
             editor: None,
             model: None,
             provider: None,

@@ -13,6 +13,7 @@ mod options;
 mod permission;
 mod project;
 mod prompt;
+mod prompt_order;
 mod questions;
 mod rpc;
 mod sessions;

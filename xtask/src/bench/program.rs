@@ -1,6 +1,7 @@
 //! Measures the program as users run it, against a model on loopback, and prints the budget with
 //! each number. The journal is on, with the defaults of `robota -p`; times are medians.
 
+mod idle_servers;
 mod listener;
 
 use std::io::Read as _;
@@ -40,16 +41,22 @@ pub(crate) struct Place {
     home: String,
 }
 
-/// Builds the programs and returns their folder.
-pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+const BUILD: [&str; 5] = ["cargo", "build", "--release", "--package", "robota-cli"];
+
+/// Builds the programs, and the one that counts its allocations. Returns their folder.
+pub(super) fn build_counted(root: &Path, target: &Path) -> Result<PathBuf> {
+    sh::run(root, &[&BUILD[..], &["--features", "count-allocations"]].concat(), &[])?;
     let built = target.join("release");
-    let robota = ["cargo", "build", "--release", "--package", "robota-cli"];
-    sh::run(root, &[&robota[..], &["--features", "count-allocations"]].concat(), &[])?;
     std::fs::copy(built.join("robota"), built.join(COUNTED))?;
-    sh::run(root, &robota, &[])?;
+    build(root, target)
+}
+
+/// Builds the program and the model, and returns their folder.
+pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+    sh::run(root, &BUILD, &[])?;
     let mock = ["--package", "robota-testkit", "--features", "mock", "--bin", "mock-model"];
-    sh::run(root, &[&robota[..3], &mock[..]].concat(), &[])?;
-    Ok(built)
+    sh::run(root, &[&BUILD[..3], &mock[..]].concat(), &[])?;
+    Ok(target.join("release"))
 }
 
 /// Measures the programs of a folder.
@@ -63,7 +70,9 @@ pub(super) fn measure(programs: &Programs) -> Result<()> {
     place.one_shot()?;
     place.resume()?;
     place.stream()?;
-    place.rounds()
+    place.rounds()?;
+    // The last, because the servers stay configured.
+    place.idle_servers()
 }
 
 impl Place {
@@ -101,8 +110,13 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
-    pub(crate) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
-        let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
+    fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+        self.answer_with(model, &[&ASK[2..], more].concat())
+    }
+
+    /// Runs the program with a prompt and these arguments until it has answered.
+    pub(super) fn answer_with(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+        let spent = self.robota(&[&ASK[..2], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
     }
@@ -224,7 +238,7 @@ pub(super) fn calls(count: usize) -> String {
     format!("{}- Done.\n", call.repeat(count))
 }
 
-pub(super) fn row(name: &str, measured: &str, budget: &str) {
+fn row(name: &str, measured: &str, budget: &str) {
     println!("{name:<60} {measured:>12} {budget:>10}");
 }
 
@@ -233,7 +247,7 @@ fn text(path: PathBuf) -> Result<String> {
 }
 
 /// The median, in seconds.
-pub(super) fn median(mut times: Vec<Duration>) -> f64 {
+fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
@@ -250,11 +264,11 @@ fn peak(all: &[Spent]) -> u64 {
     all.iter().map(|one| one.peak_kib).max().unwrap_or(0)
 }
 
-pub(super) fn ms(seconds: f64) -> String {
+fn ms(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-pub(super) fn mb(kib: u64) -> String {
+fn mb(kib: u64) -> String {
     format!("{:.1} MB", kb(kib))
 }
 

@@ -9,13 +9,16 @@ use robota_core::ids::InputId;
 use robota_core::permission::Mode;
 use robota_sdk::CommandInfo;
 
+use super::background::BackgroundTasks;
 use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
 use super::keys::KeyMap;
+use super::notify::Notifier;
 use super::popup::Popup;
 use super::question::Questions;
 use super::screens::Page;
+use super::text::Line;
 
 /// How long the hint to press Ctrl+C again is shown.
 pub(crate) const HINT: Duration = Duration::from_secs(2);
@@ -39,6 +42,7 @@ pub(crate) struct State {
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) turn: Option<Turn>,
+    pub(crate) background: BackgroundTasks,
     pub(crate) facts: Facts,
     pub(crate) hint: Option<Hint>,
     pub(crate) page: Option<Box<dyn Page>>,
@@ -48,6 +52,14 @@ pub(crate) struct State {
     /// When Esc was pressed last, without effect.
     pub(crate) last_escape: Option<Duration>,
     pub(crate) commands: Vec<CommandInfo>,
+    pub(crate) notifier: Notifier,
+    /// What the status line command printed.
+    pub(crate) script_lines: Vec<Line>,
+    /// Whether commands may open pages.
+    pub(crate) pages: bool,
+    /// Whether the built-in status line is hidden, and the branch in it.
+    pub(crate) hides_status: bool,
+    pub(crate) hides_branch: bool,
 }
 
 /// How far the program is.
@@ -98,6 +110,8 @@ pub(crate) struct Facts {
     pub(crate) mode: Mode,
     pub(crate) context: Option<ContextState>,
     pub(crate) cost: Option<f64>,
+    /// The most dollars that the session may cost.
+    pub(crate) budget: Option<f64>,
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
     pub(crate) sandbox: String,
@@ -129,6 +143,7 @@ impl State {
             early: Vec::new(),
             queue: VecDeque::new(),
             turn: None,
+            background: BackgroundTasks::default(),
             facts,
             hint: None,
             page: None,
@@ -136,6 +151,11 @@ impl State {
             expanded: false,
             last_escape: None,
             commands: Vec::new(),
+            notifier: Notifier::default(),
+            script_lines: Vec::new(),
+            pages: true,
+            hides_status: false,
+            hides_branch: false,
         }
     }
 

@@ -91,9 +91,9 @@ fn bottom(state: &mut State, size: Size) -> (Vec<Line>, Cursor) {
     let above = lines.len();
     let most = (size.rows / 2).saturating_sub(2).max(1);
     let cursor = composer::lines(state, width, most, &mut lines);
-    let room = size.rows.saturating_sub(lines.len() + 1);
+    let room = size.rows.saturating_sub(lines.len() + 1 + state.script_lines.len());
     lines.extend(state.popup.view(width, room));
-    lines.push(status::line(state, width));
+    status::lines(state, size, &mut lines);
     (lines, Cursor { row: above + cursor.row, ..cursor })
 }
 

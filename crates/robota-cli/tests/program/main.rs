@@ -5,6 +5,8 @@
 
 #[cfg(unix)]
 mod acp;
+#[cfg(target_os = "linux")]
+mod agent_process;
 mod agent_sdks;
 mod agents;
 mod doctor;
@@ -29,6 +31,7 @@ mod print;
 mod protocol;
 mod providers;
 mod rewind_files;
+mod schedule;
 mod schema;
 mod secrets;
 mod sessions;

@@ -23,6 +23,7 @@ ajv.addSchema(stable, "stable");
 ajv.addSchema(schema, "unstable");
 const problems = [];
 let validated = 0;
+let received = 0;
 function check(name, value) {
   const place = stable.$defs[name] ? "stable" : "unstable";
   const validate = ajv.getSchema(`${place}#/$defs/${name}`);
@@ -51,6 +52,7 @@ function start(answer = () => null, capabilities = {}) {
   const record = lines((m) => m.method && m.id !== undefined && sent.set(m.id, m.method));
   let updatesOnWire = 0;
   const validate = lines((m) => {
+    received += 1;
     if (m.method === "session/update") updatesOnWire += 1;
     if (m.jsonrpc !== "2.0") problems.push({ name: "jsonrpc", value: m });
     if (m.method && m.id !== undefined) check(named(m.method, "Request"), m.params);
@@ -77,6 +79,7 @@ function start(answer = () => null, capabilities = {}) {
     })
     .onRequest(acp.methods.client.elicitation.create, async ({ params }) => {
       asked.push(params);
+      if (params.requestedSchema.properties.name) return { action: "accept", content: { name: "Ada" } };
       return { action: "accept", content: { answer: params.requestedSchema.properties.answer.oneOf[1].const } };
     })
     .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => {
@@ -165,12 +168,18 @@ const cases = {
     await agent.until((u) => u.sessionUpdate === "agent_message_chunk");
     agent.notify("session/cancel", { sessionId });
     const end = await running;
-    // A cancellation that follows the prompt at once.
-    const second = prompt(agent, sessionId, "Hello again.");
-    agent.notify("session/cancel", { sessionId });
-    const end2 = await second;
-    const after = await prompt(agent, sessionId, "And now?");
-    return { end, end2, after, said: said(agent.updates), exit: await agent.close() };
+    // Cancellations that follow the prompt at once, and prompts that follow the cancellation at once.
+    const sent = [];
+    for (let n = 0; n < 10; n += 1) {
+      sent.push(prompt(agent, sessionId, "Hello again."));
+      agent.notify("session/cancel", { sessionId });
+    }
+    const last = prompt(agent, sessionId, "And now?");
+    const at_once = await Promise.all(sent);
+    const before = agent.updates.length;
+    const after = await last;
+    return { end, at_once, after, said: said(agent.updates), said_last: said(agent.updates.slice(before)),
+      exit: await agent.close() };
   },
   async cancel_permission() {
     let agent;
@@ -251,6 +260,16 @@ const cases = {
     const end = await prompt(agent, sessionId, "Ask.");
     return { end, asked: agent.asked, exit: await agent.close() };
   },
+  async server_form() {
+    const agent = start(() => "allow", { elicitation: { form: {} } });
+    await agent.initialize();
+    const { command, args, env } = JSON.parse(process.env.SERVER);
+    const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
+    const mcpServers = [{ name: "fake", command, args, env: variables }];
+    const { sessionId } = await open(agent, { mcpServers });
+    const end = await prompt(agent, sessionId, "Ask.");
+    return { end, asked: agent.asked, exit: await agent.close() };
+  },
   async files() {
     const agent = start(() => "allow", { fs: { readTextFile: true, writeTextFile: true } });
     await agent.initialize();
@@ -280,5 +299,5 @@ const cases = {
 };
 
 const result = await cases[process.argv[2]]();
-console.log(JSON.stringify({ ...result, problems, validated }));
+console.log(JSON.stringify({ ...result, problems, validated, received }));
 process.exit(0);

@@ -9,6 +9,9 @@ use crate::policy::{Policy, PolicySpec};
 use crate::rule::{List, RuleError, RuleSource};
 use crate::workspace::{LexicalPaths, Workspace};
 
+/// Calls that are judged to show what a rule covers, a kind and an example per line.
+const EXAMPLES: &str = include_str!("examples.txt");
+
 /// A rule in one list, and what it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleExplanation {
@@ -145,59 +148,33 @@ fn candidates(name: &str, specifier: &str) -> Vec<(String, String)> {
     }
 }
 
+/// The examples of a kind: `{}` is what the rule names, `{program}` its first word.
+fn examples(kind: &str, named: &str) -> Vec<String> {
+    let program = named.split(' ').next().unwrap_or_default();
+    let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix(": "));
+    lines.map(|line| line.replace("{program}", program).replace("{}", named)).collect()
+}
+
 fn commands(pattern: &str) -> Vec<String> {
     let stem = pattern.trim_end_matches(":*").trim_end_matches('*').trim_end();
-    let plain = if stem.is_empty() { "npm test".to_owned() } else { stem.replace('*', "x") };
-    let program = plain.split(' ').next().unwrap_or_default().to_owned();
-    vec![
-        plain.clone(),
-        format!("{plain} --flag file"),
-        format!("timeout 5 {plain}"),
-        format!("cd src && {plain} 2>&1 | head"),
-        format!("{plain}x"),
-        format!("{program} other"),
-        format!("{plain} && ./other"),
-        format!("{plain} > notes.txt"),
-        format!("{plain} \"$(./other)\""),
-        format!("sudo {plain}"),
-        format!("sh -c '{plain}'"),
-        format!("PATH=. {plain}"),
-    ]
+    let stem = if stem.is_empty() { "npm test" } else { stem };
+    examples("command", &stem.replace('*', "x"))
 }
 
 fn files(pattern: &str) -> Vec<String> {
     let stem = pattern.trim_end_matches("/**").trim_end_matches("/*");
     let stem = if stem.is_empty() || stem == "*" { "notes.txt" } else { stem };
     let plain = stem.strip_prefix("//").map_or_else(|| stem.to_owned(), |rest| format!("/{rest}"));
-    let plain = plain.replace("**", "a/b").replace('*', "x");
-    vec![
-        plain.clone(),
-        format!("{plain}/file.txt"),
-        format!("{plain}/deep/file.txt"),
-        format!("sub/{plain}"),
-        format!("{plain}.bak"),
-        "other.txt".to_owned(),
-        "../outside.txt".to_owned(),
-        "~/notes.txt".to_owned(),
-    ]
+    examples("file", &plain.replace("**", "a/b").replace('*', "x"))
 }
 
 fn urls(pattern: &str) -> Vec<String> {
     let host = pattern.strip_prefix("domain:").unwrap_or(pattern);
     let host = if host.is_empty() { "example.com" } else { host };
     if host.contains("://") {
-        let plain = host.replace('*', "page");
-        return vec![plain.clone(), format!("{plain}/more"), "https://example.org/".to_owned()];
+        return examples("address", &host.replace('*', "page"));
     }
-    let plain = host.replace('*', "sub");
-    vec![
-        format!("https://{plain}/"),
-        format!("http://{plain}:8080/path"),
-        format!("https://deep.{plain}/"),
-        format!("https://{plain}.example.org/"),
-        format!("https://user@{plain}/"),
-        format!("file://{plain}/"),
-    ]
+    examples("host", &host.replace('*', "sub"))
 }
 
 fn input(tool: &str, argument: &str) -> Value {

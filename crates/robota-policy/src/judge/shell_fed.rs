@@ -6,11 +6,12 @@ use robota_core::paths::PathKind;
 
 use super::Base;
 use super::shell::Shell;
-use crate::program::args::{Args, known};
+use crate::program::args::{Args, Given, known};
 use crate::program::read_only;
 use crate::program::wrap::{self, Fed};
-use crate::program::{Effect, Shape};
+use crate::program::{Effect, Lists, Program, Shape, Trait};
 use crate::shell::{Part, Word, expand};
+use crate::words;
 
 /// More entries than this are not checked: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
@@ -18,7 +19,6 @@ const MAX_ENTRIES: usize = 10_000;
 /// The placeholder for a name that is not known yet.
 pub(super) const NAME: &str = "./…";
 
-/// What a list of files may contain.
 struct Listed {
     starts: Vec<Word>,
     /// Links may be among them.
@@ -33,7 +33,8 @@ impl Shell<'_, '_> {
     /// What a command would see that is given the files another one lists; `None` when that is
     /// not proven to only read.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
-        if matches!(known(part.words.first()?)?.as_str(), "find" | "gfind") {
+        known(part.words.first()?)?;
+        if Program::of(&part.words).is_some_and(|program| program.shape == Shape::Find) {
             return self.find_base(part);
         }
         let fed = wrap::fed(&part.words)?;
@@ -56,19 +57,20 @@ impl Shell<'_, '_> {
         pipeline: &[Vec<Word>],
         fed: &Fed,
     ) -> Option<Base> {
-        let mut base = Base::ReadOnly;
         let (first, filters) = pipeline.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
         }
-        let listed = listed(first, part)?;
+        self.starts_base(part, &listed(first, part)?, fed)
+    }
+
+    /// What is read where a list starts; `None` when a name there may become anything else.
+    fn starts_base(&self, part: &Part, listed: &Listed, fed: &Fed) -> Option<Base> {
+        let mut base = Base::ReadOnly;
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
-            if expansion.unknown
-                || !expansion.paths.iter().all(|path| self.tidy(path, fed, &listed))
-            {
-                return None;
-            }
+            let tidy = expansion.paths.iter().all(|path| self.tidy(path, fed, listed));
+            (!expansion.unknown && tidy).then_some(())?;
             base = base.and(self.reads_base(part, std::slice::from_ref(start)));
         }
         Some(base)
@@ -107,18 +109,9 @@ impl Shell<'_, '_> {
                 words.push(word.clone());
             }
         }
-        let mut base = self.inner_base(part, &words)?;
-        let listed = listed(before, part)?;
+        let base = self.inner_base(part, &words)?;
         let fed = Fed { words, nul: true, ..Fed::blanks() };
-        for start in &listed.starts {
-            let expansion = expand::files(start, &self.scope(part));
-            let tidy = expansion.paths.iter().all(|path| self.tidy(path, &fed, &listed));
-            if expansion.unknown || !tidy {
-                return None;
-            }
-            base = base.and(self.reads_base(part, std::slice::from_ref(start)));
-        }
-        Some(base)
+        Some(base.and(self.starts_base(part, &listed(before, part)?, &fed)?))
     }
 
     /// Whether no link below this folder leads out of the workspace.
@@ -194,119 +187,61 @@ fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
 fn takes_anything(words: &[Word]) -> bool {
     Args::parse(words).is_some_and(|args| {
         let plain = args.spec.options.iter().all(|option| option.effect == Effect::Inert);
-        args.spec.shape == Shape::Text && args.spec.free && args.spec.inert && plain
+        args.spec.shape == Shape::Text
+            && args.spec.is(Trait::Free)
+            && args.spec.is(Trait::Inert)
+            && plain
     })
 }
 
 /// Whether a command passes lines on as they are, or not at all.
-fn passes(words: &[Word], part: &Part) -> bool {
-    let Some(reads) = read_only::reads(words, part) else { return false };
-    let Some(args) = Args::parse(words) else { return false };
-    const WHOLE: &[&str] = &[
-        "-v",
-        "-i",
-        "-E",
-        "-F",
-        "-P",
-        "-w",
-        "-x",
-        "-z",
-        "-e",
-        "-u",
-        "-r",
-        "-V",
-        "-d",
-        "-f",
-        "-n",
-        "--ignore-case",
-        "--invert-match",
-        "--extended-regexp",
-        "--fixed-strings",
-        "--reverse",
-        "--unique",
-        "--version-sort",
-        "--lines",
-    ];
-    let numbers = args.name.ends_with("grep");
+fn passes(given: &[Word], part: &Part) -> bool {
+    let Some(reads) = read_only::reads(given, part) else { return false };
+    let Some(args) = Args::parse(given) else { return false };
+    let numbers = args.spec.is(Trait::Asked);
     let whole = args.options.iter().all(|given| {
-        WHOLE.contains(&given.name.as_str())
+        words::has("filtering-options", &given.name)
             && !(numbers && matches!(given.name.as_str(), "-n" | "-r"))
     });
-    matches!(args.name.as_str(), "grep" | "egrep" | "fgrep" | "sort" | "head" | "tail")
-        && whole
-        && reads.paths.is_empty()
+    args.spec.is(Trait::Passes) && whole && reads.paths.is_empty()
 }
 
 /// What a command lists, when it is known to list files and nothing else.
-fn listed(words: &[Word], part: &Part) -> Option<Listed> {
-    let reads = read_only::reads(words, part)?;
-    let args = Args::parse(words)?;
-    let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
-    let here = || vec![Word::plain(".")];
-    let or_here = |paths: Vec<Word>| if paths.is_empty() { here() } else { paths };
-    let found = |starts| Some(Listed { starts, links: false, bare: true, inner: false });
-    match args.name.as_str() {
-        "find" | "gfind" => {
-            if has(&["-printf", "-ls", "-L", "-H", "-follow"]) {
-                return None;
-            }
-            let file = |o: &crate::program::args::Given| {
-                o.name == "-type" && o.value.as_ref().and_then(known).as_deref() == Some("f")
-            };
-            let alternatives = has(&["-o", "-or", ",", "!", "-not"]);
+fn listed(given: &[Word], part: &Part) -> Option<Listed> {
+    let reads = read_only::reads(given, part)?;
+    let args = Args::parse(given)?;
+    let or_here = |paths: Vec<Word>| if paths.is_empty() { vec![Word::plain(".")] } else { paths };
+    let all = |list: &str| args.options.iter().all(|given| words::has(list, &given.name));
+    let (starts, links, bare, inner) = match args.program.lists? {
+        Lists::Find if args.has_any(&["-printf", "-ls", "-L", "-H", "-follow"]) => return None,
+        Lists::Find => {
+            let file =
+                |given: &Given| given.name == "-type" && given.known().as_deref() == Some("f");
+            let alternatives = args.has_any(&["-o", "-or", ",", "!", "-not"]);
             let links = !args.options.iter().any(file) || alternatives;
-            Some(Listed {
-                starts: or_here(args.operands.clone()),
-                links,
-                bare: false,
-                inner: false,
-            })
+            (args.operands.clone(), links, false, false)
         }
-        "rg" if has(&["-l", "--files", "--files-with-matches"]) => found(or_here(reads.paths)),
-        "grep" if has(&["-l", "--files-with-matches"]) && has(&["-r", "--recursive"]) => {
-            found(or_here(reads.paths))
+        Lists::Names if args.has_any(&["-l", "--files", "--files-with-matches"]) => {
+            (reads.paths, false, true, false)
         }
-        "ls" => {
-            let plain = |given: &crate::program::args::Given| {
-                matches!(given.name.as_str(), "-1" | "-a" | "-A" | "-t" | "-r" | "-S" | "-d")
-            };
-            args.options.iter().all(plain).then(|| Listed {
-                starts: here(),
-                links: true,
-                bare: true,
-                inner: true,
-            })
+        Lists::Matches
+            if args.has_any(&["-l", "--files-with-matches"])
+                && args.has_any(&["-r", "--recursive"]) =>
+        {
+            (reads.paths, false, true, false)
         }
-        "git" => {
-            const PLAIN: &[&str] = &[
-                "-z",
-                "--cached",
-                "--staged",
-                "--modified",
-                "-m",
-                "--others",
-                "-o",
-                "--exclude-standard",
-                "--name-only",
-                "--diff-filter",
-            ];
-            let plain = args.options.iter().all(|o| PLAIN.contains(&o.name.as_str()));
-            let lists = match args.sub.first().map(String::as_str) {
-                Some("ls-files") => true,
-                Some("diff") => has(&["--name-only"]),
-                _ => false,
-            };
+        Lists::Entries if all("plain-entries") => (Vec::new(), true, true, true),
+        Lists::Git if args.spec.is(Trait::Lists) && all("listing-options") => {
+            // Differences show contents unless they are asked for names.
+            let shows = args.spec.is(Trait::Shows);
+            (!shows || args.has_any(&["--name-only"])).then_some(())?;
             // Files elsewhere are not listed.
             let path =
                 |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
-            let named = args.sub == ["ls-files"] && args.operands.iter().all(path);
-            (plain && lists).then(|| Listed {
-                starts: if named { or_here(args.operands.clone()) } else { here() },
-                links: true,
-                bare: true,
-                inner: false,
-            })
+            let named = !shows && args.operands.iter().all(path);
+            (if named { args.operands.clone() } else { Vec::new() }, true, true, false)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Listed { starts: or_here(starts), links, bare, inner })
 }

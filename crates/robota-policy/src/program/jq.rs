@@ -31,7 +31,6 @@ const MAX_TIMES: usize = 2;
 
 #[derive(Default)]
 struct Seen {
-    /// Names that the filter itself defines.
     own: Vec<String>,
     largest: f64,
     strings: bool,

@@ -2,10 +2,8 @@
 
 use crate::glob::{Ch, Wild};
 
-/// A pattern over the text of a simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
-    /// The pattern without its word boundary.
     stem: Wild,
     /// The same followed by ` *`; only for patterns that end in a word boundary.
     longer: Option<Wild>,
@@ -18,7 +16,6 @@ pub(crate) struct CommandText {
     pub(crate) known: Vec<String>,
     /// Known beginnings of a command whose end is not known.
     pub(crate) prefixes: Vec<String>,
-    /// Spellings with unknown stretches.
     pub(crate) holes: Vec<Vec<Ch>>,
 }
 
@@ -48,7 +45,6 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the rule has any wildcard.
     pub(crate) fn is_exact(&self) -> bool {
         self.longer.is_none() && !self.stem.has_star()
     }
@@ -63,12 +59,10 @@ impl CommandPattern {
         self.stem.prefix().split(' ').skip(1).any(|fixed| fixed == word)
     }
 
-    /// Whether it matches one spelling.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.stem.matches(text) || self.longer.as_ref().is_some_and(|wild| wild.matches(text))
     }
 
-    /// Whether it matches any known spelling.
     pub(crate) fn matches_any(&self, text: &CommandText) -> bool {
         text.known.iter().any(|spelling| self.matches(spelling))
             || ((self.longer.is_some() || self.stem.ends_open())

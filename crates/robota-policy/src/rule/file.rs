@@ -103,7 +103,6 @@ impl FilePattern {
             && file.target.as_deref().is_some_and(|target| self.covers_name(target, file.fold))
     }
 
-    /// Whether something below this folder could be matched.
     pub(crate) fn may_match_below(&self, folder: &FileRef) -> bool {
         folder
             .names()

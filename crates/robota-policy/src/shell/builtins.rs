@@ -1,11 +1,6 @@
 //! Builtins of the shell that no program table describes.
 
-use super::word::Word;
-
-/// Builtins that declare variables.
-pub(crate) fn declares(program: &str) -> bool {
-    matches!(program, "export" | "declare" | "typeset" | "local" | "readonly" | "unset")
-}
+use super::word::{Word, is_name};
 
 /// Whether `read` with these words takes a line of its input each time and stores it under plain
 /// names.
@@ -23,8 +18,7 @@ pub(crate) fn reads_lines(args: &[Word]) -> bool {
                 at += 1;
             }
             name => {
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                if !name.chars().all(plain)
+                if (!name.is_empty() && !is_name(name))
                     || name.starts_with(|c: char| c.is_ascii_digit())
                     || super::assign::is_dangerous(name)
                 {

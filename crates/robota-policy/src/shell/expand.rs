@@ -31,7 +31,6 @@ pub(crate) struct Expansion {
 /// A character, and whether the shell gives it a meaning.
 pub(crate) type Live = (char, bool);
 
-/// More results than this are as good as unknown.
 const MAX: usize = 512;
 
 /// The word with variables and braces replaced, before globs. The flag says that there is
@@ -51,14 +50,10 @@ fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>,
     let mut texts: Vec<Vec<Live>> = vec![Vec::new()];
     for piece in &word.pieces {
         match piece {
-            Piece::Text { text, quoted } => {
+            Piece::Text { text, .. } | Piece::Ansi(text) => {
+                let live = matches!(piece, Piece::Text { quoted: false, .. });
                 for out in &mut texts {
-                    out.extend(text.chars().map(|c| (c, !quoted)));
-                }
-            }
-            Piece::Ansi(text) => {
-                for out in &mut texts {
-                    out.extend(text.chars().map(|c| (c, false)));
+                    out.extend(text.chars().map(|c| (c, live)));
                 }
             }
             Piece::Var { name, quoted } => {
@@ -120,23 +115,16 @@ pub(crate) fn variable(
             Value::Set(_) | Value::Each(_) if depth >= MAX_CHAIN || known.len() >= MAX => {
                 open = true;
             }
-            Value::Set(word) => {
+            Value::Set(word) | Value::Each(word) => {
                 let (texts, more) = variants_at(word, scope, depth + 1);
                 open |= more;
-                for text in texts {
-                    let Some(text) = tilde(&text, scope.home) else {
-                        open = true;
-                        continue;
-                    };
-                    // Split and matched where it is used, not where it is set.
-                    known.push(text.iter().map(|(c, _)| (*c, !quoted)).collect());
-                }
-            }
-            Value::Each(word) => {
-                let (texts, more) = variants_at(word, scope, depth + 1);
-                open |= more;
+                // What is set is split and matched where it is used.
+                let set = matches!(value, Value::Set(_));
                 for text in texts {
                     match tilde(&text, scope.home) {
+                        Some(text) if set => {
+                            known.push(text.iter().map(|(c, _)| (*c, !quoted)).collect());
+                        }
                         Some(text) => known.push(text),
                         None => open = true,
                     }
@@ -216,7 +204,6 @@ pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     }
 }
 
-/// The files that characters may stand for.
 pub(crate) fn files_of(text: &[Live], scope: &Scope<'_>) -> Expansion {
     let piece = |(c, live): &Live| Piece::Text { text: c.to_string(), quoted: !live };
     files(&Word::of("", text.iter().map(piece).collect()), scope)

@@ -17,10 +17,8 @@ use super::word::Word;
 /// Commands of one script behind so many are only compared with rules, and the whole asks.
 const MAX_PARTS: usize = 150;
 
-/// More words than this are not analysed: no person reads so many.
 const MAX_WORDS: usize = 1_000;
 
-/// A script taken apart.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
     /// Every simple command found, in the order of the text.
@@ -31,7 +29,6 @@ pub(crate) struct Script {
     pub(crate) substitutions: Vec<String>,
     /// Values that the script itself gives to variables.
     pub(crate) vars: Vars,
-    /// How many words its commands have.
     pub(crate) words: usize,
     /// It has a loop that may never end.
     pub(crate) endless: bool,
@@ -47,13 +44,11 @@ pub(crate) struct Doubt {
     pub(crate) hard: bool,
 }
 
-/// One simple command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
     pub(crate) assigns: Vec<Assign>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-    /// Where it may run.
     pub(crate) cwd: Cwd,
     /// It is inside something that is not proven (a function): deny and ask rules see it,
     /// allow rules do not.

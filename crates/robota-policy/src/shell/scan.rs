@@ -5,28 +5,7 @@ use std::path::Path;
 
 use crate::program::removal::Critical;
 use crate::program::wrap::base;
-
-/// What removes folders with all that is in them, in any language.
-const REMOVERS: &[&str] = &[
-    "rmdir",
-    "rmtree",
-    "rm_rf",
-    "rm_r",
-    "rmSync",
-    "rmdirSync",
-    "removeSync",
-    "remove_tree",
-    "remove_entry",
-    "remove_dir",
-    "remove_dir_all",
-    "removeDirectory",
-    "removedirs",
-    "RemoveAll",
-    "deltree",
-    "rimraf",
-    "deleteDir",
-    "delete-directory",
-];
+use crate::words;
 
 /// Whether a critical removal may hide in this text.
 pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
@@ -48,7 +27,7 @@ pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>)
             let name = base(word).rsplit(['.', ':']).next().unwrap_or(word);
             let after = &words[i + 1..words.len().min(i + 13)];
             let recursive = after.iter().any(|w| w.starts_with('-') && w.contains(['r', 'R']));
-            (REMOVERS.contains(&name) || (name == "rm" && recursive))
+            (words::has("removing-functions", name) || (name == "rm" && recursive))
                 && after.iter().any(|w| hits(w, cwd, home, dirs))
         })
     })

@@ -8,9 +8,7 @@ use super::word::{self, Piece, Word};
 /// A value that a script gives to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// It cannot be known.
     Unknown,
-    /// `NAME=word`.
     Set(Word),
     /// One of the words of a loop, which are matched against files at its head.
     Each(Word),
@@ -19,7 +17,6 @@ pub(crate) enum Value {
 /// All values a script gives to each variable, wherever it does so.
 pub(crate) type Vars = BTreeMap<String, Vec<Value>>;
 
-/// More combinations than this are not tried.
 const MAX_COMBINATIONS: usize = 64;
 
 /// Every way the words read once the variables that are fully known are replaced; nothing where
@@ -61,15 +58,11 @@ fn replace(words: &[Word], name: &str, value: &[Live]) -> Vec<Word> {
         }
         let mut fields: Vec<Vec<Piece>> = vec![Vec::new()];
         for piece in &word.pieces {
-            let Piece::Var { quoted, .. } = piece else {
-                fields.last_mut().into_iter().for_each(|field| field.push(piece.clone()));
-                continue;
+            let replaced = match piece {
+                Piece::Var { quoted, .. } if uses(piece) => stretches(value, *quoted),
+                _ => vec![vec![piece.clone()]],
             };
-            if !uses(piece) {
-                fields.last_mut().into_iter().for_each(|field| field.push(piece.clone()));
-                continue;
-            }
-            for (i, stretch) in stretches(value, *quoted).into_iter().enumerate() {
+            for (i, stretch) in replaced.into_iter().enumerate() {
                 if i > 0 {
                     fields.push(Vec::new());
                 }

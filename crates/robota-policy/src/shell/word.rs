@@ -9,7 +9,6 @@ use crate::glob::Ch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word(Rc<Text>);
 
-/// What a word is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     /// As written, for people and for rules that name the text of a command. What a command does is
@@ -29,9 +28,14 @@ impl Deref for Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// Known characters. Unquoted ones may still be a glob, a brace list or a tilde.
-    Text { text: String, quoted: bool },
-    /// A plain variable.
-    Var { name: String, quoted: bool },
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    Var {
+        name: String,
+        quoted: bool,
+    },
     /// `$'…'` or `$"…"`: known, but an honest command does not spell a program's name this way, so
     /// [`Word::is_dynamic`] holds for it.
     Ansi(String),
@@ -42,7 +46,6 @@ pub(crate) enum Piece {
 }
 
 impl Word {
-    /// A word of these pieces.
     pub(crate) fn of(raw: impl Into<String>, pieces: Vec<Piece>) -> Self {
         Self(Rc::new(Text { raw: raw.into(), pieces }))
     }
@@ -52,7 +55,11 @@ impl Word {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
 
-    /// A word with an unknown value.
+    /// A word of which nothing is quoted.
+    pub(crate) fn bare_text(text: &str) -> Self {
+        Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: false }])
+    }
+
     pub(crate) fn unknown() -> Self {
         Self::of(UNKNOWN, vec![Piece::Unknown])
     }
@@ -61,46 +68,46 @@ impl Word {
     pub(crate) fn parse(raw: &str) -> Self {
         // Most words have nothing that means anything.
         if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
-            return Self::of(raw, vec![Piece::Text { text: raw.to_owned(), quoted: false }]);
+            return Self::bare_text(raw);
         }
         let chars = Chars::new(raw);
-        let mut out = Pieces::default();
+        let out = &mut Vec::new();
         let mut i = 0;
         while i < chars.len() {
             i = match chars[i] {
                 '\'' => {
                     let end = find(&chars, i + 1, '\'');
-                    out.text(&chars[i + 1..end.min(chars.len())], true);
+                    push(out, &chars[i + 1..end.min(chars.len())], true);
                     end + 1
                 }
-                '"' => double(&chars, i + 1, &mut out),
+                '"' => double(&chars, i + 1, out),
                 '\\' => {
                     match chars.get(i + 1) {
                         Some('\n') | None => {}
-                        Some(c) => out.text(&[*c], true),
+                        Some(c) => push(out, &[*c], true),
                     }
                     i + 2
                 }
-                '$' => dollar(&chars, i, false, &mut out),
+                '$' => dollar(&chars, i, false, out),
                 '`' => {
-                    out.list.push(Piece::Unknown);
+                    out.push(Piece::Unknown);
                     backtick(&chars, i + 1)
                 }
                 '<' | '>' if chars.get(i + 1) == Some(&'(') => {
-                    out.list.push(Piece::Unknown);
+                    out.push(Piece::Unknown);
                     substitution(&chars, i).0
                 }
                 c => {
-                    out.text(&[c], false);
+                    push(out, &[c], false);
                     i + 1
                 }
             };
         }
         // `""` is a word; an empty stretch inside another word is nothing.
-        if out.list.len() > 1 {
-            out.list.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
+        if out.len() > 1 {
+            out.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
         }
-        Self::of(raw, out.list)
+        Self::of(raw, std::mem::take(out))
     }
 
     /// The value, when a shell would leave it exactly as it is.
@@ -154,6 +161,26 @@ impl Word {
         Some(value)
     }
 
+    /// What follows so many bytes; `None` where fewer are known.
+    pub(crate) fn after(&self, at: usize) -> Option<Vec<Piece>> {
+        let mut left = at;
+        let mut pieces = Vec::new();
+        for piece in &self.pieces {
+            let rest = |text: &str| (left < text.len()).then(|| text[left..].to_owned());
+            let (rest, len) = match piece {
+                Piece::Text { text, quoted } => {
+                    (rest(text).map(|text| Piece::Text { text, quoted: *quoted }), text.len())
+                }
+                Piece::Ansi(text) => (rest(text).map(Piece::Ansi), text.len()),
+                Piece::Var { .. } | Piece::Number | Piece::Unknown if left > 0 => return None,
+                other => (Some(other.clone()), 0),
+            };
+            left = left.saturating_sub(len);
+            pieces.extend(rest);
+        }
+        Some(pieces)
+    }
+
     /// The value with unknown stretches.
     pub(crate) fn holes(&self) -> Vec<Ch> {
         let mut out = Vec::new();
@@ -182,7 +209,6 @@ impl Word {
         out
     }
 
-    /// Whether a shell would replace part of it.
     pub(crate) fn is_dynamic(&self) -> bool {
         !self.is_bracket() && self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
     }
@@ -192,7 +218,6 @@ impl Word {
         self.pieces.contains(&Piece::Unknown)
     }
 
-    /// Whether it has a variable.
     pub(crate) fn has_var(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Var { .. }))
     }
@@ -236,6 +261,11 @@ pub(crate) fn text(pieces: &[Piece]) -> String {
     out
 }
 
+/// Whether it may be the name of a variable, or a number.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// Puts quotes around what needs them.
 pub(crate) fn quote(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-^".contains(c);
@@ -250,15 +280,11 @@ pub(crate) fn quote(value: &str) -> String {
 fn replaced(at: usize, piece: &Piece) -> bool {
     match piece {
         Piece::Text { text, quoted } => {
-            !quoted && (special(text) || (at == 0 && text.starts_with('~')))
+            !quoted
+                && (text.contains(['*', '?', '[', '{', '}']) || (at == 0 && text.starts_with('~')))
         }
         Piece::Var { .. } | Piece::Ansi(_) | Piece::Number | Piece::Unknown => true,
     }
-}
-
-/// Characters that make a shell replace an unquoted word.
-fn special(text: &str) -> bool {
-    text.contains(['*', '?', '[', '{', '}'])
 }
 
 /// A text as characters, and the position of each in bytes.
@@ -283,20 +309,11 @@ impl Deref for Chars<'_> {
     }
 }
 
-#[derive(Default)]
-struct Pieces {
-    list: Vec<Piece>,
-}
-
-impl Pieces {
-    fn text(&mut self, chars: &[char], quoted: bool) {
-        if let Some(Piece::Text { text, quoted: q }) = self.list.last_mut()
-            && *q == quoted
-        {
-            text.extend(chars);
-        } else {
-            self.list.push(Piece::Text { text: chars.iter().collect(), quoted });
-        }
+/// Adds characters to the last piece, or as a new one.
+fn push(out: &mut Vec<Piece>, chars: &[char], quoted: bool) {
+    match out.last_mut() {
+        Some(Piece::Text { text, quoted: q }) if *q == quoted => text.extend(chars),
+        _ => out.push(Piece::Text { text: chars.iter().collect(), quoted }),
     }
 }
 
@@ -304,27 +321,27 @@ fn find(chars: &[char], from: usize, what: char) -> usize {
     (from..chars.len()).find(|i| chars[*i] == what).unwrap_or(chars.len())
 }
 
-fn double(chars: &Chars<'_>, from: usize, out: &mut Pieces) -> usize {
+fn double(chars: &Chars<'_>, from: usize, out: &mut Vec<Piece>) -> usize {
     let mut i = from;
-    out.text(&[], true);
+    push(out, &[], true);
     while i < chars.len() {
         match chars[i] {
             '"' => return i + 1,
             '\\' => {
                 match chars.get(i + 1) {
                     Some('\n') | None => {}
-                    Some(c @ ('$' | '`' | '"' | '\\')) => out.text(&[*c], true),
-                    Some(c) => out.text(&['\\', *c], true),
+                    Some(c @ ('$' | '`' | '"' | '\\')) => push(out, &[*c], true),
+                    Some(c) => push(out, &['\\', *c], true),
                 }
                 i += 2;
             }
             '$' => i = dollar(chars, i, true, out),
             '`' => {
-                out.list.push(Piece::Unknown);
+                out.push(Piece::Unknown);
                 i = backtick(chars, i + 1);
             }
             c => {
-                out.text(&[c], true);
+                push(out, &[c], true);
                 i += 1;
             }
         }
@@ -333,41 +350,39 @@ fn double(chars: &Chars<'_>, from: usize, out: &mut Pieces) -> usize {
 }
 
 /// At a `$`; returns the index after what it begins.
-fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Pieces) -> usize {
+fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Vec<Piece>) -> usize {
     let name_char = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     match chars.get(at + 1) {
         Some('\'') if !quoted => {
             let (text, end) = ansi(chars, at + 2);
-            out.list.push(Piece::Ansi(text));
+            out.push(Piece::Ansi(text));
             end
         }
         Some('"') if !quoted => {
-            let mut inner = Pieces::default();
+            let mut inner = Vec::new();
             let end = double(chars, at + 2, &mut inner);
             let text: Option<String> = inner
-                .list
                 .iter()
                 .map(|piece| match piece {
                     Piece::Text { text, .. } => Some(text.as_str()),
                     _ => None,
                 })
                 .collect();
-            out.list.push(text.map_or(Piece::Unknown, Piece::Ansi));
+            out.push(text.map_or(Piece::Unknown, Piece::Ansi));
             end
         }
         Some('(' | '[') => {
             let (end, number) = substitution(chars, at);
-            out.list.push(if number { Piece::Number } else { Piece::Unknown });
+            out.push(if number { Piece::Number } else { Piece::Unknown });
             end
         }
         Some('{') => {
-            let end = balanced(chars, at + 1, '{', '}');
+            let end = closing_brace(chars, at + 1);
             let name: String =
                 chars.get(at + 2..end.saturating_sub(1)).unwrap_or_default().iter().collect();
-            let plain = |name: &str| !name.is_empty() && name.chars().all(|c| name_char(&c));
-            out.list.push(if plain(&name) {
+            out.push(if is_name(&name) {
                 Piece::Var { name, quoted }
-            } else if name.strip_prefix('#').is_some_and(plain) {
+            } else if name.strip_prefix('#').is_some_and(is_name) {
                 Piece::Number
             } else {
                 Piece::Unknown
@@ -382,15 +397,15 @@ fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Pieces) -> usize
                 }
             }
             let name = chars[at + 1..end].iter().collect();
-            out.list.push(Piece::Var { name, quoted });
+            out.push(Piece::Var { name, quoted });
             end
         }
         Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
-            out.list.push(Piece::Var { name: c.to_string(), quoted });
+            out.push(Piece::Var { name: c.to_string(), quoted });
             at + 2
         }
         _ => {
-            out.text(&['$'], true);
+            push(out, &['$'], true);
             at + 1
         }
     }
@@ -416,27 +431,18 @@ fn backtick(chars: &[char], from: usize) -> usize {
     chars.len()
 }
 
-/// At an opening bracket; returns the index after its partner, quotes being skipped.
-fn balanced(chars: &[char], at: usize, open: char, close: char) -> usize {
+/// At an opening brace; returns the index after its partner, quotes being skipped.
+fn closing_brace(chars: &[char], at: usize) -> usize {
     let mut depth = 0usize;
     let mut i = at;
     while i < chars.len() {
-        let c = chars[i];
-        if c == '\\' {
-            i += 2;
-            continue;
-        }
-        if c == '\'' {
-            i = find(chars, i + 1, '\'') + 1;
-            continue;
-        }
-        if c == open {
-            depth += 1;
-        } else if c == close {
-            depth -= 1;
-            if depth == 0 {
-                return i + 1;
-            }
+        match chars[i] {
+            '\\' => i += 1,
+            '\'' => i = find(chars, i + 1, '\''),
+            '{' => depth += 1,
+            '}' if depth == 1 => return i + 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
         }
         i += 1;
     }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use robota_core::approve::{Answer, Approver, Question, Scope};
 use robota_core::ids::{SessionId, TaskId};
 use robota_session::Approvals;
+use serde::{Deserialize, Serialize};
 
 use crate::interactive::OpenSessions;
 
@@ -18,7 +19,7 @@ use crate::interactive::OpenSessions;
 /// let permissions = AgentPermissions::PreApproved(vec!["Bash(cargo test *)".to_owned()]);
 /// assert_ne!(permissions, AgentPermissions::default());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentPermissions {
     /// Rules and mode of the parent, with what the user allowed for its session. Questions go to
@@ -44,9 +45,9 @@ impl AgentPermissions {
     }
 
     /// Returns who answers the questions of an agent.
-    pub(super) fn approvals(&self, approver: AgentApprover) -> Approvals {
+    pub(super) fn approvals(&self, approver: Arc<dyn Approver>) -> Approvals {
         match self {
-            Self::Inherit | Self::Forward => Approvals::Handler(Arc::new(approver)),
+            Self::Inherit | Self::Forward => Approvals::Handler(approver),
             Self::PreApproved(_) | Self::Deny => Approvals::Deny,
         }
     }

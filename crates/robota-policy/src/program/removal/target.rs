@@ -1,61 +1,55 @@
 //! Whether a word names a place that must not be removed.
 
-use super::{Critical, risky};
-use crate::shell::expand::{Live, Scope, files, is_glob, tilde, variants};
+use std::path::Path;
+
+use super::{Removal, risky};
+use crate::shell::expand::{Live, files, is_glob, tilde, variants};
 use crate::shell::word::{Piece, Word};
 
-/// Why removing this word is critical, if it is.
-pub(super) fn target(
-    word: &Word,
-    recursive: bool,
-    scope: &Scope<'_>,
-    dirs: &Critical<'_>,
-) -> Option<String> {
-    let what = || Some(format!("`{}` would be removed", word.raw));
-    let (texts, unknown) = variants(word, scope);
-    for text in &texts {
-        let Some(text) = tilde(text, scope.home) else {
-            return what();
+impl Removal<'_> {
+    pub(super) fn target(&self, word: &Word, recursive: bool) -> Option<String> {
+        let scope = self.scope;
+        let holds = |path: &Path| {
+            self.dirs.holds(path)
+                || scope.paths.canonical(path).is_some_and(|real| self.dirs.holds(&real))
         };
-        let (stem, all) = without_wildcards(&text);
-        if all && !recursive {
-            continue;
-        }
-        let absolute = stem.starts_with('/');
-        if scope.cwd.lost && !absolute && (all || matches!(stem.as_str(), "." | ".." | "./")) {
-            return what();
-        }
-        if stem.is_empty() && !all {
-            continue;
-        }
-        for dir in &scope.cwd.dirs {
-            let path = dir.join(&stem);
-            if dirs.holds_real(&path, scope) {
+        let what = || Some(format!("`{}` would be removed", word.raw));
+        let (texts, unknown) = variants(word, scope);
+        for text in &texts {
+            let Some(text) = tilde(text, scope.home) else { return what() };
+            let (stem, all) = without_wildcards(&text);
+            if all && !recursive {
+                continue;
+            }
+            let absolute = stem.starts_with('/');
+            if scope.cwd.lost && !absolute && (all || matches!(stem.as_str(), "." | ".." | "./")) {
                 return what();
             }
-            if is_glob(&text)
-                && !all
-                && files(word, scope).paths.iter().any(|path| dirs.holds_real(path, scope))
-            {
+            if stem.is_empty() && !all {
+                continue;
+            }
+            let glob = is_glob(&text) && !all;
+            let matches = || files(word, scope).paths.iter().any(|path| holds(path));
+            if scope.cwd.dirs.iter().any(|dir| holds(&dir.join(&stem)) || (glob && matches())) {
                 return what();
             }
         }
+        if !unknown {
+            return None;
+        }
+        // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
+        let empty_is_root = word.pieces.len() > 1
+            && word.pieces.iter().all(|piece| match piece {
+                Piece::Var { .. } | Piece::Number | Piece::Unknown => true,
+                Piece::Text { text, .. } | Piece::Ansi(text) => {
+                    text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
+                }
+            });
+        let substituted = recursive && word.has_unknown() && word.raw != "{}";
+        let computed =
+            recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
+        if empty_is_root || substituted || computed { what() } else { None }
     }
-    if !unknown {
-        return None;
-    }
-    // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
-    let empty_is_root = word.pieces.len() > 1
-        && word.pieces.iter().all(|piece| match piece {
-            Piece::Var { .. } | Piece::Number | Piece::Unknown => true,
-            Piece::Text { text, .. } | Piece::Ansi(text) => {
-                text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
-            }
-        });
-    let substituted = recursive && word.has_unknown() && word.raw != "{}";
-    let computed =
-        recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
-    if empty_is_root || substituted || computed { what() } else { None }
 }
 
 /// `dir/*` and `dir/.*` and `*` remove all of `dir`: gives `dir` and true.

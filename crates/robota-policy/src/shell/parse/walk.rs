@@ -23,11 +23,9 @@ pub(super) struct Walker<'t, 's> {
     cwd: Cwd,
     /// Inside a function: whether and when it runs is not known.
     hidden: bool,
-    /// Inside a substitution.
     substituted: bool,
     /// It reads what a pipe or the redirection of a statement gives it.
     piped: bool,
-    /// The commands before this one in its pipeline.
     upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever the next command runs.
     bound: Names,
@@ -35,11 +33,9 @@ pub(super) struct Walker<'t, 's> {
     rounds: u64,
     /// Where the last command leaves us if it was a `cd` that worked.
     after_cd: Option<Cwd>,
-    /// Names that are evaluated as numbers.
     numbers: Vec<String>,
     /// `declare -n NAME=TARGET`.
     aliases: Vec<(String, String)>,
-    /// The statements and substitutions around.
     within: Vec<&'static str>,
     /// The words since the last command read a variable with the name of a secret.
     reads_secret: bool,
@@ -104,7 +100,7 @@ impl<'t> Walker<'t, '_> {
         match statement {
             Statement::Simple(simple) => self.simple(simple),
             Statement::List { first, rest } => self.list(first, rest),
-            Statement::Pipeline { timed: _, commands } => self.pipeline(commands),
+            Statement::Pipeline(commands) => self.pipeline(commands),
             Statement::Function { body } => {
                 self.script.doubt("it defines a function", false);
                 let (hidden, cwd) = (self.hidden, self.cwd.clone());
@@ -214,7 +210,6 @@ impl<'t> Walker<'t, '_> {
         self.after_cd = None;
     }
 
-    /// Adds a part at this place.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
         // Of too many commands only the words are compared with rules.

@@ -1,7 +1,8 @@
 //! Words: quotes, expansions and substitutions.
 
 use super::reader::{Read, Reader};
-use super::{Arithmetic, Assigned, Assignment, Inner, Span, Stop, WordSpan};
+use super::{Arithmetic, Assigned, Assignment, Inner, Span, Spans, Stop, WordSpan};
+use crate::shell::word::is_name;
 
 /// Longer indexes are not searched for: most words with a bracket are globs.
 const MAX_INDEX: usize = 200;
@@ -24,7 +25,6 @@ pub(crate) fn substitution_end(text: &str, at: usize) -> (usize, bool) {
 }
 
 impl<'t> Reader<'t> {
-    /// One whole character.
     fn step(&mut self) {
         self.at += 1;
         while self.at < self.end && !self.text.is_char_boundary(self.at) {
@@ -46,8 +46,7 @@ impl<'t> Reader<'t> {
             match self.peek(0) {
                 b'<' | b'>' if self.peek(1) == b'(' => {
                     self.at += 2;
-                    let body = self.substitution()?;
-                    inner.push(Inner::Process(body));
+                    inner.push(Inner::Process(self.substitution()?));
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
                 _ => self.piece(inner)?,
@@ -171,18 +170,15 @@ impl<'t> Reader<'t> {
             (b'\\', b'\n') => return Err(Stop::Unparsable),
             (b'(', b'(') => {
                 self.at += 3;
-                let arithmetic = self.arithmetic("))")?;
-                inner.push(Inner::Arithmetic(arithmetic));
+                inner.push(Inner::Arithmetic(self.arithmetic("))")?));
             }
             (b'(', _) => {
                 self.at += 2;
-                let body = self.substitution()?;
-                inner.push(Inner::Command(body));
+                inner.push(Inner::Command(self.substitution()?));
             }
             (b'[', _) => {
                 self.at += 2;
-                let arithmetic = self.arithmetic("]")?;
-                inner.push(Inner::Arithmetic(arithmetic));
+                inner.push(Inner::Arithmetic(self.arithmetic("]")?));
             }
             (b'{', _) => {
                 self.at += 2;
@@ -191,9 +187,7 @@ impl<'t> Reader<'t> {
                 self.deeper(|this| this.up_to(b'}', quoted, &mut within))?;
                 let body = (start, self.at);
                 self.at += 1;
-                let name = self.raw(body);
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                if name.is_empty() || !name.chars().all(plain) {
+                if !is_name(self.raw(body)) {
                     inner.push(Inner::Parameter { body, inner: within });
                 }
             }
@@ -246,7 +240,6 @@ impl<'t> Reader<'t> {
         Err(Stop::Unsupported("two brackets that may be a computation or a subshell"))
     }
 
-    /// The right side of `=~`.
     pub(super) fn regex(&mut self) -> Read<WordSpan> {
         let start = self.at;
         let mut inner = Vec::new();
@@ -284,10 +277,15 @@ impl<'t> Reader<'t> {
             self.at += 1;
             let end = self.end;
             self.end = end.min(self.at + MAX_INDEX);
+            let Spans { commands, loose, masked } = &self.spans;
+            let before = (commands.len(), loose.len(), masked.len());
             let index = self.up_to(b']', false, &mut inner);
             self.end = end;
             if index.is_err() {
                 self.at = start;
+                self.spans.commands.truncate(before.0);
+                self.spans.loose.truncate(before.1);
+                self.spans.masked.truncate(before.2);
                 return Ok(None);
             }
             self.at += 1;
@@ -298,15 +296,13 @@ impl<'t> Reader<'t> {
             self.at = start;
             return Ok(None);
         }
-        if self.peek(0) == b'(' {
-            self.at += 1;
-            let values = self.array()?;
-            let word = WordSpan { span: (start, self.at), inner };
-            return Ok(Some(Assignment { word, name, adds, value: Assigned::Array(values) }));
-        }
-        let from = self.at;
-        self.pieces(&mut inner)?;
-        let value = Assigned::Word((from, self.at));
+        let value = if self.eat("(") {
+            Assigned::Array(self.array()?)
+        } else {
+            let from = self.at;
+            self.pieces(&mut inner)?;
+            Assigned::Word((from, self.at))
+        };
         let word = WordSpan { span: (start, self.at), inner };
         Ok(Some(Assignment { word, name, adds, value }))
     }

@@ -159,6 +159,8 @@ pub enum ToolKind {
     Think,
     /// Reads from the network.
     Fetch,
+    /// Changes the mode.
+    SwitchMode,
     /// Anything else.
     Other,
 }

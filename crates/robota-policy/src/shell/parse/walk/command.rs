@@ -3,10 +3,11 @@
 use super::Walker;
 use crate::program::read_only::indexes;
 use crate::program::wrap::is_reserved;
+use crate::program::{Program, Trait};
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};
 use crate::shell::vars::Value;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::{Piece, Word, is_name};
 use crate::shell::{bomb, builtins};
 
 impl<'t> Walker<'t, '_> {
@@ -81,13 +82,13 @@ impl<'t> Walker<'t, '_> {
     fn named_variables(&mut self, program: &str, part: &Part) {
         let by_flag = program == "printf"
             && part.words.get(1).and_then(Word::value).is_some_and(|text| text.starts_with("-v"));
-        if !by_flag && !matches!(program, "read" | "mapfile" | "readarray" | "getopts" | "select") {
+        let names = |known: &Program| known.is(Trait::Variables);
+        if !by_flag && !Program::find(program).is_some_and(names) {
             return;
         }
         for name in part.words.iter().skip(1).filter_map(Word::value) {
             let name = if by_flag { name.trim_start_matches("-v") } else { &name };
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if !name.is_empty() && name.chars().all(plain) {
+            if is_name(name) {
                 self.script.vars.entry(name.to_owned()).or_default().push(Value::Unknown);
             }
         }
@@ -127,7 +128,7 @@ impl<'t> Walker<'t, '_> {
     /// `export A=b`, `declare -n A=b`, `unset A`: words that assign.
     fn declaration(&mut self, part: &mut Part) {
         let program = part.program().unwrap_or_default();
-        if !builtins::declares(&program) {
+        if !Program::find(&program).is_some_and(|known| known.is(Trait::Declares)) {
             return;
         }
         part.declares = true;
@@ -136,9 +137,7 @@ impl<'t> Walker<'t, '_> {
         while let Some(word) = part.words.get(at) {
             let split = word.value().and_then(|text| {
                 let (name, value) = text.split_once('=')?;
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                (!name.is_empty() && name.chars().all(plain))
-                    .then(|| (name.to_owned(), Word::plain(value)))
+                is_name(name).then(|| (name.to_owned(), Word::plain(value)))
             });
             let Some((name, value)) = split.filter(|_| program != "unset") else {
                 at += 1;

@@ -6,9 +6,8 @@ use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Sequence, Span, WordSpan};
 use crate::shell::vars::Value;
-use crate::shell::word::Word;
+use crate::shell::word::{Word, is_name};
 
-/// Comparisons of numbers.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl<'t> Walker<'t, '_> {
@@ -87,10 +86,7 @@ impl<'t> Walker<'t, '_> {
             word.value().is_some_and(|text| known.contains(&text.as_str()))
         };
         let number = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
-        let plain = |w: &Word| {
-            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            w.literal().is_some_and(|text| text.chars().all(name))
-        };
+        let plain = |w: &Word| w.literal().is_some_and(|text| text.is_empty() || is_name(&text));
         let compares = doubled && words.iter().any(|word| is(word, NUMERIC));
         let all_numbers = words.iter().all(|w| {
             number(w) || is(w, NUMERIC) || is(w, &["[[", "]]", "&&", "||", "!", "(", ")"])

@@ -3,10 +3,15 @@ use super::*;
 
 #[test]
 fn events_are_split_however_they_arrive() {
-    let text = ": hello\r\nevent: endpoint\r\ndata: /post?s=1\r\n\r\nid: 4\nunknown\ndata: {\"a\":\ndata: 1}\n\n";
+    let text = ": hello\r\nevent: endpoint\r\ndata: /post?s=1\r\n\r\nid: 3\nid: 4\nretry: 50\nunknown\ndata: {\"a\":\ndata: 1}\n\n";
     let expected = [
-        Event { name: "endpoint".to_owned(), data: "/post?s=1".to_owned() },
-        Event { name: String::new(), data: "{\"a\":\n1}".to_owned() },
+        Event { name: "endpoint".to_owned(), data: "/post?s=1".to_owned(), ..Event::default() },
+        Event {
+            data: "{\"a\":\n1}".to_owned(),
+            id: Some("4".to_owned()),
+            retry: Some(50),
+            ..Event::default()
+        },
     ];
     for size in [1, 2, 3, 7, 1_000] {
         let mut parser = Parser::default();

@@ -1,8 +1,7 @@
 //! Logins against an authorisation server of the test, and servers that misuse them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use robota_exec::Supervisor;
 use robota_mcp::McpError;
@@ -10,91 +9,9 @@ use robota_mcp::client::{McpOptions, McpServers};
 use robota_mcp::config::ServerConfig;
 use robota_mcp::oauth::{TokenStore, start_login};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// A request that a test server got.
-#[derive(Debug, Clone)]
-struct Request {
-    method: String,
-    path: String,
-    headers: HashMap<String, String>,
-    body: String,
-}
-
-struct Response {
-    status: &'static str,
-    headers: Vec<(&'static str, String)>,
-    body: String,
-}
-
-impl Response {
-    fn json(value: &Value) -> Self {
-        let headers = vec![("Content-Type", "application/json".to_owned())];
-        Self { status: "200 OK", headers, body: value.to_string() }
-    }
-
-    fn status(status: &'static str) -> Self {
-        Self { status, headers: Vec::new(), body: String::new() }
-    }
-}
-
-/// A small HTTP server.
-struct Http {
-    origin: String,
-    requests: Arc<Mutex<Vec<Request>>>,
-}
-
-impl Http {
-    async fn start(answer: impl Fn(&str, &Request) -> Response + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let origin = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
-        let (seen, base, answer) = (requests.clone(), origin.clone(), Arc::new(answer));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (seen, base, answer) = (seen.clone(), base.clone(), answer.clone());
-                tokio::spawn(async move {
-                    let mut stream = BufReader::new(stream);
-                    while let Some(request) = read(&mut stream).await {
-                        seen.lock().unwrap().push(request.clone());
-                        let Response { status, headers, body } = answer(&base, &request);
-                        let mut text =
-                            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
-                        for (name, value) in headers {
-                            text.push_str(&format!("{name}: {value}\r\n"));
-                        }
-                        text.push_str(&format!("\r\n{body}"));
-                        stream.get_mut().write_all(text.as_bytes()).await.unwrap();
-                    }
-                });
-            }
-        });
-        Self { origin, requests }
-    }
-
-    fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().clone()
-    }
-}
-
-async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Request> {
-    let mut first = String::new();
-    stream.read_line(&mut first).await.ok().filter(|read| *read > 0)?;
-    let mut words = first.split(' ');
-    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let mut headers = HashMap::new();
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await.ok()?;
-        let Some((name, value)) = line.trim().split_once(':') else { break };
-        headers.insert(name.to_lowercase(), value.trim().to_owned());
-    }
-    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.ok()?;
-    Some(Request { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
-}
+use crate::server::{Http, Request, Response, event_stream, rpc};
 
 /// A server that wants a token, with its authorisation server.
 fn protected(base: &str, request: &Request, access: &str) -> Response {
@@ -124,9 +41,7 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
                 }))
             }
         }
-        ("POST", "/token") => Response::json(&json!({
-            "access_token": access, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "refresh-1",
-        })),
+        ("POST", "/token") => Response::json(&token(access, "refresh-1", 3_600)),
         ("POST", "/mcp") => {
             let bearer = format!("Bearer {access}");
             if request.headers.get("authorization") != Some(&bearer) {
@@ -142,28 +57,16 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
     }
 }
 
-/// Answers as an MCP server of the versions with a handshake.
-fn rpc(body: &str) -> Response {
-    let message: Value = serde_json::from_str(body).unwrap();
-    let result = match message["method"].as_str().unwrap_or_default() {
-        "initialize" => json!({
-            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "web", "version": "1"},
-        }),
-        "tools/list" => json!({"tools": [{"name": "hello", "inputSchema": {"type": "object"}}]}),
-        "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
-        "ping" => json!({}),
-        method if method.starts_with("notifications/") => return Response::status("202 Accepted"),
-        _ => {
-            let error = json!({"code": -32601, "message": "no such method"});
-            return Response::json(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
-        }
-    };
-    Response::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+fn token(access: &str, refresh: &str, expires_in: u64) -> Value {
+    json!({"access_token": access, "token_type": "Bearer", "expires_in": expires_in, "refresh_token": refresh})
 }
 
 fn config(url: &str) -> ServerConfig {
-    let entry = json!({"type": "http", "url": url});
+    config_of("http", url)
+}
+
+fn config_of(kind: &str, url: &str) -> ServerConfig {
+    let entry = json!({"type": kind, "url": url});
     ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config
 }
 
@@ -283,4 +186,145 @@ async fn a_page_that_is_no_server_is_reported() {
     let tokens = TokenStore::new(folder.path().join("tokens.json"));
     let error = servers(&config(&web.origin), &tokens).check("web").await.unwrap_err();
     assert!(matches!(error, McpError::Connect { .. }), "{error:?}");
+}
+
+/// An authorisation server whose first token lives for `expires_in` seconds. A refresh token can be used
+/// once, and gives `token-2`, `token-3` and so on.
+async fn renewing(
+    resource: &'static str,
+    expires_in: u64,
+    accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
+) -> (Http, Arc<AtomicUsize>) {
+    let (renewed, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counter = renewed.clone();
+    let web = Http::start(move |base, request| {
+        let path = request.path.split('?').next().unwrap();
+        if path == "/token" && request.body.contains("grant_type=refresh_token") {
+            let used = count.fetch_add(1, Ordering::SeqCst) + 1;
+            if !request.body.contains(&format!("refresh_token=refresh-{used}&"))
+                && !request.body.ends_with(&format!("refresh_token=refresh-{used}"))
+            {
+                let error = json!({"error": "invalid_grant"});
+                return Response { status: "400 Bad Request", ..Response::json(&error) };
+            }
+            renewed.fetch_add(1, Ordering::SeqCst);
+            let next = used + 1;
+            let (access, refresh) = (format!("token-{next}"), format!("refresh-{next}"));
+            return Response::json(&token(&access, &refresh, 3_600));
+        }
+        if path.starts_with("/.well-known/oauth-protected-resource") {
+            let resource = format!("{base}{resource}");
+            let servers = json!({"resource": resource, "authorization_servers": [base]});
+            return Response::json(&servers);
+        }
+        if path == "/token" {
+            return Response::json(&token("token-1", "refresh-1", expires_in));
+        }
+        let sent = request.headers.get("authorization").cloned().unwrap_or_default();
+        let sent = sent.trim_start_matches("Bearer ").to_owned();
+        let access = if accepts(&sent) { sent } else { "none".to_owned() };
+        match (request.method.as_str(), path) {
+            ("GET", "/sse") if access != "none" => event_stream("/messages"),
+            ("GET", "/sse") => protected(
+                base,
+                &Request { path: "/mcp".to_owned(), method: "POST".to_owned(), ..request.clone() },
+                "none",
+            ),
+            _ => protected(base, request, &access),
+        }
+    })
+    .await;
+    (web, counter)
+}
+
+async fn log_in(config: &ServerConfig, tokens: &TokenStore) {
+    let login = start_login(config, tokens).await.unwrap();
+    let url = login.url().to_owned();
+    let (finished, ()) = tokio::join!(login.finish(), browse(&url));
+    finished.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_that_expired_is_renewed_and_stored() {
+    let (web, renewed) = renewing("/mcp", 1, |token| token != "token-1" && !token.is_empty()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = TokenStore::new(folder.path().join("tokens.json"));
+    let config = config(&format!("{}/mcp", web.origin));
+    log_in(&config, &tokens).await;
+    servers(&config, &tokens).check("web").await.unwrap();
+    assert_eq!(renewed.load(Ordering::SeqCst), 1);
+    let sent = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        web.requests().iter().any(|it| it.headers.get("authorization") == Some(&bearer))
+    };
+    assert!(!sent("token-1") && sent("token-2"), "an expired token is not sent");
+    // The next session uses the token that was stored.
+    servers(&config, &tokens).check("web").await.unwrap();
+    assert_eq!(renewed.load(Ordering::SeqCst), 1);
+    let stored = std::fs::read_to_string(folder.path().join("tokens.json")).unwrap();
+    assert!(stored.contains("refresh-2") && !stored.contains("refresh-1"), "{stored}");
+}
+
+#[tokio::test]
+async fn a_token_that_the_server_refuses_is_renewed_once() {
+    let (web, renewed) = renewing("/mcp", 3_600, |token| token == "token-2").await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = TokenStore::new(folder.path().join("tokens.json"));
+    let config = config(&format!("{}/mcp", web.origin));
+    log_in(&config, &tokens).await;
+    servers(&config, &tokens).check("web").await.unwrap();
+    assert_eq!(renewed.load(Ordering::SeqCst), 1);
+    // A server that refuses every token does not get one after the other.
+    let (web, renewed) = renewing("/mcp", 3_600, |_| false).await;
+    let config = self::config(&format!("{}/mcp", web.origin));
+    log_in(&config, &tokens).await;
+    let error = servers(&config, &tokens).check("web").await.unwrap_err();
+    assert_eq!(error, McpError::NeedsLogin { server: "web".to_owned() });
+    assert!(renewed.load(Ordering::SeqCst) <= 2, "{renewed:?}");
+}
+
+#[tokio::test]
+async fn two_sessions_never_use_one_refresh_token() {
+    // The second may renew the token that the first has just stored; it never uses an old refresh token,
+    // which the authorisation server would refuse.
+    let (web, renewed) = renewing("/mcp", 1, |token| token.ends_with(['2', '3'])).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.json");
+    let config = config(&format!("{}/mcp", web.origin));
+    log_in(&config, &TokenStore::new(&file)).await;
+    let (first, second) = (TokenStore::new(&file), TokenStore::new(&file));
+    let (first, second) = (servers(&config, &first), servers(&config, &second));
+    let (first, second) = tokio::join!(first.check("web"), second.check("web"));
+    first.unwrap();
+    second.unwrap();
+    let asked =
+        web.requests().into_iter().filter(|it| it.body.contains("grant_type=refresh_token"));
+    assert_eq!(asked.count(), renewed.load(Ordering::SeqCst), "no refresh was refused");
+}
+
+#[tokio::test]
+async fn the_older_transport_uses_logins_too() {
+    let (web, renewed) = renewing("/sse", 3_600, |token| token == "token-2").await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = TokenStore::new(folder.path().join("tokens.json"));
+    let config = config_of("sse", &format!("{}/sse", web.origin));
+    let refused = servers(&config, &tokens).check("web").await.unwrap_err();
+    assert_eq!(refused, McpError::NeedsLogin { server: "web".to_owned() });
+    log_in(&config, &tokens).await;
+    // The stream names the address for messages and says nothing more; the handshake is not answered.
+    let checking = servers(&config, &tokens);
+    let checking = tokio::spawn(async move { checking.check("web").await });
+    let posted = async {
+        loop {
+            let requests = web.requests();
+            if let Some(post) = requests.into_iter().find(|it| it.path.starts_with("/messages")) {
+                return post;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let post = tokio::time::timeout(std::time::Duration::from_secs(20), posted).await.unwrap();
+    assert_eq!(post.headers["authorization"], "Bearer token-2");
+    assert_eq!(renewed.load(Ordering::SeqCst), 1, "the refused token was renewed");
+    checking.abort();
 }
