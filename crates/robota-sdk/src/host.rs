@@ -156,7 +156,7 @@ pub struct ClientMcpServer {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpConnection {
-    /// A program that speaks over its standard input and output.
+    /// A program that is reached through its standard input and output.
     Stdio {
         /// The program.
         command: String,
