@@ -26,6 +26,8 @@ mod print;
 #[cfg(unix)]
 mod protocol;
 mod providers;
+#[cfg(target_os = "linux")]
+mod pty;
 mod rewind_files;
 mod schema;
 mod secrets;
@@ -40,6 +42,14 @@ mod stored;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod terminal_ends;
+#[cfg(target_os = "linux")]
+mod terminal_first_run;
+#[cfg(target_os = "linux")]
+mod terminal_pages;
+#[cfg(target_os = "linux")]
+mod tmux;
 #[cfg(unix)]
 mod tool_results;
 #[cfg(target_os = "linux")]

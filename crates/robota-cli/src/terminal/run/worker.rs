@@ -135,7 +135,8 @@ async fn run_session(
         }
         return After::Quit(Vec::new());
     };
-    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let (mailbox, provider) = (mailbox.clone(), args.provider.clone());
+    let context = WorkContext { session, store, setup, mailbox, provider };
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
     let switch = tokio::select! {
