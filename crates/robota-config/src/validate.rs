@@ -204,7 +204,8 @@ impl Walk<'_> {
                     if McpServerMatch::deserialize(&value).is_ok() {
                         servers.push((value, self.origin(item.span.start)));
                     } else {
-                        let expected = "an object with `serverName`, `serverCommand` or `serverUrl`";
+                        let expected =
+                            "an object with `serverName`, `serverCommand` or `serverUrl`";
                         self.unreadable(path, item, expected);
                     }
                 }

@@ -11,9 +11,12 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use robota_core::permission::Mode;
-use robota_session::{Approvals, SessionError};
 pub use robota_mcp::client::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor};
-pub use robota_tools::{AnswerOption, EditorFiles, QuestionHandler, UserQuestion};
+use robota_session::{Approvals, SessionError};
+pub use robota_tools::{
+    AnswerOption, EditorFiles, QuestionHandler, TerminalCommand, TerminalEnd, TerminalResult,
+    UserQuestion,
+};
 
 use serde_json::{Map, Value, json};
 

@@ -34,7 +34,9 @@ pub(crate) async fn load(project: &Project) -> ServiceTools {
     let client = Arc::new(WebClient::new());
     let loading = services.iter().map(|(name, service)| {
         let client = &client;
-        async move { (name, tokio::time::timeout(LOAD_LIMIT, one(project, client, name, service)).await) }
+        async move {
+            (name, tokio::time::timeout(LOAD_LIMIT, one(project, client, name, service)).await)
+        }
     });
     for (name, loaded) in futures::future::join_all(loading).await {
         match loaded {
@@ -45,7 +47,8 @@ pub(crate) async fn load(project: &Project) -> ServiceTools {
             }
             Ok(Err(problem)) => all.notices.push(left_out(name, &problem)),
             Err(_) => {
-                let problem = format!("its document did not load within {} s", LOAD_LIMIT.as_secs());
+                let problem =
+                    format!("its document did not load within {} s", LOAD_LIMIT.as_secs());
                 all.notices.push(left_out(name, &problem));
             }
         }
@@ -63,12 +66,15 @@ async fn one(
     name: &str,
     service: &OpenApiService,
 ) -> Result<ServiceTools, String> {
-    let is_url = service.document.starts_with("http://") || service.document.starts_with("https://");
+    let is_url =
+        service.document.starts_with("http://") || service.document.starts_with("https://");
     // A file can change after the user trusted it, and then name another server.
     if !is_url && !service.credentials.is_empty() && service.server.is_none() {
-        return Err("it has `credentials`, so that it also needs `server`: they are sent there and \
+        return Err(
+            "it has `credentials`, so that it also needs `server`: they are sent there and \
                     nowhere else"
-            .to_owned());
+                .to_owned(),
+        );
     }
     let mut options = OpenApiOptions::new(name);
     options.filter =

@@ -248,9 +248,13 @@ impl Server {
         match self.polls {
             _ if self.has("stuck") => state("working"),
             1 => with("working", "statusMessage", json!("half done")),
-            _ if self.given.is_null() => with("input_required", "inputRequests", json!({
-                "who": {"method": "elicitation/create", "params": form()},
-            })),
+            _ if self.given.is_null() => with(
+                "input_required",
+                "inputRequests",
+                json!({
+                    "who": {"method": "elicitation/create", "params": form()},
+                }),
+            ),
             _ => {
                 let text = self.given["who"].to_string();
                 let result = json!({"content": [{"type": "text", "text": text}]});
@@ -277,8 +281,10 @@ impl Server {
                 Some(text(&ask(lines, "elicitation/create", &params).to_string()))
             }
             "sample" => {
-                let message = json!({"role": "user", "content": {"type": "text", "text": arguments["text"]}});
-                let params = json!({"messages": [message], "maxTokens": 100, "systemPrompt": "Be short."});
+                let message =
+                    json!({"role": "user", "content": {"type": "text", "text": arguments["text"]}});
+                let params =
+                    json!({"messages": [message], "maxTokens": 100, "systemPrompt": "Be short."});
                 Some(text(&ask(lines, "sampling/createMessage", &params).to_string()))
             }
             "capabilities" => Some(text(&self.capabilities.to_string())),

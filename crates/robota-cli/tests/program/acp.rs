@@ -306,7 +306,8 @@ async fn sdk_08_acp_the_model_asks_the_user_with_a_form() {
 async fn sdk_08_acp_servers_ask_the_user_with_a_form() {
     let call = Reply::new().tool("mcp__fake__ask", json!({}));
     let scenario = Scenario::reply(call).then("Done.");
-    let Some(Ran { seen, mock, .. }) = typescript("server_form", scenario, Home::new()).await else {
+    let Some(Ran { seen, mock, .. }) = typescript("server_form", scenario, Home::new()).await
+    else {
         return;
     };
     assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
@@ -346,6 +347,43 @@ async fn sdk_08_acp_files_of_the_editor_are_read_and_changed_through_the_gate() 
     let files: Vec<_> = seen["files"].as_array().unwrap().iter().collect();
     assert_eq!(*files.last().unwrap(), &json!(format!("write {path}")), "{seen}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "changed\n");
+}
+
+#[tokio::test]
+async fn sdk_08_acp_commands_run_in_terminals_of_the_editor_after_the_gate() {
+    let bash = |command: &str| Reply::new().tool("Bash", json!({"command": command}));
+    let scenario = Scenario::reply(bash("touch made; echo $HOME $SECRET_TOKEN; exit 3"))
+        .then(bash("touch rejected"))
+        .then(bash("touch later; cat notes.txt"))
+        .then("Done.")
+        .then(bash("touch begun; sleep 600"))
+        .then("Not reached.");
+    let home = Home::new();
+    home.write("project/notes.txt", "some notes\n");
+    let ran = typescript("terminals", scenario, home).await;
+    let Some(Ran { seen, home, mock }) = ran else { return };
+    assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
+    assert_eq!(seen["end2"]["stopReason"], "cancelled", "{seen}");
+    let made = ["made", "rejected", "later", "begun"];
+    let made = made.map(|file| home.path("project").join(file).exists());
+    assert_eq!(made, [true, false, true, true], "the user rejected one: {seen}");
+    let terminals = seen["terminals"].as_array().unwrap();
+    assert_eq!(terminals.len(), 3, "{seen}");
+    // The command runs with the environment of commands, in the shell that the rules were judged for.
+    let args: Vec<_> = terminals[0]["args"].as_array().unwrap().iter().collect();
+    assert_eq!((&terminals[0]["command"], args[0]), (&json!("env"), &json!("-i")));
+    assert!(args.contains(&&json!("--norc")) && !json!(args).to_string().contains("sk-test"));
+    let result = |call: usize| {
+        let messages = mock.calls()[call].json["messages"].as_array().unwrap().clone();
+        messages.last().unwrap()["content"].to_string()
+    };
+    assert!(result(1).contains("[exit code 3]"), "{}", result(1));
+    assert!(result(3).contains("some notes"), "{}", result(3));
+    let shown: Vec<_> = seen["calls"].as_array().unwrap().iter().collect();
+    let terminal = json!([{"type": "terminal", "terminalId": "0"}]);
+    let ended = shown.iter().find(|call| call["status"] == "completed").unwrap();
+    assert_eq!(ended["content"], terminal, "the call still shows its terminal");
+    assert_eq!(seen["released"], json!(["0", "1", "2"]), "{seen}");
 }
 
 #[tokio::test]
@@ -468,8 +506,16 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
         (format!("\"{}\"", "x".repeat(1_000_000)), -32600),
         (json!({"jsonrpc": "2.0", "id": 99, "result": {}}).to_string(), 0),
         (json!({"jsonrpc": "2.0", "method": "session/cancel"}).to_string(), 0),
-        (json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "x"}}).to_string(), 0),
-        (json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": {}}}).to_string(), 0),
+        (
+            json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "x"}})
+                .to_string(),
+            0,
+        ),
+        (
+            json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": {}}})
+                .to_string(),
+            0,
+        ),
         (json!({"jsonrpc": "2.0", "method": "_future/thing", "params": [1]}).to_string(), 0),
         (request(1, "no/such/method", json!({})), -32601),
         (request(2, "session/prompt", json!({"sessionId": "none", "prompt": []})), -32002),

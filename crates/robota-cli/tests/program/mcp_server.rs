@@ -92,10 +92,7 @@ async fn run(case: &str, way: Way, scenario: Scenario, args: &[&str]) -> Option<
         Way::Stdio => None,
     };
     let mut command = Command::new("node");
-    command
-        .current_dir(&folder)
-        .arg(script("mcp_client.mjs"))
-        .env("ARGS", json!(args).to_string());
+    command.current_dir(&folder).arg(script("mcp_client.mjs")).env("ARGS", json!(args).to_string());
     if let Some(server) = &server {
         command.env("URL", &server.url).env("TOKEN", TOKEN);
     }

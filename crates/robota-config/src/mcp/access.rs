@@ -118,7 +118,9 @@ fn managed(places: &Places) -> Result<Managed, String> {
     let content = read_bounded(file).map_err(|error| failed(error.to_string()))?;
     match content {
         None => Ok(Managed::default()),
-        Some(content) => serde_json::from_slice(&content).map_err(|error| failed(error.to_string())),
+        Some(content) => {
+            serde_json::from_slice(&content).map_err(|error| failed(error.to_string()))
+        }
     }
 }
 

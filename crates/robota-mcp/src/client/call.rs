@@ -105,8 +105,10 @@ impl McpCall {
                 None | Some("complete") => return Ok(result),
                 Some("input_required") => {}
                 Some("task") => {
-                    return super::task::finish(self, connection, &result, limits, cancel, progress)
-                        .await;
+                    return super::task::finish(
+                        self, connection, &result, limits, cancel, progress,
+                    )
+                    .await;
                 }
                 Some(other) => return Err(self.invalid(&format!("a result of type `{other}`"))),
             }

@@ -91,8 +91,7 @@ impl Handler {
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let message = clean(message, 4 * 1024);
-        let question =
-            Elicitation { server: self.0.server.clone(), message, kind: kind.clone() };
+        let question = Elicitation { server: self.0.server.clone(), message, kind: kind.clone() };
         match (elicitor.ask(question).await, kind) {
             (ElicitAnswer::Accept(content), ElicitationKind::Form { form, .. }) => {
                 match form.complete(&content) {
@@ -138,7 +137,9 @@ fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<Elicitation
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     if text("mode") == Some("url") || (text("mode").is_none() && text("url").is_some()) {
         if !shows_addresses {
-            return Err("it wants an address to be opened, which this client cannot show".to_owned());
+            return Err(
+                "it wants an address to be opened, which this client cannot show".to_owned()
+            );
         }
         let url = text("url").unwrap_or_default();
         let parsed = url::Url::parse(url).map_err(|error| format!("its address: {error}"))?;

@@ -8,9 +8,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
 };
-use rmcp::transport::{AuthorizationManager, StreamableHttpClientTransport};
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{AuthorizationManager, StreamableHttpClientTransport};
 use robota_exec::ShellCommand;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -49,9 +49,8 @@ impl HttpClient {
             request = request.bearer_auth(token);
         }
         let response = request.send().await;
-        let response = response.map_err(|error| {
-            StreamableHttpError::Client(LinkError::new(error_chain(&error)))
-        })?;
+        let response = response
+            .map_err(|error| StreamableHttpError::Client(LinkError::new(error_chain(&error))))?;
         check_authorisation(&response)?;
         Ok(response)
     }
@@ -244,7 +243,8 @@ impl StreamableHttpClient for HttpClient {
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
-        let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+        let response =
+            self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
         let content_type = content_type(&response);
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),

@@ -239,7 +239,7 @@ impl Server {
                 let status = match &error {
                     McpError::NeedsLogin { .. } | McpError::NeedsRights { .. } => {
                         ServerStatus::NeedsAuth
-                    },
+                    }
                     _ => ServerStatus::Failed,
                 };
                 self.state().failures.push(Instant::now());

@@ -56,8 +56,7 @@ impl Requests {
                 request = request.bearer_auth(token);
             }
             let response = request.send().await;
-            let response =
-                response.map_err(|error| LinkError::new(error_chain(&error)))?;
+            let response = response.map_err(|error| LinkError::new(error_chain(&error)))?;
             let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
             match (&self.token, &token) {
                 (Some(stored), Some(sent)) if refused => match stored.renew().await {
@@ -83,9 +82,8 @@ pub(super) async fn connect(
     let base = Url::parse(&endpoint.url).map_err(|error| failed(error.to_string()))?;
     let token = http::login(config, options, &headers).await.map_err(failed)?;
     let requests = Requests { client, headers, token: token.map(StoredToken::new) };
-    let response = requests.send(|client| {
-        client.get(base.clone()).header(ACCEPT, "text/event-stream")
-    });
+    let response =
+        requests.send(|client| client.get(base.clone()).header(ACCEPT, "text/event-stream"));
     let response = response.await.map_err(|error| failed(error.to_string()))?;
     if response.status() == reqwest::StatusCode::UNAUTHORIZED {
         return Err(Box::new(McpError::NeedsLogin { server: config.name.clone() }));

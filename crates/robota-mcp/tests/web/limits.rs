@@ -47,7 +47,8 @@ fn typed(kind: &str, body: String, endless: Option<String>) -> Response {
 async fn a_body_without_end_is_cut_off() {
     let piece = "x".repeat(1024 * 1024);
     let (_web, servers) =
-        servers(move |_| typed("application/json", "{\"x\":\"".to_owned(), Some(piece.clone()))).await;
+        servers(move |_| typed("application/json", "{\"x\":\"".to_owned(), Some(piece.clone())))
+            .await;
     let text = call(&servers).await;
     assert!(text.contains("more than 16777216 bytes"), "{text}");
 }
@@ -68,7 +69,8 @@ async fn a_body_that_announces_too_much_is_not_read() {
 async fn an_event_without_end_is_cut_off() {
     let piece = "x".repeat(1024 * 1024);
     let (_web, servers) =
-        servers(move |_| typed("text/event-stream", "data: ".to_owned(), Some(piece.clone()))).await;
+        servers(move |_| typed("text/event-stream", "data: ".to_owned(), Some(piece.clone())))
+            .await;
     let text = call(&servers).await;
     assert!(!text.contains("hello"), "{text}");
 }
@@ -94,11 +96,8 @@ async fn answers_that_are_no_messages_are_reported() {
         ("403 Forbidden", "text/plain", "no"),
         ("429 Too Many Requests", "application/json", "{}"),
     ] {
-        let (_web, servers) = servers(move |_| Response {
-            status,
-            ..typed(kind, body.to_owned(), None)
-        })
-        .await;
+        let (_web, servers) =
+            servers(move |_| Response { status, ..typed(kind, body.to_owned(), None) }).await;
         let text = call(&servers).await;
         assert!(text.contains("MCP server `web`"), "{status} {kind}: {text}");
     }

@@ -1,7 +1,7 @@
 //! Logins against an authorisation server of the test, and servers that misuse them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use robota_exec::Supervisor;
 use robota_mcp::McpError;
@@ -225,7 +225,11 @@ async fn renewing(
         let access = if accepts(&sent) { sent } else { "none".to_owned() };
         match (request.method.as_str(), path) {
             ("GET", "/sse") if access != "none" => event_stream("/messages"),
-            ("GET", "/sse") => protected(base, &Request { path: "/mcp".to_owned(), method: "POST".to_owned(), ..request.clone() }, "none"),
+            ("GET", "/sse") => protected(
+                base,
+                &Request { path: "/mcp".to_owned(), method: "POST".to_owned(), ..request.clone() },
+                "none",
+            ),
             _ => protected(base, request, &access),
         }
     })
@@ -293,7 +297,8 @@ async fn two_sessions_never_use_one_refresh_token() {
     let (first, second) = tokio::join!(first.check("web"), second.check("web"));
     first.unwrap();
     second.unwrap();
-    let asked = web.requests().into_iter().filter(|it| it.body.contains("grant_type=refresh_token"));
+    let asked =
+        web.requests().into_iter().filter(|it| it.body.contains("grant_type=refresh_token"));
     assert_eq!(asked.count(), renewed.load(Ordering::SeqCst), "no refresh was refused");
 }
 

@@ -43,7 +43,9 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) async fn start(answer: impl Fn(&str, &Request) -> Response + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&str, &Request) -> Response + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
@@ -55,8 +57,7 @@ impl Http {
                     let mut stream = BufReader::new(stream);
                     while let Some(request) = read(&mut stream).await {
                         seen.lock().unwrap().push(request.clone());
-                        let Response { status, headers, body, endless } =
-                            answer(&base, &request);
+                        let Response { status, headers, body, endless } = answer(&base, &request);
                         let mut text = format!("HTTP/1.1 {status}\r\n");
                         match endless {
                             Some(_) => text.push_str("Connection: close\r\n"),

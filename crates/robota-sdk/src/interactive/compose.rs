@@ -72,8 +72,7 @@ impl InteractiveSessionBuilder {
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
-        let mut notices =
-            [fences.notices.as_slice(), &context.notices, &services.notices].concat();
+        let mut notices = [fences.notices.as_slice(), &context.notices, &services.notices].concat();
         let limits = self.budget.or(Budget::of_settings(&project.settings.values));
         let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let on_usage = count_hooks(&self.open, selected.id(), &budget);

@@ -86,7 +86,9 @@ impl ModelSampler {
         let judgement = session.session().permissions().judge(&call, &spec).await;
         match (judgement.verdict, &self.questions) {
             (Verdict::Allow, _) => Ok(()),
-            (Verdict::Deny, _) => Err(format!("the use of the model is denied: {}", judgement.reason)),
+            (Verdict::Deny, _) => {
+                Err(format!("the use of the model is denied: {}", judgement.reason))
+            }
             (Verdict::Ask, None) => Err(format!(
                 "the use of the model needs approval, and nobody can be asked; a rule `{TOOL}` allows it"
             )),

@@ -54,10 +54,9 @@ fn without_lists_all_servers_are_used() {
 #[test]
 fn denied_servers_are_not_used_whoever_denies_them() {
     let deny = |what: Value| json!({"deniedMcpServers": [what]});
-    for what in [
-        json!({"serverName": "program"}),
-        json!({"serverCommand": ["npx", "-y", "server"]}),
-    ] {
+    for what in
+        [json!({"serverName": "program"}), json!({"serverCommand": ["npx", "-y", "server"]})]
+    {
         let lists = [
             access(&deny(what.clone()), &json!({}), &Value::Null),
             access(&json!({}), &deny(what.clone()), &Value::Null),

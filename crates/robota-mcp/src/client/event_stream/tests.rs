@@ -5,11 +5,7 @@ use super::*;
 fn events_are_split_however_they_arrive() {
     let text = ": hello\r\nevent: endpoint\r\ndata: /post?s=1\r\n\r\nid: 3\nid: 4\nretry: 50\nunknown\ndata: {\"a\":\ndata: 1}\n\n";
     let expected = [
-        Event {
-            name: "endpoint".to_owned(),
-            data: "/post?s=1".to_owned(),
-            ..Event::default()
-        },
+        Event { name: "endpoint".to_owned(), data: "/post?s=1".to_owned(), ..Event::default() },
         Event {
             data: "{\"a\":\n1}".to_owned(),
             id: Some("4".to_owned()),
