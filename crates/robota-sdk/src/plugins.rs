@@ -101,7 +101,7 @@ impl Git<'_> {
     /// Runs git and returns what it printed.
     async fn run(&self, args: &[&str]) -> Result<String, SdkError> {
         let mut environment = self.environment.clone();
-        // A prompt for a password would wait for nobody.
+        // There is no user who could type a password.
         environment.set("GIT_TERMINAL_PROMPT", "0");
         environment.set("GIT_ALLOW_PROTOCOL", "https:ssh:file");
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);

@@ -124,7 +124,7 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
     report.row("idle: key to echo, 95 %", Unit::Milliseconds, at_percent(&idle, 95), Some(16.0));
     report.row("memory, fresh", Unit::Megabytes, pty.memory_mb()?, None);
 
-    let (cpu, printed, began) = (pty.cpu_of_all()?, pty.printed(), Instant::now());
+    let (cpu, printed, began) = (pty.cpu()?, pty.printed(), Instant::now());
     pty.type_keys("Write a lot.\r")?;
     let (mut echoes, mut lost) = (Vec::new(), 0);
     // The stream takes this long at least, so that all keys are typed while it runs.
@@ -157,7 +157,7 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
     report.row(&name("key to echo, slowest"), Unit::Milliseconds, slowest, None);
     report.row(&name("last quarter against the first"), Unit::Times, ratio, Some(1.5));
     report.row(&name("keys lost"), Unit::Count, f64::from(lost), Some(0.0));
-    report.row(&name("CPU"), Unit::Seconds, pty.cpu_of_all()? - cpu, Some(5.0));
+    report.row(&name("CPU"), Unit::Seconds, pty.cpu()? - cpu, Some(5.0));
     let written = u32::try_from(pty.printed() - printed)?;
     report.row(&name("written"), Unit::Megabytes, f64::from(written) / 1_048_576.0, None);
     report.row(&name("memory after"), Unit::Megabytes, pty.memory_mb()?, Some(60.0));
@@ -181,9 +181,14 @@ fn idle(place: &Place, report: &mut Report) -> Result<()> {
     pty.type_keys("Answer.\r")?;
     ensure!(pty.wait_for("Done.", LIMIT).is_some(), "no answer:\n{}", pty.tail());
     pty.wait_until_quiet(QUIET);
-    let (cpu, printed) = (pty.cpu()?, pty.printed());
+    let (before, printed) = (pty.cpu_of_threads()?, pty.printed());
     std::thread::park_timeout(IDLE);
-    let used = (pty.cpu()? - cpu) / IDLE.as_secs_f64() * 100.0;
+    let used: Duration = pty
+        .cpu_of_threads()?
+        .iter()
+        .map(|(thread, used)| *used - before.get(thread).copied().unwrap_or_default())
+        .sum();
+    let used = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
     let bytes = u32::try_from(pty.printed() - printed)?;
     report.row("idle: CPU over 30 s", Unit::Percent, used, Some(0.05));
     report.row("idle: bytes written", Unit::Count, f64::from(bytes), Some(0.0));

@@ -21,10 +21,8 @@ use super::question::Questions;
 use super::screens::Page;
 use super::text::Line;
 
-/// How long the hint to press Ctrl+C again is shown.
+/// How long a hint is shown, and how soon the second Ctrl+C or Esc must follow the first.
 pub(crate) const HINT: Duration = Duration::from_secs(2);
-/// How soon the second Esc must follow the first.
-pub(crate) const DOUBLE_PRESS: Duration = Duration::from_millis(600);
 
 /// The state of the terminal program.
 pub(crate) struct State {
@@ -116,6 +114,8 @@ pub(crate) struct Facts {
     /// The most dollars that the session may cost.
     pub(crate) budget: Option<f64>,
     pub(crate) folder: String,
+    /// The whole path of the folder.
+    pub(crate) root: String,
     pub(crate) branch: Option<String>,
     pub(crate) sandbox: String,
     /// Who writes the session, if this terminal only follows it.

@@ -62,8 +62,7 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     };
     let mut live = entries(state, width, left.saturating_sub(asked.len()));
     let room = live.len() + asked.len() + bottom.len() < size.rows;
-    if live.is_empty() && !asked.is_empty() && room && state.conversation.last_committed().is_some()
-    {
+    if live.is_empty() && room && state.conversation.last_committed().is_some() {
         live.push(Line::default());
     }
     let (above_asked, above_bottom) = (live.len(), live.len() + asked.len());

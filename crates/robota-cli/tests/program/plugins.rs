@@ -83,6 +83,7 @@ async fn sdk_22_a_plugin_of_a_repository_is_used_after_the_user_enabled_it() {
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(home.path("home/.robota/plugins/tools/commands/build.md").is_file());
     let (init, request) = prompt(&home, "go").await;
     assert!(!init["agents"].to_string().contains("tools:tester"), "{init}");
     assert!(!init["slash_commands"].to_string().contains("tools:"), "{init}");

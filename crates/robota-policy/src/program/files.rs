@@ -7,9 +7,7 @@ use crate::shell::word::Word;
 
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
-    /// Shown, in whole or in part.
     pub(crate) reads: Vec<Word>,
-    /// Shown with everything below.
     pub(crate) trees: Vec<Word>,
     pub(crate) writes: Vec<Word>,
     /// Changed, moved or removed with everything below.
@@ -115,7 +113,6 @@ fn options(args: &Args, uses: &mut Uses) {
     }
 }
 
-/// Whether this is `-t folder` of a program that copies.
 fn is_target(args: &Args, given: &Given) -> bool {
     matches!(args.spec.shape, Shape::Copies | Shape::Moves)
         && matches!(given.name.as_str(), "-t" | "--target-directory")

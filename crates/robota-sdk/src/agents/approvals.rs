@@ -1,4 +1,4 @@
-//! Who answers the questions of agents that nobody watches.
+//! Who answers the questions of agents. No user watches an agent directly.
 
 use std::sync::Arc;
 

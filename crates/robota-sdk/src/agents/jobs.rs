@@ -6,7 +6,6 @@ use std::sync::Arc;
 use robota_config::agents::{AgentIsolation, Agents};
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::{CallId, GroupId, SessionId, TaskId};
-use robota_core::journal::JournalStore as _;
 use robota_core::redact::Redactor;
 use robota_core::task::{TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
 use robota_runtime::{
@@ -249,7 +248,7 @@ impl AgentRuns {
         self.run_as(run, TaskMode::Foreground, call).await
     }
 
-    /// Does the same as [`run`](Self::run). The model is told of the end of a background task.
+    /// Does the same as [`run`](Self::run). The end of a background task is reported to the model.
     pub(crate) async fn run_as(
         &self,
         run: AgentRun,
@@ -331,7 +330,7 @@ impl AgentRuns {
     }
 }
 
-/// Cancels tasks when it is dropped: nobody waits for them any more.
+/// Cancels tasks when it is dropped, because their caller no longer waits for them.
 struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
 
 impl CancelOnDrop {

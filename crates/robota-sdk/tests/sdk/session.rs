@@ -58,12 +58,11 @@ async fn sdk_12_compaction_gets_the_compact_instructions_of_the_project() {
     scene.write("project/CLAUDE.md", "# Compact Instructions\nKeep all names of people.\n");
     let session = scene.open().await;
     session.submit("Ada works here.").await.unwrap().result().await.unwrap();
-    let done = session.execute_command("compact", "and the numbers").await.unwrap();
+    let done = session.execute_command("compact", "").await.unwrap();
     assert!(done.success, "{done:?}");
     let request = scene.provider.requests().pop().unwrap();
     let text = serde_json::to_string(&request.messages).unwrap();
     assert!(text.contains("Keep all names of people."), "{text}");
-    assert!(text.contains("and the numbers"), "{text}");
 }
 
 #[tokio::test]
@@ -90,10 +89,11 @@ async fn sdk_09_rewind_restores_code_and_conversation_and_the_history_says_so() 
     session.submit("Write it.").await.unwrap().result().await.unwrap();
     let file = scene.path().join("project/a.txt");
     assert!(file.exists());
-    let before = session.conversation().full_history().await.unwrap().len();
     let restored = session.execute_command("rewind", "restore 1").await.unwrap();
     assert!(restored.success && !file.exists(), "{}", restored.message);
-    assert!(session.conversation().full_history().await.unwrap().len() > before);
+    let history = session.conversation().full_history().await.unwrap();
+    let history = serde_json::to_string(&history).unwrap();
+    assert!(history.contains("checkpoint-restored"), "{history}");
     session.submit("Once more.").await.unwrap().result().await.unwrap();
     assert_eq!(scene.provider.requests().pop().unwrap().messages.len(), 1);
 }

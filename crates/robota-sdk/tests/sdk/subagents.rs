@@ -3,8 +3,10 @@
 use robota_core::event::Event;
 use robota_core::permission::Mode;
 use robota_core::task::{GroupChange, TaskChange, TaskMode, TaskStatus};
+use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_sdk::{AgentOptions, CommandResult, InteractiveEvent, InteractiveSession, TaskEvent};
 use robota_session::StartAt;
+use robota_tools::{AgentKind, TaskRequest, TaskRunner};
 
 use crate::common::Scene;
 
@@ -38,7 +40,9 @@ async fn sdk_16_an_agent_has_the_tools_the_prompt_and_the_model_of_its_definitio
     assert_eq!(done.response, "Done.", "{:?}", done.tools);
     let requests = scene.provider.requests();
     let tools: Vec<_> = requests[1].tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(tools, ["Bash"], "denied, then allowed, and never Agent");
+    // Denied tools are removed, then only the allowed ones stay, and never Agent. ReadOutput reads the
+    // output of commands.
+    assert_eq!(tools, ["Bash", "ReadOutput"]);
     let system = requests[1].system.as_deref().unwrap();
     let at = |text: &str| system.find(text).unwrap_or_else(|| panic!("{text}: {system}"));
     assert!(system.starts_with("You test."), "{system}");
@@ -67,7 +71,7 @@ async fn sdk_14_agents_are_part_of_requests_only_if_they_are_offered() {
 
 #[tokio::test]
 async fn run_08_agents_are_detached_read_and_cancelled_by_command() {
-    let scene = Scene::new("- Found it.\n- {gate: never, text: x}\n");
+    let scene = Scene::new("- Found it.\n- {steps: [{stall: forever}]}\n");
     let session = scene.open().await;
     let started = command(&session, "agent", "run --detach Explore Where is it?").await;
     assert!(started.success, "{started:?}");
@@ -144,4 +148,38 @@ async fn run_03_an_agent_reports_its_text_and_its_calls_as_it_works() {
     }
     assert_eq!(seen, ["Read notes.md", "ended None"]);
     assert!(text.contains("Looking.") && text.contains("Found it."), "{text}");
+}
+
+/// Answers each task with its prompt.
+struct Echo;
+
+#[async_trait::async_trait]
+impl TaskRunner for Echo {
+    fn kinds(&self) -> Vec<AgentKind> {
+        vec![AgentKind { name: "dev".to_owned(), when: "Builds.".to_owned() }]
+    }
+
+    async fn run(&self, request: TaskRequest, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok(format!("{} did: {}", request.agent, request.prompt))
+    }
+
+    async fn run_all(&self, requests: Vec<TaskRequest>, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok(format!("{} tasks", requests.len()))
+    }
+}
+
+#[tokio::test]
+async fn tool_01_the_task_bundle_gives_tasks_to_agents() {
+    let tools = robota_tools::bundles::task(std::sync::Arc::new(Echo));
+    let tool = &tools[0];
+    assert_eq!((tools.len(), tool.spec().name.as_str()), (1, "Agent"));
+    assert!(tool.spec().description.contains("dev: Builds."), "{}", tool.spec().description);
+    let run = |input| tool.run(input, ToolContext::detached());
+    let one = serde_json::json!({"prompt": "Build it.", "subagent_type": "dev"});
+    assert_eq!(run(one.clone()).await.text(), "dev did: Build it.");
+    let two = serde_json::json!({"jobs": [one.clone(), one]});
+    assert_eq!(run(two).await.text(), "2 tasks");
+    let unknown = serde_json::json!({"prompt": "x", "subagent_type": "ceo"});
+    let refused = run(unknown).await;
+    assert!(refused.text().contains("there is no agent `ceo`"), "{}", refused.text());
 }

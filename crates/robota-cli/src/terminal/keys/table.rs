@@ -109,7 +109,7 @@ impl Action {
         ("chat:submit", Self::Submit, "send"),
         ("chat:newline", Self::Newline, "new line"),
         ("chat:sendNow", Self::SubmitNow, "send now: stop the turn"),
-        ("chat:cancel", Self::Cancel, "stop the turn, close what is open; twice: rewind"),
+        ("chat:cancel", Self::Cancel, "stop the turn, close; twice: rewind"),
         ("chat:cycleMode", Self::CycleMode, "next mode: ask, edits, plan"),
         ("history:previous", Self::Up, "edit the waiting prompt, earlier prompts"),
         ("history:next", Self::Down, "later prompts"),

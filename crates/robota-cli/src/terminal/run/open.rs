@@ -71,11 +71,7 @@ pub(super) async fn open(
     }
     let chosen = chosen?;
     let sessions = &args.session;
-    let store = if sessions.no_session_persistence {
-        Arc::new(robota_core::journal::MemoryStore::new())
-    } else {
-        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
-    };
+    let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(setup::usage)?;

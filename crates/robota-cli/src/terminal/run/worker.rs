@@ -139,8 +139,8 @@ async fn run_session(
         return After::Quit(Vec::new());
     };
     let status = StatusLine::new(measures);
-    let mailbox = mailbox.clone();
-    let context = WorkContext { session, store, setup, mailbox, status, choices };
+    let (mailbox, provider) = (mailbox.clone(), args.provider.clone());
+    let context = WorkContext { session, store, setup, mailbox, provider, status, choices };
     let status_line = context.status.start(&context);
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
