@@ -58,6 +58,20 @@ const REQUESTS: usize = 64;
 ///
 /// One task owns the session. Dropping the last handle shuts it down in the background, as
 /// [`Session::shutdown`] with the reason `dropped` does: what runs is stopped and recorded.
+///
+/// ```
+/// use robota_core::journal::MemoryStore;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_session::Session;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new().text("Hello."));
+/// let session = Session::builder(model, "any-model").create(MemoryStore::new(), None).await?;
+/// assert_eq!(session.run("Say hello.").await?, "Hello.");
+/// session.shutdown("done").await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Session {
     requests: mpsc::Sender<Request>,
