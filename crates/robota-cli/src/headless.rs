@@ -1,4 +1,4 @@
-//! Headless runs: one prompt (`robota -p`), or a host that speaks the stream-json protocol.
+//! Headless runs: one prompt (`robota -p`), or a host that uses the stream-json protocol.
 //!
 //! `docs/headless.md` describes formats, flags and exit codes. Every run is the same: a session,
 //! whose events [`project`] turns into lines and [`result`] into an outcome; [`drive`] sends
@@ -108,11 +108,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));
     }
     let sessions = &args.session;
-    let store = if sessions.no_session_persistence {
-        Arc::new(robota_core::journal::MemoryStore::new())
-    } else {
-        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
-    };
+    let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(|error| match options.lines {

@@ -4,6 +4,7 @@
 //! everything it runs. `robota --version` starts no runtime and reads no
 //! file.
 
+mod agent_process;
 #[cfg(feature = "count-allocations")]
 mod allocations;
 mod args;
@@ -121,6 +122,17 @@ fn main() -> ExitCode {
             Err(_) => Exit::Failure.into(),
         };
     }
+    if let [_, flag] = arguments.as_slice()
+        && flag == agent_process::AGENT
+    {
+        return on_runtime(agent_process::run()).map_or_else(
+            |error| {
+                output::error(&format!("{error:#}"));
+                Exit::Failure.into()
+            },
+            Into::into,
+        );
+    }
     let streams =
         arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
     let cli = match Cli::try_parse_from(arguments) {
@@ -201,7 +213,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
-        Some(Command::Plugin(args)) => commands::plugin::run(&args),
+        Some(Command::Plugin(args)) => on_runtime(commands::plugin::run(args)),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Worktrees(args)) => on_runtime(commands::worktrees::run(args.command)),
         Some(Command::Schedule(args)) => on_runtime(commands::schedule::run(*args)),

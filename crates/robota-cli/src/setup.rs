@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use robota_config::{SettingSource, SettingsArgument};
 use robota_core::hook::HookNotice;
-use robota_core::journal::JournalStore;
+use robota_core::journal::{JournalStore, MemoryStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::ReaperProgram;
 use robota_sdk::{Notice, Project, ProjectOptions, SdkError};
 use robota_store::DurabilityLevel;
 
-use crate::args::SettingsArgs;
+use crate::args::{SessionArgs, SettingsArgs};
 use crate::stored_keys::{self, StoredKeys};
 use crate::{Usage, output};
 
@@ -50,6 +50,16 @@ impl Setup {
         sources: Option<Vec<SettingSource>>,
     ) -> anyhow::Result<Self> {
         let environment = robota_config::Environment::of_process();
+        Self::load_with(args, mode, sandbox, (sources, environment))
+    }
+
+    /// Loads like [`Setup::load_for`], with other environment variables than those of this process.
+    pub(crate) fn load_with(
+        args: &SettingsArgs,
+        mode: Option<Mode>,
+        sandbox: Option<SandboxLevel>,
+        (sources, environment): (Option<Vec<SettingSource>>, robota_config::Environment),
+    ) -> anyhow::Result<Self> {
         let places = robota_config::Places::from_env(&environment).unwrap_or_default();
         let keys = StoredKeys::load(places.home.as_deref());
         let rules =
@@ -113,6 +123,17 @@ pub(crate) fn print_notice(notice: &Notice) {
 /// Prints a notice of a hook.
 pub(crate) fn print_hook_notice(notice: &HookNotice) {
     output::note(&format!("robota: {} hook: {}", notice.event.name(), notice.text));
+}
+
+/// Opens the store of a run: in memory with `--no-session-persistence`, otherwise as `--store` says.
+pub(crate) async fn session_store(
+    args: &SessionArgs,
+    project: &Project,
+) -> anyhow::Result<Arc<dyn JournalStore>> {
+    if args.no_session_persistence {
+        return Ok(Arc::new(MemoryStore::new()));
+    }
+    open_store(args.store.as_deref(), args.durability.into(), project).await
 }
 
 /// Opens the store that `--store` names; without it, the files of the project.

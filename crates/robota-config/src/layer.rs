@@ -87,7 +87,7 @@ impl fmt::Display for Layer {
 }
 
 /// The origin of a setting: its layer, file and line.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// The layer.
     pub layer: Layer,

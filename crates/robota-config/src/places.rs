@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::layer::Layer;
@@ -21,12 +22,15 @@ pub struct Places {
     pub settings: Option<SettingsArgument>,
     /// The settings files to read (`--setting-sources`); `None` reads all.
     pub sources: Option<Vec<SettingSource>>,
+    /// The file with what the administrator of the machine decided.
+    pub managed: Option<PathBuf>,
     /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
 }
 
 /// A group of settings files, as `--setting-sources` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SettingSource {
     /// The user's own files.
     User,
@@ -88,6 +92,7 @@ impl Places {
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
             sources: None,
+            managed: Some(PathBuf::from("/etc/robota/managed-settings.json")),
             flags: Map::new(),
         })
     }

@@ -10,7 +10,7 @@ use crate::message::ToolUse;
 use crate::permission::Class;
 
 /// Asks a person about one call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The call. Its id is also the id of the approval.
     pub call: ToolUse,
@@ -40,7 +40,8 @@ pub enum Scope {
 }
 
 /// What a person answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Answer {
     /// The call may run.
     Allow {

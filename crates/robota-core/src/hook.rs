@@ -61,7 +61,8 @@ impl HookPoint {
 }
 
 /// What a hook receives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookInput {
     /// An input was accepted.
     UserPromptSubmit {
@@ -116,7 +117,8 @@ impl HookInput {
 }
 
 /// The merged decision of the hooks of one point.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookAnswer {
     /// What hooks decide about an input.
     UserPromptSubmit(PromptDecision),
@@ -129,7 +131,7 @@ pub enum HookAnswer {
 }
 
 /// The merged reply of the hooks of one point: a decision, and values that go with any decision.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookReply {
     /// The decision.
     pub answer: HookAnswer,
@@ -147,7 +149,8 @@ impl From<HookAnswer> for HookReply {
 }
 
 /// What hooks decide about an input.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PromptDecision {
     /// The input becomes a message.
     Continue {
@@ -162,7 +165,8 @@ pub enum PromptDecision {
 }
 
 /// The decision about a call that has not run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PreToolDecision {
     /// The hooks have no opinion.
     Continue,
@@ -198,7 +202,7 @@ pub enum PreToolDecision {
 /// The hooks' decision about arguments that one of them changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AfterChange {
-    /// No decision: the gate's judgement stands.
+    /// No decision: the judgement of the gate applies.
     #[default]
     Judge,
     /// Like [`PreToolDecision::Allow`].
@@ -225,7 +229,8 @@ impl AfterChange {
 }
 
 /// What hooks decide about a call that ran.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PostToolDecision {
     /// The hooks have no opinion.
     Continue,
@@ -242,7 +247,8 @@ pub enum PostToolDecision {
 }
 
 /// What hooks decide about the end of a turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopDecision {
     /// The turn may end.
     Finish,

@@ -4,7 +4,7 @@
 //! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
 //! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:
 //! [`ProcessTasks`] runs commands on the supervisor, [`InProcessAgents`] runs agents with sessions of
-//! their own, and [`WorktreeAgents`] gives them a git worktree.
+//! their own, [`ProcessAgents`] in processes of their own, and [`WorktreeAgents`] gives them a git worktree.
 
 pub mod group;
 mod pool;
@@ -27,8 +27,9 @@ pub use schedule::{
     SessionSchedules, change_stored_schedule, stored_schedules,
 };
 pub use subagent::{
-    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentWork, InProcessAgents, Isolation,
-    NoAgentHooks,
+    AgentHooks, AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest,
+    AgentRunners, AgentSession, AgentSessions, AgentWork, FromAgent, InProcessAgents, Isolation,
+    NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
 };
 pub use task::{
     FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob,

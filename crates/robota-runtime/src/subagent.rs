@@ -1,19 +1,30 @@
 //! Subagents: agents that work on one task for another session, as tasks of the manager (RUN-04).
 
+mod conversation;
 mod events;
 mod in_process;
+mod lines;
+mod process;
+mod serve;
 
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use robota_core::ids::{CallId, SessionId, TaskId};
-use robota_core::task::{TaskError, TaskWorktree};
+use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_session::Session;
+use serde::{Deserialize, Serialize};
 
 pub use in_process::InProcessAgents;
+pub use lines::{AgentReply, AgentRequest, FromAgent, ToAgent};
+pub use process::{AgentObserver, AgentProcesses, AgentRunners, NewAgentProcess, ProcessAgents};
+pub use serve::{AgentOutput, ParentRequests, serve_agent};
+
+use crate::task::{TaskJob, TaskWork};
 
 /// Where an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// In the folder of its parent.
     #[default]
@@ -23,7 +34,7 @@ pub enum Isolation {
 }
 
 /// The task of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentWork {
     /// The type of the agent: the name of its definition.
     pub agent: String,
@@ -43,10 +54,12 @@ pub struct AgentWork {
     pub worker: bool,
     /// The session of an agent that has ended and continues with this prompt.
     pub resume: Option<SessionId>,
+    /// Whether it runs in a process of its own.
+    pub own_process: bool,
 }
 
 /// An agent that is about to run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AgentJob {
     /// The task.
     pub task: TaskId,
@@ -54,8 +67,22 @@ pub struct AgentJob {
     pub call: Option<CallId>,
     /// What it is to do.
     pub work: AgentWork,
-    /// Its worktree.
-    pub worktree: Option<TaskWorktree>,
+}
+
+impl AgentJob {
+    /// Returns the agent of a task.
+    fn of(task: &TaskJob) -> Result<Self, TaskError> {
+        match &task.work {
+            TaskWork::Agent(work) => Ok(Self {
+                task: task.task.clone(),
+                call: task.call.clone(),
+                work: (**work).clone(),
+            }),
+            TaskWork::Process(_) => {
+                Err(TaskError::new(TaskErrorCategory::Start, "an agent was expected"))
+            }
+        }
+    }
 }
 
 /// A session for an agent.
@@ -75,14 +102,14 @@ pub trait AgentSessions: Send + Sync {
     async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError>;
 }
 
-/// Is told when agents start and before they end (RUN-09).
+/// Runs when agents start and before they end (RUN-09).
 #[async_trait]
 pub trait AgentHooks: Send + Sync {
     /// An agent starts. Returns text that is added to its prompt.
     async fn started(&self, job: &AgentJob) -> Option<String>;
 
-    /// An agent is about to end with this answer. Returns why it must go on; `again` says whether it
-    /// was told so before.
+    /// An agent is about to end with this answer. Returns why it must continue; `again` says whether
+    /// this happened before.
     async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String>;
 }
 

@@ -6,6 +6,7 @@ mod agents;
 mod clean;
 mod error;
 mod git;
+mod leftovers;
 mod manage;
 mod prepare;
 
@@ -28,6 +29,9 @@ const BRANCH: &str = "robota/";
 
 /// The file of a worktree's git folder that has the commit it began with.
 const BASE: &str = "robota-base";
+
+/// The first part of the names of temporary index files, before the id of the process.
+const INDEX: &str = "robota-index-";
 
 /// A worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]

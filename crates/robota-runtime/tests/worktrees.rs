@@ -243,7 +243,27 @@ async fn run_05_folders_without_a_commit_or_files_are_refused() {
     std::fs::create_dir(&bare).unwrap();
     repository.git(&bare, &["init", "--quiet", "--bare"]).await;
     let error = repository.worktrees.prepare(&bare, "a", false).await.unwrap_err();
-    assert!(matches!(error, WorktreeError::NoRepository { .. }), "{error}");
+    assert!(matches!(error, WorktreeError::NoCommit(_)), "{error}");
+}
+
+#[tokio::test]
+async fn run_05_a_bare_repository_has_worktrees_and_keeps_their_commits() {
+    let repository = repository().await;
+    let bare = repository.dir.path().canonicalize().unwrap().join("bare.git");
+    let (from, to) = (repository.path(), bare.to_str().unwrap().to_owned());
+    repository.git(&from, &["clone", "--quiet", "--bare", ".", &to]).await;
+    let clean = repository.worktrees.prepare(&bare, "clean", true).await.unwrap();
+    let used = repository.worktrees.prepare(&bare, "used", false).await.unwrap();
+    assert!(clean.path.join("README").exists() && clean.path.starts_with(&bare));
+    let commit = repository.commit(&used.path, "new", "text").await;
+    assert_eq!(repository.worktrees.list(&bare).await.unwrap().len(), 2);
+    let removed = repository.worktrees.settle(&clean).await;
+    assert_eq!(removed, Removed::Removed { branch_kept: false });
+    assert_eq!(kept(&repository.worktrees.settle(&used).await), ["commits"]);
+    let name = used.path.file_name().unwrap().to_str().unwrap();
+    repository.worktrees.remove(&bare, name, true).await.unwrap();
+    let contains = ["for-each-ref", "--contains", &commit, "--format=%(refname)"];
+    assert!(!repository.git(&bare, &contains).await.trim().is_empty(), "a branch keeps the commit");
 }
 
 /// Each step of the creation fails once: nothing is left, and the repository is as before.

@@ -2,36 +2,60 @@
 //! answers their questions.
 
 mod approvals;
+mod estimate;
 mod hooks;
 mod jobs;
+mod preload;
+mod process;
 mod prompt;
+mod servers;
 mod sessions;
 mod tool;
 mod tools;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use robota_config::agents::{AgentDefinition, Agents};
+use robota_config::skills::Skills;
 use robota_core::driver::Observer;
 use robota_core::hook::Hooks;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
+use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 use robota_tools::ToolWorkspace;
 
 pub use approvals::AgentPermissions;
+pub(crate) use estimate::EstimatingGate;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
+pub(crate) use process::SessionAgentProcesses;
+pub use process::{AgentProcess, AgentProgram, AgentStart};
 pub(crate) use sessions::SessionAgents;
 pub(crate) use tool::AgentTool;
+pub(crate) use tools::filter as filter_tools;
 
 use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
+use crate::mcp::SessionMcp;
 use crate::model_setup::ModelSetup;
+use crate::notice::Notice;
 use crate::project::Project;
 
 /// How a session runs agents.
+///
+/// ```
+/// use robota_sdk::{AgentOptions, AgentPermissions};
+///
+/// // The model may start agents, but they cannot do anything that needs an approval.
+/// let options = AgentOptions {
+///     tool: true,
+///     permissions: AgentPermissions::Deny,
+///     ..AgentOptions::default()
+/// };
+/// assert!(options.definitions.is_empty());
+/// ```
 #[derive(Clone, Default)]
 pub struct AgentOptions {
     /// Whether the tool Agent is offered, with which the model gives tasks to agents.
@@ -45,6 +69,11 @@ pub struct AgentOptions {
     pub hooks: Vec<Arc<dyn Hooks>>,
     /// Is called for the events of agents, in their own tasks.
     pub observer: Option<Observer>,
+    /// The program that runs agents in processes of their own; none if agents cannot have one.
+    pub program: Option<AgentProgram>,
+    /// Whether agents run in processes of their own unless their definition says otherwise. The setting
+    /// `agentProcesses` does the same.
+    pub own_processes: bool,
 }
 
 /// What agents are made of: parts of the session that starts them.
@@ -70,6 +99,32 @@ pub(crate) struct AgentParts {
     pub(crate) supervisor: Supervisor,
     pub(crate) environment: Environment,
     pub(crate) open: OpenSessions,
+    /// The program that runs agents in processes of their own.
+    pub(crate) program: Option<AgentProgram>,
+    pub(crate) own_processes: bool,
+    /// The skills; none in the process of an agent.
+    pub(crate) skills: Option<Arc<Mutex<Skills>>>,
+    /// The MCP servers of the session.
+    pub(crate) mcp: Option<SessionMcp>,
+    /// Configurations of MCP servers that the caller gave, and whether only they are used.
+    pub(crate) mcp_arguments: (Vec<String>, bool),
+    pub(crate) on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl AgentParts {
+    /// Returns the definition of an agent.
+    fn definition(&self, name: &str) -> Result<&AgentDefinition, TaskError> {
+        let unknown =
+            || TaskError::new(TaskErrorCategory::Start, format!("there is no agent `{name}`"));
+        self.definitions.get(name).ok_or_else(unknown)
+    }
+
+    /// Returns the hooks of the program that runs the session: its budget, and those of its code.
+    fn program_hooks(&self) -> Vec<Arc<dyn Hooks>> {
+        let budget: Arc<dyn Hooks> = Arc::new(self.budget.clone());
+        let all = std::iter::once(budget).chain(self.hooks.iter().cloned());
+        all.map(|hooks| Arc::new(ToolHooks(hooks)) as Arc<dyn Hooks>).collect()
+    }
 }
 
 /// Returns the permission mode of an agent. A definition may tighten the mode of its parent, or

@@ -146,7 +146,7 @@ impl BudgetGuard {
     }
 
     /// Returns why nothing more may start; none while the budget lasts.
-    fn exhausted(&self) -> Option<String> {
+    pub(crate) fn exhausted(&self) -> Option<String> {
         let (mut state, budget) = (self.lock(), self.0.budget);
         let over = |limits: &BudgetLimits, used: &BudgetUse| {
             // The turn that is the last one may run to its end.

@@ -20,6 +20,9 @@ pub mod memory;
 pub mod mentions;
 pub mod model_setup;
 pub mod notice;
+mod openapi;
+mod plan_mode;
+pub mod plugins;
 pub mod processes;
 pub mod project;
 pub mod prompt;
@@ -35,7 +38,10 @@ mod templates;
 pub mod transcript;
 pub mod transport;
 
-pub use agents::{AgentOptions, AgentPermissions, AgentResult, AgentRun, AgentRuns};
+pub use agents::{
+    AgentOptions, AgentPermissions, AgentProcess, AgentProgram, AgentResult, AgentRun, AgentRuns,
+    AgentStart,
+};
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,

@@ -16,7 +16,7 @@ use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
 use serde_json::json;
 
-pub(crate) use hooks::SkillHooks;
+pub(crate) use hooks::OwnHooks;
 pub(crate) use source::SkillSource;
 pub(crate) use tool::SkillTool;
 
@@ -118,7 +118,7 @@ pub(crate) struct SkillRunner {
     skills: Arc<Mutex<Skills>>,
     tools: GatedTools,
     effort: Option<String>,
-    hooks: SkillHooks,
+    hooks: OwnHooks,
 }
 
 impl SkillRunner {
@@ -127,7 +127,7 @@ impl SkillRunner {
         skills: Arc<Mutex<Skills>>,
         tools: GatedTools,
         effort: Option<String>,
-        hooks: SkillHooks,
+        hooks: OwnHooks,
     ) -> Self {
         Self { project, skills, tools, effort, hooks }
     }
@@ -186,7 +186,7 @@ impl SkillRunner {
         }
         let grants = body.grants();
         if let Some(hooks) = &grants.hooks {
-            self.hooks.add(&self.project, name, hooks);
+            self.hooks.add(&self.project, &format!("the skill `{name}`"), hooks);
         }
         let allow = grants.allowed_tools;
         let fork = (body.skill.context == SkillContext::Fork).then(|| AgentRun {
@@ -201,6 +201,7 @@ impl SkillRunner {
                 ..AgentWork::default()
             },
             isolation: None,
+            own_process: None,
         });
         let rules = TurnPermissions { allow, deny: body.skill.disallowed_tools.clone() };
         Ok(PreparedSkill { text, rules, fork })
@@ -221,7 +222,7 @@ impl SkillRunner {
         if !runs.kinds().iter().any(|(name, _)| name == agent) {
             return Err(failed(format!("there is no agent `{agent}`")));
         }
-        // What a user sees, the model is told with the next prompt.
+        // The model receives with the next prompt what the user saw.
         let mode = match by {
             Invoker::User => TaskMode::Background,
             Invoker::Model => TaskMode::Foreground,

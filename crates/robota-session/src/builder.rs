@@ -51,6 +51,7 @@ impl SessionBuilder {
             approvals: Approvals::default(),
             rule_sink: None,
             hooks: Vec::new(),
+            hook_makers: Vec::new(),
             code_hooks: Vec::new(),
             files: None,
             summaries: Summaries::Model,
@@ -144,6 +145,17 @@ impl SessionBuilder {
     #[must_use]
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.setup.hooks.push(hooks.into_arc());
+        self
+    }
+
+    /// Adds hooks that are made for each session: for this one, and for each of its forks. They run
+    /// after those of [`SessionBuilder::hooks`].
+    #[must_use]
+    pub fn session_hooks(
+        mut self,
+        make: impl Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sync + 'static,
+    ) -> Self {
+        self.setup.hook_makers.push(Arc::new(make));
         self
     }
 

@@ -26,6 +26,9 @@ use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
 use crate::live_tools::LiveToolSet;
 use crate::tool_output::{ReadOutput, SessionTool};
 
+/// Makes the hooks of one session.
+pub(crate) type HookMaker = Arc<dyn Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sync>;
+
 /// The parts and options of a session. A fork uses the same, with its own tools.
 #[derive(Clone)]
 pub(crate) struct Setup {
@@ -38,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) approvals: Approvals,
     pub(crate) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
+    /// Make hooks for each session: a session and its forks.
+    pub(crate) hook_makers: Vec<HookMaker>,
     pub(crate) code_hooks: Vec<Arc<dyn CodeHook>>,
     pub(crate) files: Option<Arc<dyn HookFiles>>,
     pub(crate) summaries: Summaries,
@@ -157,7 +162,9 @@ impl Setup {
             cwd: self.cwd.clone(),
             files: self.files.clone(),
         };
-        Arc::new(HookChain::new(scope, self.code_hooks.clone(), self.hooks.clone()))
+        let made = self.hook_makers.iter().map(|make| make(session));
+        let hooks = self.hooks.iter().cloned().chain(made).collect();
+        Arc::new(HookChain::new(scope, self.code_hooks.clone(), hooks))
     }
 
     /// Returns what restores files, and the working directory.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::SettingsArgs;
 use crate::headless::RunMode;
@@ -27,6 +28,10 @@ pub(crate) struct PrintArgs {
     /// Prompt, if it does not follow -p directly.
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<String>,
+
+    /// Write plain lines for a screen reader: nothing is redrawn, and questions are numbered lines.
+    #[arg(long)]
+    pub(crate) screen_reader: bool,
 
     /// Model provider: a profile from the settings, a vendor (see `robota models --all`), or
     /// scripted:FILE to replay a script.
@@ -244,7 +249,8 @@ impl SessionArgs {
 }
 
 /// When the store waits for the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Durability {
     /// Fsync after every event: a power failure loses nothing.
     Strict,

@@ -15,7 +15,7 @@ use robota_runtime::{
     change_stored_schedule, stored_schedules,
 };
 use robota_sdk::{Earlier, InteractiveSession, SessionChoice, find_session};
-use robota_session::{Approvals, EventFilter, StartAt, SubscriptionItem};
+use robota_session::{Approvals, EventFilter, SubscriptionItem};
 use serde_json::json;
 
 use super::sessions::args::StoreArgs;
@@ -246,11 +246,10 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     }
     let interactive = builder.open().await?;
     let open = interactive.session().clone();
-    let schedules = open.schedule();
-    let list = schedules.list().await?;
+    let list = open.schedule().list().await?;
     output::line(&format!("{} schedules of session {session}; Ctrl-C ends this", list.len()));
-    let mut events = open.subscribe(StartAt::Now, EventFilter::Everything).await?;
-    schedules.start();
+    // Schedules fire since the session is open.
+    let mut events = open.subscribe(interactive.opened_at(), EventFilter::Everything).await?;
     loop {
         tokio::select! {
             () = cancel.token().cancelled() => break,

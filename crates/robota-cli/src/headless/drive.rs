@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use robota_core::event::{Delivery, Event, TurnEnd};
-use robota_core::ids::{RandomIds, TurnId};
+use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
+use robota_core::ids::{InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_sdk::{InteractiveSession, TaskEvent};
@@ -69,6 +69,8 @@ pub(crate) struct Drive {
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
     pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
+    /// What schedules send; none for a run with one prompt.
+    pub(crate) scheduled: Option<mpsc::UnboundedReceiver<ScheduledInput>>,
     /// Counts the model calls of earlier runs.
     pub(crate) earlier: Option<JoinHandle<Result<(), JournalError>>>,
     /// The interrupt that is being made. What the host sends meanwhile is not part of the turn that
@@ -76,6 +78,14 @@ pub(crate) struct Drive {
     pub(crate) interrupting: Option<JoinHandle<()>>,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
+}
+
+/// An input that a schedule sent.
+pub(crate) struct ScheduledInput {
+    pub(crate) input: InputId,
+    pub(crate) content: Vec<Block>,
+    /// The event that accepted it.
+    pub(crate) at: Cursor,
 }
 
 /// The state of a run.
@@ -104,6 +114,7 @@ enum Next {
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
     Task(Box<TaskEvent>),
+    Scheduled(ScheduledInput),
     Host(Option<FromHost>),
 }
 
@@ -133,6 +144,7 @@ impl Drive {
                 }
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Task(event) => self.projection.on_task(&event),
+                Next::Scheduled(input) => self.follow(input, &mut progress).await?,
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
                 Next::Host(None) => self.from_host = None,
                 Next::Host(Some(FromHost::User(message))) => {
@@ -190,6 +202,12 @@ impl Drive {
             }
         };
         let task = next_task(&mut self.tasks);
+        let scheduled = async {
+            match &mut self.scheduled {
+                Some(inputs) => inputs.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = self.cancel.token().cancelled(), if !stopping => Next::Signal,
@@ -198,8 +216,28 @@ impl Drive {
             () = interrupted => Next::Interrupted,
             event = events => Next::Event(event),
             event = task => Next::Task(event),
+            Some(input) = scheduled => Next::Scheduled(input),
             input = from_host => Next::Host(input),
         }
+    }
+
+    /// Follows the turn of an input that a schedule sent.
+    async fn follow(
+        &mut self,
+        scheduled: ScheduledInput,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        let ScheduledInput { input, content, at } = scheduled;
+        let mut chat = self.session.follow(input, at, EventFilter::Everything).await?;
+        chat.wait_for_approvals();
+        progress.inputs.0.push_back(Sent {
+            chat,
+            content,
+            from_host: None,
+            delivered: false,
+            on_cancel: OnCancel::Discard,
+        });
+        Ok(())
     }
 
     /// Takes a message of the host.
@@ -332,6 +370,10 @@ impl Drive {
             let blobs = LoadedBlobs::load(wanted.into_iter(), &*self.blobs).await;
             self.projection.provide(blobs);
         }
+        if let Event::ToolResultAdded(_) = event.event() {
+            // The messages of an agent stand before the result of the call that started it.
+            self.print_tasks();
+        }
         let ended = self.projection.on_event(&event.envelope);
         if let (Event::PermissionAsked(data), Some(approver)) = (event.event(), &self.approver) {
             approver.announce_printed(data.call.clone());
@@ -408,11 +450,16 @@ impl Drive {
         });
     }
 
-    async fn finish_turn(&mut self, progress: &mut Progress) {
-        // What happened to tasks of the turn is printed before its result.
+    /// Prints what happened to tasks so far.
+    fn print_tasks(&mut self) {
         while let Some(Ok(event)) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
             self.projection.on_task(&event);
         }
+    }
+
+    async fn finish_turn(&mut self, progress: &mut Progress) {
+        // What happened to tasks of the turn is printed before its result.
+        self.print_tasks();
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();

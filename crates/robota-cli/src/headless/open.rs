@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
+use robota_core::event::{Event, InputAccepted, InputSource};
 use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
@@ -16,7 +17,7 @@ use robota_session::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::drive::{Drive, RunFacts};
+use super::drive::{Drive, RunFacts, ScheduledInput};
 use super::input::FromHost;
 use super::mcp::{self, ToolApprover};
 use super::meter::{BudgetHooks, Meter};
@@ -29,7 +30,7 @@ use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Usage, output};
+use crate::{Usage, agent_process, output};
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -72,6 +73,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
         .task_logs(!args.session.no_session_persistence)
+        // A run with one prompt ends with it.
+        .schedules(options.stream_input)
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
@@ -83,6 +86,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         tool: true,
         definitions: [given.agents, options.agents.clone()].concat(),
         observer: Some(requests.meter.observe_agents()),
+        program: agent_process::program(args, options, setup),
         ..AgentOptions::default()
     };
     if !given.hooks.is_empty() {
@@ -139,6 +143,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(uuid) = &args.session.resume_session_at {
         rewind(&session, uuid).await?;
     }
+    let scheduled = match options.stream_input {
+        true => Some(scheduled_inputs(&interactive).await?),
+        false => None,
+    };
     requests.session = Some(session.clone());
     requests.mcp = interactive.mcp().cloned();
     if let Some(approver) = &prompt_tool {
@@ -150,6 +158,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         hooks: options.hook_events,
         replay: options.replay,
         host: requests.approver.is_some(),
+        agent_text: requests.host_setup.agent_text,
         notes: options.format == OutputFormat::Text,
     };
     let facts = RunFacts {
@@ -194,6 +203,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         from_host: opening.from_host,
         tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
         commands: opening.commands,
+        scheduled,
         earlier,
         interrupting: None,
         injected: Vec::new(),
@@ -202,7 +212,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
 }
 
 /// Returns the names of the commands that a prompt can start with. Their files are read only for a
-/// host, which is told the names.
+/// host, because only a host receives the names.
 fn names(
     session: &InteractiveSession,
     options: &RunOptions,
@@ -260,6 +270,35 @@ async fn rewind(session: &Session, uuid: &str) -> anyhow::Result<()> {
         return Err(Usage(format!("No message found with message.uuid of: {uuid}")).into());
     };
     Ok(context.rewind(&message.id).await?)
+}
+
+/// Returns the inputs that schedules send from now on.
+async fn scheduled_inputs(
+    interactive: &InteractiveSession,
+) -> anyhow::Result<mpsc::UnboundedReceiver<ScheduledInput>> {
+    use futures::StreamExt as _;
+
+    let (send, receive) = mpsc::unbounded_channel();
+    let since = interactive.opened_at();
+    let mut events = interactive.session().subscribe(since, EventFilter::Everything).await?;
+    drop(tokio::spawn(async move {
+        while let Some(Ok(item)) = events.next().await {
+            let SubscriptionItem::Event(event) = item else { continue };
+            if let Event::InputAccepted(InputAccepted {
+                input,
+                content,
+                source: Some(InputSource::Schedule { .. }),
+                ..
+            }) = event.event()
+            {
+                let (input, content) = (input.clone(), content.clone());
+                if send.send(ScheduledInput { input, content, at: event.cursor() }).is_err() {
+                    return;
+                }
+            }
+        }
+    }));
+    Ok(receive)
 }
 
 /// Starts a task that prints each event as it is written.

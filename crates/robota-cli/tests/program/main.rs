@@ -5,6 +5,8 @@
 
 #[cfg(unix)]
 mod acp;
+#[cfg(target_os = "linux")]
+mod agent_process;
 mod agent_sdks;
 mod agents;
 mod doctor;
@@ -22,6 +24,8 @@ mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;
+#[cfg(unix)]
+mod plugins;
 mod print;
 #[cfg(unix)]
 mod protocol;
@@ -29,7 +33,10 @@ mod providers;
 #[cfg(target_os = "linux")]
 mod pty;
 mod rewind_files;
+mod schedule;
 mod schema;
+#[cfg(target_os = "linux")]
+mod screen_reader;
 mod secrets;
 mod sessions;
 mod settings;

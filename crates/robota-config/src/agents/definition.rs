@@ -1,7 +1,7 @@
 //! The definition of one agent.
 
 use robota_core::permission::Mode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::AgentModel;
@@ -10,7 +10,7 @@ use crate::layer::{Origin, Scope};
 use crate::report::Problem;
 
 /// The memory of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMemory {
     /// For all projects of the user.
@@ -22,7 +22,7 @@ pub enum AgentMemory {
 }
 
 /// Where an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentIsolation {
     /// In the folder of its parent.
@@ -33,7 +33,7 @@ pub enum AgentIsolation {
 }
 
 /// The definition of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentDefinition {
     /// Its name.
     pub name: String,
@@ -72,6 +72,9 @@ pub struct AgentDefinition {
     pub effort: Option<String>,
     /// Where it works.
     pub isolation: AgentIsolation,
+    /// Whether it runs in a process of its own; none leaves it to the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_process: Option<bool>,
     /// Whether its prompt contains the instructions of the project.
     pub instructions: bool,
     /// Its colour in a terminal.
@@ -149,6 +152,7 @@ impl AgentDefinition {
             background: fields.flag("background").unwrap_or(false),
             effort: fields.text("effort"),
             isolation: isolation.unwrap_or_default(),
+            own_process: fields.flag("ownProcess"),
             instructions: fields.flag("instructions").unwrap_or(true),
             color: fields.text("color"),
             initial_prompt: fields.text("initialPrompt"),

@@ -1,10 +1,10 @@
 //! The model of an agent.
 
 use robota_core::catalogue::{Catalogue, Lifecycle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The model that an agent uses.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentModel {
     /// The model of the parent.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use robota_core::clock::{Clock, SystemClock};
-use robota_core::event::{Event, TaskChanged, TaskGroupChanged};
+use robota_core::event::{Envelope, Event, TaskChanged, TaskGroupChanged};
 use robota_core::ids::{GroupId, Ids, RandomIds, TaskId};
 use robota_core::task::{
     GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory, TaskFinished,
-    TaskKind, TaskState, TaskStatus, Tasks,
+    TaskKind, TaskState, TaskStatus, Tasks, WaitPolicy,
 };
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -40,6 +40,14 @@ pub enum TaskEvent {
         task: TaskId,
         /// The text.
         text: String,
+    },
+    /// The conversation of an agent continued. The event is in the journal of the agent's session.
+    Agent {
+        /// The task of the agent.
+        task: TaskId,
+        /// The event: `turn_started`, `user_message`, `model_responded`, `assistant_message` or
+        /// `tool_result_added`.
+        envelope: Arc<Envelope>,
     },
     /// A group changed. It is in the journal.
     Group {
@@ -171,6 +179,7 @@ impl TaskManager {
             }
             interrupted.extend(self.get(&task).ok());
         }
+        inner.repair_groups().await;
         inner.finish_groups().await;
         inner.attached.cancel();
         interrupted
@@ -482,6 +491,34 @@ impl Inner {
         drop(registry);
         let _ = self.events.send(TaskEvent::Group { state: Box::new(state), change });
         recorded.map_err(TaskManagerError::Journal)
+    }
+
+    /// Completes the groups of an earlier process, which may have ended between two records: adds tasks
+    /// that name their group, and ends groups that got no tasks.
+    async fn repair_groups(&self) {
+        let changes: Vec<(GroupId, GroupChange)> = {
+            let registry = self.lock();
+            let tasks = &registry.tasks;
+            let running = tasks.groups.values().filter(|it| it.status == GroupStatus::Running);
+            let repaired = running.filter_map(|group| {
+                let of_group = tasks.tasks.values().filter(|task| {
+                    task.group.as_ref() == Some(&group.group) && !group.tasks.contains(&task.task)
+                });
+                let missing: Vec<TaskId> = of_group.map(|task| task.task.clone()).collect();
+                let change = match (missing.is_empty(), group.tasks.is_empty(), group.policy) {
+                    (false, ..) => GroupChange::Added { tasks: missing },
+                    (true, true, WaitPolicy::Manual) | (true, false, _) => return None,
+                    (true, true, _) => GroupChange::Done,
+                };
+                Some((group.group.clone(), change))
+            });
+            repaired.collect()
+        };
+        for (group, change) in changes {
+            if let Err(error) = self.change_group(&group, change).await {
+                tracing::warn!(%group, %error, "a group could not be completed");
+            }
+        }
     }
 
     /// Records that groups are done whose policy is fulfilled.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::clean::Change;
+use super::leftovers::is_alive;
 use super::prepare::text;
 use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
 
@@ -79,10 +80,7 @@ impl Worktrees {
             let branch = field("branch refs/heads/").map(str::to_owned);
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let branch = branch.unwrap_or_else(|| format!("{BRANCH}{}", name.unwrap_or_default()));
-            let base = match self.git_folder(&path).await {
-                Ok(folder) => std::fs::read_to_string(folder.join(BASE)).unwrap_or_default(),
-                Err(_) => String::new(),
-            };
+            let base = self.base(&path).await;
             let worktree = Worktree { cwd: path.clone(), path, branch, base, repository };
             let changes = self.changes(&worktree).await.map_err(|error| error.to_string());
             let used_by = field("locked robota ").and_then(|pid| pid.trim().parse().ok());
@@ -154,7 +152,20 @@ impl Worktrees {
             results.push((found.worktree, removed));
         }
         self.git(cwd, &["worktree", "prune"]).await?;
+        self.remove_leftovers(cwd).await?;
         Ok(results)
+    }
+
+    /// Returns the commit that a worktree began with; empty if nobody can tell. A process that died
+    /// while it made the worktree did not write it down; then it is the first commit in the log of
+    /// HEAD.
+    async fn base(&self, path: &Path) -> String {
+        let Ok(folder) = self.git_folder(path).await else { return String::new() };
+        if let Ok(base) = std::fs::read_to_string(folder.join(BASE)) {
+            return base;
+        }
+        let log = self.git(path, &["reflog", "show", "--format=%H", "HEAD"]).await;
+        log.ok().and_then(|log| log.lines().last().map(str::to_owned)).unwrap_or_default()
     }
 
     /// Removes the folder. Without `force` git looks for changes once more.
@@ -175,9 +186,4 @@ impl Worktrees {
         }
         Ok(())
     }
-}
-
-/// Returns whether a process exists. Where nobody can tell, it does.
-fn is_alive(pid: u32) -> bool {
-    !Path::new("/proc/self").exists() || Path::new("/proc").join(pid.to_string()).exists()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use robota_exec::Environment;
 
-use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
+use super::{BASE, BRANCH, INDEX, Worktree, WorktreeError, Worktrees, folder};
 
 /// How often a name is tried that somebody else has taken.
 const ATTEMPTS: u32 = 5;
@@ -22,18 +22,11 @@ impl Worktrees {
         name: &str,
         carry: bool,
     ) -> Result<Worktree, WorktreeError> {
-        let no_repository = |error: WorktreeError| WorktreeError::NoRepository {
-            folder: cwd.to_owned(),
-            message: match error {
-                WorktreeError::Git { message, .. } => message,
-                other => other.to_string(),
-            },
-        };
-        let top = self.git(cwd, &["rev-parse", "--show-toplevel"]).await.map_err(no_repository)?;
-        let repository = PathBuf::from(top.trim_end_matches('\n'));
+        let (repository, bare) = self.repository(cwd).await?;
         let head = self.git(&repository, &["rev-parse", "--verify", "HEAD^{commit}"]).await;
         let head = head.map_err(|_| WorktreeError::NoCommit(repository.clone()))?;
-        let base = if carry {
+        // A bare repository has no files.
+        let base = if carry && !bare {
             self.carried(&repository, head.trim()).await?
         } else {
             head.trim().to_owned()
@@ -72,18 +65,46 @@ impl Worktrees {
         }
     }
 
+    /// Returns the repository of a folder, and whether it is bare.
+    async fn repository(&self, cwd: &Path) -> Result<(PathBuf, bool), WorktreeError> {
+        let path = |text: String| PathBuf::from(text.trim_end_matches('\n'));
+        let error = match self.git(cwd, &["rev-parse", "--show-toplevel"]).await {
+            Ok(top) => return Ok((path(top), false)),
+            Err(error) => error,
+        };
+        let bare = self.git(cwd, &["rev-parse", "--is-bare-repository"]).await;
+        if bare.is_ok_and(|bare| bare.trim() == "true") {
+            let folder = self.git(cwd, &["rev-parse", "--absolute-git-dir"]).await?;
+            return Ok((path(folder), true));
+        }
+        Err(WorktreeError::NoRepository {
+            folder: cwd.to_owned(),
+            message: match error {
+                WorktreeError::Git { message, .. } => message,
+                other => other.to_string(),
+            },
+        })
+    }
+
     async fn add(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let Worktree { path, branch, base, repository, .. } = worktree;
         let place = text(path)?;
-        self.git(repository, &["worktree", "add", "--quiet", "-b", branch, place, base]).await?;
+        let reason = format!("robota {}", std::process::id());
+        let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
+        let add = [&add[..], &["-b", branch, place, base]].concat();
+        if let Err(error) = self.git(repository, &add).await {
+            if !is_too_old(&error) {
+                return Err(error);
+            }
+            let add = ["worktree", "add", "--quiet", "-b", branch, place, base];
+            self.git(repository, &add).await?;
+            self.git(repository, &["worktree", "lock", "--reason", &reason, place]).await?;
+        }
         let base_file = self.git_folder(path).await?.join(BASE);
         std::fs::write(&base_file, base).map_err(|error| WorktreeError::File {
             path: base_file.clone(),
             message: error.to_string(),
-        })?;
-        let reason = format!("robota {}", std::process::id());
-        self.git(repository, &["worktree", "lock", "--reason", &reason, place]).await?;
-        Ok(())
+        })
     }
 
     /// Removes what a failed creation left. It has nothing that somebody worked on.
@@ -113,7 +134,7 @@ impl Worktrees {
     async fn carried(&self, repository: &Path, head: &str) -> Result<String, WorktreeError> {
         let id = self.ids.next().simple().to_string();
         let git_folder = self.git_folder(repository).await?;
-        let index = git_folder.join(format!("robota-index-{id}"));
+        let index = git_folder.join(format!("{INDEX}{}-{id}", std::process::id()));
         let _ = std::fs::copy(git_folder.join("index"), &index);
         let variables = [
             ("GIT_AUTHOR_NAME", "robota"),
@@ -159,6 +180,14 @@ fn corresponding(repository: &Path, cwd: &Path, path: &Path) -> PathBuf {
     match real(cwd).strip_prefix(real(repository)) {
         Ok(below) => path.join(below),
         Err(_) => path.to_owned(),
+    }
+}
+
+/// Returns whether git is older than 2.33 and cannot lock with a reason while it adds.
+fn is_too_old(error: &WorktreeError) -> bool {
+    match error {
+        WorktreeError::Git { message, .. } => message.contains("unknown option"),
+        _ => false,
     }
 }
 

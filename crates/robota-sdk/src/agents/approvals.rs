@@ -1,4 +1,4 @@
-//! Who answers the questions of agents that nobody watches.
+//! Who answers the questions of agents. No user watches an agent directly.
 
 use std::sync::Arc;
 
@@ -6,11 +6,20 @@ use async_trait::async_trait;
 use robota_core::approve::{Answer, Approver, Question, Scope};
 use robota_core::ids::{SessionId, TaskId};
 use robota_session::Approvals;
+use serde::{Deserialize, Serialize};
 
 use crate::interactive::OpenSessions;
 
 /// What agents may do without a question, and who answers the others.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// ```
+/// use robota_sdk::AgentPermissions;
+///
+/// // Agents may run the tests; every other call that needs an approval is denied.
+/// let permissions = AgentPermissions::PreApproved(vec!["Bash(cargo test *)".to_owned()]);
+/// assert_ne!(permissions, AgentPermissions::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentPermissions {
     /// Rules and mode of the parent, with what the user allowed for its session. Questions go to
@@ -36,9 +45,9 @@ impl AgentPermissions {
     }
 
     /// Returns who answers the questions of an agent.
-    pub(super) fn approvals(&self, approver: AgentApprover) -> Approvals {
+    pub(super) fn approvals(&self, approver: Arc<dyn Approver>) -> Approvals {
         match self {
-            Self::Inherit | Self::Forward => Approvals::Handler(Arc::new(approver)),
+            Self::Inherit | Self::Forward => Approvals::Handler(approver),
             Self::PreApproved(_) | Self::Deny => Approvals::Deny,
         }
     }

@@ -6,9 +6,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::hook::{
-    EventDecision, HookData, HookEvent, HookInput, HookPoint, HookReply, HookRunner, Hooks,
+    EventDecision, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply, HookRunner,
+    Hooks,
 };
 use robota_runtime::{AgentHooks, AgentJob, WorktreeHooks};
+use serde_json::{Map, Value};
+
+use super::AgentParts;
+use crate::settings_hooks::HookFiles;
+use crate::skills::OwnHooks;
 
 /// The hooks of tool calls, and no others.
 pub(crate) struct ToolHooks(pub(crate) Arc<dyn Hooks>);
@@ -33,25 +39,58 @@ impl Hooks for ToolHooks {
     }
 }
 
-/// Runs the hooks of the settings for agents and their worktrees.
-pub(crate) struct SettingsAgentHooks(pub(crate) Arc<HookRunner>);
+/// Runs the hooks of the settings, and those of their definitions, for agents and their worktrees.
+pub(crate) struct SettingsAgentHooks {
+    pub(crate) runner: Arc<HookRunner>,
+    pub(crate) parts: Arc<AgentParts>,
+    pub(crate) files: HookFiles,
+}
+
+impl SettingsAgentHooks {
+    /// Adds the hooks of an agent's definition that run when it ends. `Stop` is SubagentStop there.
+    fn add_own(&self, agent: &str) {
+        let Ok(definition) = self.parts.definition(agent) else { return };
+        let Some(hooks) = &definition.hooks else { return };
+        let Some(ends) = hooks.as_object() else { return };
+        let ends: Map<String, Value> = ends
+            .iter()
+            .filter(|(event, _)| matches!(event.as_str(), "Stop" | "SubagentStop"))
+            .map(|(event, groups)| (event.clone(), groups.clone()))
+            .collect();
+        if ends.is_empty() {
+            return;
+        }
+        let own = OwnHooks {
+            runner: self.runner.clone(),
+            files: self.files.clone(),
+            on_notice: self.parts.on_notice.clone(),
+        };
+        let place = |_, mut group: HookGroup| {
+            group.matcher = Some(agent.to_owned());
+            (HookEvent::SubagentStop, group)
+        };
+        let owner = format!("the agent `{agent}`");
+        own.add_as(&self.parts.project, &owner, &Value::Object(ends), place);
+    }
+}
 
 #[async_trait]
 impl AgentHooks for SettingsAgentHooks {
     async fn started(&self, job: &AgentJob) -> Option<String> {
-        if !self.0.has_event(HookEvent::SubagentStart) {
+        self.add_own(&job.work.agent);
+        if !self.runner.has_event(HookEvent::SubagentStart) {
             return None;
         }
         let agent_id = job.task.to_string();
         let data = HookData::SubagentStart { agent_id, agent_type: job.work.agent.clone() };
-        match self.0.run_event(data).await.decision {
+        match self.runner.run_event(data).await.decision {
             EventDecision::Continue { context } => context,
             EventDecision::Block { .. } => None,
         }
     }
 
     async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String> {
-        if !self.0.has_event(HookEvent::SubagentStop) {
+        if !self.runner.has_event(HookEvent::SubagentStop) {
             return None;
         }
         let data = HookData::SubagentStop {
@@ -61,7 +100,7 @@ impl AgentHooks for SettingsAgentHooks {
             agent_transcript_path: None,
             last_assistant_message: answer.to_owned(),
         };
-        let report = self.0.run_event(data).await;
+        let report = self.runner.run_event(data).await;
         match report.decision {
             EventDecision::Block { reason } if report.stop.is_none() => Some(reason),
             _ => None,
@@ -72,10 +111,11 @@ impl AgentHooks for SettingsAgentHooks {
 #[async_trait]
 impl WorktreeHooks for SettingsAgentHooks {
     async fn create(&self, name: &str) -> Result<Option<PathBuf>, String> {
-        if !self.0.has_event(HookEvent::WorktreeCreate) {
+        if !self.runner.has_event(HookEvent::WorktreeCreate) {
             return Ok(None);
         }
-        let report = self.0.run_event(HookData::WorktreeCreate { name: name.to_owned() }).await;
+        let report =
+            self.runner.run_event(HookData::WorktreeCreate { name: name.to_owned() }).await;
         match report.decision {
             EventDecision::Block { reason } => Err(reason),
             EventDecision::Continue { .. } => {
@@ -85,8 +125,10 @@ impl WorktreeHooks for SettingsAgentHooks {
     }
 
     async fn removed(&self, path: &str) {
-        if self.0.has_event(HookEvent::WorktreeRemove) {
-            self.0.run_event(HookData::WorktreeRemove { worktree_path: path.to_owned() }).await;
+        if self.runner.has_event(HookEvent::WorktreeRemove) {
+            self.runner
+                .run_event(HookData::WorktreeRemove { worktree_path: path.to_owned() })
+                .await;
         }
     }
 }

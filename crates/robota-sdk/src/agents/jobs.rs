@@ -1,16 +1,41 @@
 //! Starts agents as tasks of a session, for the tool, the commands and programs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_config::agents::{AgentIsolation, Agents};
-use robota_core::ids::{CallId, GroupId, TaskId};
-use robota_core::task::{TaskMode, TaskState, TaskStatus, WaitPolicy};
-use robota_runtime::{AgentWork, Isolation, TaskManager, TaskManagerError, TaskRequest, TaskWork};
+use robota_core::event::{Envelope, Event};
+use robota_core::ids::{CallId, GroupId, SessionId, TaskId};
+use robota_core::redact::Redactor;
+use robota_core::task::{TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
+use robota_runtime::{
+    AgentJob, AgentSessions as _, AgentWork, Isolation, TaskManager, TaskManagerError, TaskRequest,
+    TaskWork,
+};
+use robota_session::replay;
 use serde::Serialize;
 
-use super::AgentParts;
+use super::{AgentParts, SessionAgents};
+
+/// How many events of a transcript are read at once.
+const BATCH: usize = 1_000;
 
 /// An agent to run.
+///
+/// ```
+/// use robota_sdk::{AgentRun, AgentWork};
+///
+/// let run = AgentRun {
+///     label: "find the parser".to_owned(),
+///     work: AgentWork {
+///         agent: "Explore".to_owned(),
+///         prompt: "Which file parses the settings?".to_owned(),
+///         ..AgentWork::default()
+///     },
+///     ..AgentRun::default()
+/// };
+/// assert!(run.isolation.is_none());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRun {
     /// What it does, in a few words.
@@ -19,9 +44,23 @@ pub struct AgentRun {
     pub work: AgentWork,
     /// Where it works; none for what the definition says.
     pub isolation: Option<Isolation>,
+    /// Whether it runs in a process of its own; none for what the definition or the settings say.
+    pub own_process: Option<bool>,
 }
 
 /// What an agent returned.
+///
+/// ```
+/// use robota_sdk::AgentResult;
+///
+/// fn show(result: &AgentResult) -> String {
+///     match &result.error {
+///         None => format!("{}: {}", result.label, result.output),
+///         Some(error) => format!("{} failed: {error}", result.label),
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentResult {
@@ -79,6 +118,22 @@ impl AgentResult {
 }
 
 /// Starts the agents of a session.
+///
+/// ```
+/// use robota_sdk::{AgentRun, AgentWork};
+///
+/// # async fn example(session: robota_sdk::InteractiveSession) {
+/// if let Some(agents) = session.agent_runs() {
+///     let work = AgentWork {
+///         agent: "Explore".to_owned(),
+///         prompt: "Which file parses the settings?".to_owned(),
+///         ..AgentWork::default()
+///     };
+///     let run = AgentRun { label: "find the parser".to_owned(), work, ..AgentRun::default() };
+///     println!("{}", agents.run(run, None).await.output);
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AgentRuns {
     pub(crate) parts: Arc<AgentParts>,
@@ -112,12 +167,88 @@ impl AgentRuns {
         self.manager.spawn(self.request(run, mode, call)).await
     }
 
+    /// Sends text to an agent: a follow-up before its next model call, or, if it has ended, a prompt
+    /// that continues its session as a new background task. Returns the task that works on it.
+    ///
+    /// # Errors
+    /// If there is no such agent, or it cannot be continued.
+    pub async fn send(&self, task: &TaskId, text: &str) -> Result<TaskId, TaskManagerError> {
+        let state = self.manager.get(task)?;
+        let ended = state.status.is_terminal() && state.kind == TaskKind::Agent;
+        let (Some(session), true) = (state.session.clone(), ended) else {
+            return self.manager.send(task, text).map(|()| task.clone());
+        };
+        // It continues in the worktree that was kept; one that was removed had no changes.
+        let kept = state.worktree.as_ref().map(|worktree| PathBuf::from(&worktree.path));
+        let work = AgentWork {
+            agent: state.agent.clone().unwrap_or_default(),
+            prompt: text.to_owned(),
+            cwd: kept.filter(|path| path.is_dir()),
+            resume: Some(session),
+            ..AgentWork::default()
+        };
+        let label = format!("{} (continued)", state.label);
+        let isolation = Some(Isolation::None);
+        let run = AgentRun { label, work, isolation, own_process: None };
+        self.start(run, TaskMode::Background, None).await
+    }
+
+    /// Closes the session of an agent that ran when an earlier process ended, so that its journal says
+    /// so too.
+    pub(crate) async fn close_interrupted(&self, parent: &SessionId, task: &TaskState) {
+        let Some(session) = &task.session else { return };
+        let store = &self.parts.store;
+        let Ok(head) = store.head(session).await else { return };
+        let last = store.read(session, head.last.seq.saturating_sub(1), 1).await;
+        let ended = |event: &Envelope| matches!(event.event, Event::Closed(_));
+        // An agent that still ends has its journal open; it writes the end itself.
+        if last.is_ok_and(|events| events.last().is_some_and(ended)) {
+            return;
+        }
+        let job = AgentJob {
+            task: task.task.clone(),
+            call: task.call.clone(),
+            work: AgentWork {
+                agent: task.agent.clone().unwrap_or_default(),
+                resume: Some(session.clone()),
+                ..AgentWork::default()
+            },
+        };
+        let agents = SessionAgents { parts: self.parts.clone(), parent: parent.clone() };
+        if let Ok(opened) = agents.open(&job).await {
+            let _ = opened.session.shutdown("the process that ran the agent ended").await;
+        }
+    }
+
+    /// Returns the transcript of an agent as Markdown: its prompts, calls and answers.
+    ///
+    /// # Errors
+    /// If there is no such agent, or its journal cannot be read.
+    pub async fn transcript(&self, task: &TaskId) -> Result<String, TaskManagerError> {
+        let state = self.manager.get(task)?;
+        let log = |message: String| TaskManagerError::Log { task: task.clone(), message };
+        let session = state.session.ok_or_else(|| log("it has no session".to_owned()))?;
+        let mut events = Vec::new();
+        loop {
+            let after = events.last().map_or(0, |event: &Envelope| event.seq);
+            let more = self.parts.store.read(&session, after, BATCH).await;
+            let more = more.map_err(|error| log(error.to_string()))?;
+            let done = more.len() < BATCH;
+            events.extend(more);
+            if done {
+                break;
+            }
+        }
+        let transcript = replay::transcript(&session, &events);
+        Ok(replay::markdown(&transcript, &Redactor::default()))
+    }
+
     /// Runs an agent to its end. If this future is dropped, the agent is cancelled.
     pub async fn run(&self, run: AgentRun, call: Option<CallId>) -> AgentResult {
         self.run_as(run, TaskMode::Foreground, call).await
     }
 
-    /// Does the same as [`run`](Self::run). The model is told of the end of a background task.
+    /// Does the same as [`run`](Self::run). The end of a background task is reported to the model.
     pub(crate) async fn run_as(
         &self,
         run: AgentRun,
@@ -184,19 +315,22 @@ impl AgentRuns {
     }
 
     fn request(&self, run: AgentRun, mode: TaskMode, call: Option<CallId>) -> TaskRequest {
-        let AgentRun { label, mut work, isolation } = run;
+        let AgentRun { label, mut work, isolation, own_process } = run;
         let definition = self.parts.definitions.get(&work.agent);
         work.isolation =
             isolation.unwrap_or_else(|| match definition.map(|definition| definition.isolation) {
                 Some(AgentIsolation::Worktree) => Isolation::Worktree,
                 Some(AgentIsolation::None) | None => Isolation::None,
             });
+        work.own_process = own_process
+            .or_else(|| definition.and_then(|definition| definition.own_process))
+            .unwrap_or(self.parts.own_processes);
         let request = TaskRequest::new(TaskWork::Agent(Box::new(work)), label);
         TaskRequest { mode, call, ..request }
     }
 }
 
-/// Cancels tasks when it is dropped: nobody waits for them any more.
+/// Cancels tasks when it is dropped, because their caller no longer waits for them.
 struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
 
 impl CancelOnDrop {

@@ -20,10 +20,13 @@ pub(super) fn compose(
     definition: &AgentDefinition,
     instructions: &str,
     cwd: &Path,
-    worker: bool,
+    (worker, preloaded): (bool, &[(String, String)]),
 ) -> String {
     let mut composer = Composer::default();
     composer.add("agent", &definition.prompt);
+    for (name, text) in preloaded {
+        composer.add(name.as_str(), text);
+    }
     if definition.instructions {
         composer.add("instructions", instructions);
     }

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use robota_config::agents::{AgentDefinition, AgentModel};
+use robota_core::approve::Approver;
 use robota_core::catalogue::Catalogue;
 use robota_core::event::{Envelope, SpawnedBy};
 use robota_core::gate::Gate as _;
 use robota_core::hook::Hooks;
 use robota_core::ids::{RandomIds, SessionId};
-use robota_core::permission::Class;
+use robota_core::permission::{Class, Mode};
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::{Tool, ToolScope};
 use robota_exec::SessionVariables;
@@ -17,16 +18,42 @@ use robota_policy::List;
 use robota_runtime::{AgentJob, AgentSession, AgentSessions};
 use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder};
 use robota_tools::PolicyAccessCheck;
+use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
+use super::preload::Preloaded;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
+use crate::interactive::OpenSessions;
 use crate::processes;
 use crate::project::{self, Project};
 use crate::settings_hooks::{self, HookParts};
+use crate::skills::OwnHooks;
 use crate::transcript::SessionTranscript;
 
 /// The tool that asks the user. Nobody watches an agent.
 const ASK_USER: &str = "AskUserQuestion";
+
+/// What an agent has from the session that starts it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ParentFacts {
+    /// The session.
+    pub(crate) session: SessionId,
+    /// Its permission mode.
+    pub(crate) mode: Mode,
+    /// The rules that the user allowed for it.
+    pub(crate) allowed: Vec<String>,
+}
+
+impl ParentFacts {
+    /// Returns the facts of an open session.
+    pub(super) fn of(open: &OpenSessions, session: &SessionId) -> Result<Self, TaskError> {
+        let ended = || TaskError::new(TaskErrorCategory::Start, "the session has ended");
+        let parent = open.get(session).ok_or_else(ended)?;
+        let permissions = parent.session().permissions();
+        let (mode, allowed) = (permissions.mode(), permissions.session_allowed());
+        Ok(Self { session: session.clone(), mode, allowed })
+    }
+}
 
 /// Opens sessions for the agents of one session.
 pub(crate) struct SessionAgents {
@@ -37,72 +64,97 @@ pub(crate) struct SessionAgents {
 #[async_trait]
 impl AgentSessions for SessionAgents {
     async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError> {
-        let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
         let parts = &self.parts;
-        let name = &job.work.agent;
-        let definition = parts.definitions.get(name).cloned();
-        let definition = definition.ok_or_else(|| start(format!("there is no agent `{name}`")))?;
-        let project = match &job.work.cwd {
-            None => parts.project.clone(),
-            Some(cwd) => Arc::new(parts.project.in_folder(cwd)),
-        };
-        let id = job.work.resume.clone().unwrap_or_else(|| SessionId::mint(&RandomIds));
-        let builder = self.builder(job, &definition, &project, &id).map_err(start)?;
-        let session = match &job.work.resume {
-            None => builder.create(parts.store.clone(), Some(id)).await,
-            Some(id) => builder.resume(parts.store.clone(), id, Resume::default()).await,
-        };
-        let session = session.map_err(|error| start(error.to_string()))?;
-        Ok(AgentSession { session })
-    }
-}
-
-impl SessionAgents {
-    fn builder(
-        &self,
-        job: &AgentJob,
-        definition: &AgentDefinition,
-        project: &Arc<Project>,
-        id: &SessionId,
-    ) -> Result<SessionBuilder, String> {
-        let parts = &self.parts;
-        let parent = parts.open.get(&self.parent).ok_or("the session has ended")?;
-        let permissions = parent.session().permissions();
-        let mode = mode_of(permissions.mode(), definition.permission_mode);
-        let gate = PolicyGate::new(project.policy.clone(), project::paths());
-        for rule in tools::denied_calls(definition) {
-            gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
-        }
-        if parts.permissions.inherits_rules() {
-            gate.remember(&permissions.session_allowed())?;
-        }
-        if let AgentPermissions::PreApproved(rules) = &parts.permissions {
-            gate.remember(rules)?;
-        }
-        gate.remember(&job.work.allow)?;
-        let gate = Arc::new(gate);
-        let model = model_of(job, definition, &parts.model.model);
+        let definition = parts.definition(&job.work.agent)?.clone();
         let approver = AgentApprover {
             open: parts.open.clone(),
             parent: self.parent.clone(),
             task: job.task.clone(),
             agent: definition.name.clone(),
         };
+        let new = NewAgent {
+            parts: parts.clone(),
+            parent: ParentFacts::of(&parts.open, &self.parent)?,
+            approver: Arc::new(approver),
+            job: job.clone(),
+            preloaded: parts.preload(&definition),
+            definition,
+        };
+        Ok(AgentSession { session: new.open().await? })
+    }
+}
+
+/// The session of an agent that is about to be opened, in this process or in one of its own.
+pub(super) struct NewAgent {
+    pub(super) parts: Arc<AgentParts>,
+    pub(super) parent: ParentFacts,
+    /// Answers the questions that are not denied.
+    pub(super) approver: Arc<dyn Approver>,
+    pub(super) job: AgentJob,
+    pub(super) definition: AgentDefinition,
+    pub(super) preloaded: Preloaded,
+}
+
+impl NewAgent {
+    /// Creates the session, or resumes it.
+    pub(super) async fn open(self) -> Result<Session, TaskError> {
+        let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
+        let work = &self.job.work;
+        let project = match &work.cwd {
+            None => self.parts.project.clone(),
+            Some(cwd) => Arc::new(self.parts.project.in_folder(cwd)),
+        };
+        let id = work.resume.clone().unwrap_or_else(|| SessionId::mint(&RandomIds));
+        let mut builder = self.builder(&project, &id).map_err(start)?;
+        let only = work.tools.as_deref();
+        for source in self.parts.server_tools(&self.definition, only, &project).await {
+            builder = builder.tool_source(source);
+        }
+        let store = self.parts.store.clone();
+        let session = match &work.resume {
+            None => builder.create(store, Some(id)).await,
+            Some(id) => builder.resume(store, id, Resume::default()).await,
+        };
+        session.map_err(|error| start(error.to_string()))
+    }
+
+    fn builder(&self, project: &Arc<Project>, id: &SessionId) -> Result<SessionBuilder, String> {
+        let Self { parts, parent, job, definition, .. } = self;
+        let mode = mode_of(parent.mode, definition.permission_mode);
+        let gate = PolicyGate::new(project.policy.clone(), project::paths());
+        for rule in tools::denied_calls(definition) {
+            gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
+        }
+        if parts.permissions.inherits_rules() {
+            gate.remember(&parent.allowed)?;
+        }
+        if let AgentPermissions::PreApproved(rules) = &parts.permissions {
+            gate.remember(rules)?;
+        }
+        gate.remember(&job.work.allow)?;
+        gate.remember(&self.preloaded.allow)?;
+        let gate = Arc::new(gate);
+        let model = model_of(job, definition, &parts.model.model);
         let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
         let setup = parts.model.clone();
         let effort = definition.effort.clone();
         let spawned_by =
-            SpawnedBy { session: self.parent.clone(), turn: None, call: job.call.clone() };
+            SpawnedBy { session: parent.session.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
-        let system = prompt::compose(definition, &parts.instructions, &cwd, job.work.worker);
+        let system = prompt::compose(
+            definition,
+            &parts.instructions,
+            &cwd,
+            (job.work.worker, &self.preloaded.parts),
+        );
         let mut builder = Session::builder(setup.provider.clone(), model)
             .system(system)
             .cwd(cwd.display().to_string())
             .name(format!("{}: {}", definition.name, job.task))
             .mode(mode)
             .gate(gate.clone())
-            .approvals(parts.permissions.approvals(approver))
-            .tool_factory(self.tools(job, definition, project))
+            .approvals(parts.permissions.approvals(self.approver.clone()))
+            .tool_factory(self.tools(project))
             .idle_timeout(setup.idle_timeout)
             .max_rounds(definition.max_turns.unwrap_or(0))
             .spawned_by(spawned_by)
@@ -115,7 +167,7 @@ impl SessionAgents {
                 }
                 config.redactor = redactor;
             });
-        for hooks in self.hooks(job, definition, project, id, gate) {
+        for hooks in self.hooks(project, id, gate) {
             builder = builder.hooks(hooks);
         }
         Ok(builder)
@@ -132,13 +184,9 @@ impl SessionAgents {
         }))
     }
 
-    fn tools(
-        &self,
-        job: &AgentJob,
-        definition: &AgentDefinition,
-        project: &Arc<Project>,
-    ) -> Arc<dyn robota_core::tool::ToolFactory> {
-        let parts = self.parts.clone();
+    fn tools(&self, project: &Arc<Project>) -> Arc<dyn robota_core::tool::ToolFactory> {
+        let Self { parts, job, definition, .. } = self;
+        let parts = parts.clone();
         let mut place = parts.place.clone().without_questions();
         if job.work.cwd.is_some() {
             let policy = Arc::new(project.policy.clone());
@@ -163,14 +211,13 @@ impl SessionAgents {
 
     fn hooks(
         &self,
-        job: &AgentJob,
-        definition: &AgentDefinition,
         project: &Arc<Project>,
         id: &SessionId,
         gate: Arc<PolicyGate>,
     ) -> Vec<Arc<dyn Hooks>> {
-        let parts = &self.parts;
+        let Self { parts, job, definition, .. } = self;
         let budget = parts.budget.clone();
+        let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let own = HookParts {
             project,
             session: id,
@@ -187,7 +234,7 @@ impl SessionAgents {
                 project.cwd().display().to_string(),
             )),
             on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
-            files: Arc::new(Mutex::new(project.settings.named_files.clone())),
+            files: files.clone(),
         };
         // The problems of the settings were reported for the session.
         let runner = settings_hooks::runner(own, |_| {}, &mut Vec::new());
@@ -195,10 +242,14 @@ impl SessionAgents {
             context.agent_id = Some(job.task.to_string());
             context.agent_type = Some(definition.name.clone());
         });
-        let budget: Arc<dyn Hooks> = Arc::new(parts.budget.clone());
-        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(Arc::new(runner)));
-        let given = parts.hooks.iter().map(|hooks| Arc::new(ToolHooks(hooks.clone())) as _);
-        [Arc::new(ToolHooks(budget)) as _, settings].into_iter().chain(given).collect()
+        let runner = Arc::new(runner);
+        if let Some(hooks) = &definition.hooks {
+            let on_notice = parts.on_notice.clone();
+            let own = OwnHooks { runner: runner.clone(), files, on_notice };
+            own.add(project, &format!("the agent `{}`", definition.name), hooks);
+        }
+        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(runner));
+        parts.program_hooks().into_iter().chain([settings]).collect()
     }
 }
 

@@ -71,6 +71,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) agents: AgentOptions,
     pub(super) task_logs: bool,
     pub(super) background_process: bool,
+    pub(super) schedules: bool,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -80,7 +81,7 @@ pub(super) enum Selection {
 }
 
 impl InteractiveSessionBuilder {
-    pub(super) fn new(project: Arc<Project>, model: ModelSetup) -> Self {
+    pub(crate) fn new(project: Arc<Project>, model: ModelSetup) -> Self {
         let mut commands = CommandRegistry::new();
         commands.add_module(&builtin::commands());
         Self {
@@ -113,6 +114,7 @@ impl InteractiveSessionBuilder {
             agents: AgentOptions::default(),
             task_logs: false,
             background_process: false,
+            schedules: true,
         }
     }
 
@@ -133,6 +135,13 @@ impl InteractiveSessionBuilder {
     /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
     pub fn background_process(mut self, offered: bool) -> Self {
         self.background_process = offered;
+        self
+    }
+
+    /// Sets whether the [schedules](robota_runtime::SessionSchedules) of the session fire while it is
+    /// open. The default is true; a program that answers one prompt and ends sets false.
+    pub fn schedules(mut self, fire: bool) -> Self {
+        self.schedules = fire;
         self
     }
 

@@ -7,6 +7,8 @@ use robota_config::agents::Agents;
 use robota_config::model::CompactThreshold;
 use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_core::driver::SessionConfig;
+use robota_core::gate::Gate;
+use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
@@ -14,7 +16,9 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
-use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
+use robota_mcp::client::McpOptions;
+use robota_runtime::SessionSchedules as _;
+use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
     BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
@@ -22,24 +26,25 @@ use robota_tools::{
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
-use crate::agents::AgentParts;
+use crate::agents::{AgentParts, EstimatingGate};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, PromptSource, SessionMcp};
+use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
+use crate::plan_mode::{ExitPlanMode, PlanNotices};
 use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{SkillHooks, SkillRunner, SkillSource, SkillTool};
+use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
-use crate::{processes, store};
+use crate::{openapi, processes, store};
 
 /// The tool that asks the user.
 const ASK_USER: &str = "AskUserQuestion";
@@ -64,13 +69,30 @@ impl InteractiveSessionBuilder {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
         };
+        let services = openapi::load(&project).await;
+        self.model.secrets.extend(services.secrets);
+        self.tools.extend(services.tools);
         let supervisor = processes::supervisor(&cwd, self.reaper.take());
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
-        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
-        let on_mcp_notice = self.on_notice.clone();
-        let mcp_options = mcp::options(&project, &supervisor, &environment, on_mcp_notice);
+        let mut notices = [fences.notices.as_slice(), &context.notices, &services.notices].concat();
+        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
+        let budget = BudgetGuard::new(limits, self.on_notice.clone());
+        let on_usage = count_hooks(&self.open, selected.id(), &budget);
+        let mcp_options = McpOptions {
+            elicitor: self.questions.clone().map(|it| Arc::new(QuestionElicitor(it)) as _),
+            sampler: Some(Arc::new(ModelSampler {
+                session: selected.id().clone(),
+                open: self.open.clone(),
+                model: self.model.clone(),
+                budget: budget.clone(),
+                on_usage: on_usage.clone(),
+                on_notice: self.on_notice.clone(),
+                questions: self.questions.clone(),
+            })),
+            ..mcp::options(&project, &supervisor, &environment, self.on_notice.clone())
+        };
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let variables = SessionVariables::default();
@@ -83,8 +105,6 @@ impl InteractiveSessionBuilder {
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
-        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
-        let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let parts = HookParts {
             project: &project,
@@ -101,7 +121,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
-            on_usage: count_hooks(&self.open, selected.id(), &budget),
+            on_usage,
             files: files.clone(),
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
@@ -123,7 +143,9 @@ impl InteractiveSessionBuilder {
         let definitions = std::mem::take(&mut self.agents.definitions);
         let reader = ContextReader::new(&project.places);
         let trust = TrustStore::load(&project.places);
-        let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
+        let definitions = Agents::load(&reader, &trust, definitions)
+            .with_plugins(&reader, project.plugins.active());
+        let definitions = Arc::new(definitions);
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
@@ -132,7 +154,11 @@ impl InteractiveSessionBuilder {
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            SkillHooks { runner: settings_hooks.clone(), files, on_notice: self.on_notice.clone() },
+            OwnHooks {
+                runner: settings_hooks.clone(),
+                files: files.clone(),
+                on_notice: self.on_notice.clone(),
+            },
         );
         // Its description is part of every request.
         if !context.has_memory {
@@ -166,22 +192,34 @@ impl InteractiveSessionBuilder {
             supervisor: supervisor.clone(),
             environment: environment.clone(),
             open: self.open.clone(),
+            program: self.agents.program.take(),
+            own_processes: self.agents.own_processes
+                || project.settings.values.agent_processes == Some(true),
+            skills: Some(context.skills.clone()),
+            mcp: mcp.clone(),
+            mcp_arguments: (self.mcp.arguments.clone(), self.mcp.strict),
+            on_notice: self.on_notice.clone(),
         };
         let runtime = SessionRuntime {
             parts: Arc::new(agent_parts),
             hooks: settings_hooks.clone(),
+            files,
             log_files: self.task_logs,
             new: NewManagers::default(),
         };
         let manager = runtime.manager(selected.id());
-        hooks.push(Arc::new(TaskNotices(manager.clone())));
-        runtime.new.put(selected.id().clone(), manager);
+        if self.can_approve() {
+            let (open, session) = (self.open.clone(), selected.id().clone());
+            hooks.push(Arc::new(PlanNotices { open, session }));
+        }
+        runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
             .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let tools = Arc::new(OnceLock::new());
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
+        let runs_schedules = self.schedules;
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
@@ -191,6 +229,12 @@ impl InteractiveSessionBuilder {
             output_style: project.settings.values.output_style.clone(),
             language: project.settings.values.language.clone(),
         };
+        let gate = Arc::new(EstimatingGate {
+            inner: gate,
+            budget: budget.clone(),
+            model: self.model.model.clone(),
+            tasks: manager.clone(),
+        });
         let mut builder = self
             .session(
                 place,
@@ -201,6 +245,10 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        let managers = runtime.clone();
+        builder = builder.session_hooks(move |session| {
+            Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
+        });
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         if let Some(mcp) = &mcp {
             builder = builder.tool_source(mcp.tools.clone());
@@ -248,6 +296,10 @@ impl InteractiveSessionBuilder {
             settings_hooks: Some(settings_hooks),
         });
         interactive.attach_tasks().await?;
+        if runs_schedules {
+            // It ends with the session. Times that were missed are due now.
+            interactive.session().schedule().start();
+        }
         Ok(interactive)
     }
 
@@ -260,7 +312,7 @@ impl InteractiveSessionBuilder {
     }
 
     /// Returns where the built-in tools work.
-    fn place(
+    pub(crate) fn place(
         &self,
         fences: &Fences,
         supervisor: Supervisor,
@@ -292,8 +344,13 @@ impl InteractiveSessionBuilder {
         place
     }
 
+    /// Returns whether somebody can approve a plan.
+    fn can_approve(&self) -> bool {
+        !matches!(self.approvals, Approvals::Deny)
+    }
+
     /// Returns which built-in tools are offered.
-    fn tool_choice(&self, fences: &Fences) -> ToolChoice {
+    pub(crate) fn tool_choice(&self, fences: &Fences) -> ToolChoice {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
         ToolChoice {
             only: self.only_tools.clone(),
@@ -307,14 +364,16 @@ impl InteractiveSessionBuilder {
         mut self,
         place: ToolWorkspace,
         choice: ToolChoice,
-        gate: Arc<PolicyGate>,
+        gate: Arc<dyn Gate>,
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
+        let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
         let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
+        let plans = can_approve.then(|| open.clone());
         let tools = move |session: &ToolScope| {
             let manager = runtime.of_new(&session.session);
             let place = place
@@ -326,6 +385,9 @@ impl InteractiveSessionBuilder {
             }
             if agent_tool {
                 built_in.push(runtime.agent_tool(manager));
+            }
+            if let Some(open) = &plans {
+                built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);
             tools.extend(choice.more.iter().cloned());
@@ -392,11 +454,11 @@ fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
 }
 
 /// The tools that a session offers.
-struct ToolChoice {
+pub(crate) struct ToolChoice {
     only: Option<Vec<String>>,
     more: Vec<Arc<dyn Tool>>,
     asks_user: bool,
-    read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 impl ToolChoice {

@@ -29,7 +29,12 @@ impl InteractiveSession {
         let Some(tasks) = &self.0.tasks else { return Ok(()) };
         let journal = SessionTaskJournal { open: self.0.open.clone(), session: self.id().clone() };
         let recorded = self.session().journal().tasks().await?;
-        tasks.attach(Arc::new(journal), recorded).await;
+        let interrupted = tasks.attach(Arc::new(journal), recorded).await;
+        if let Some(runs) = self.agent_runs() {
+            for task in interrupted {
+                runs.close_interrupted(self.id(), &task).await;
+            }
+        }
         Ok(())
     }
 }

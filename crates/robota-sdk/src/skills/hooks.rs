@@ -1,4 +1,4 @@
-//! Hooks of skills (`hooks` in the header). They run from the first use of the skill on.
+//! Hooks of skills and agents (`hooks` in the header). They run from the first use on.
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,22 +11,34 @@ use crate::settings_hooks::HookFiles;
 
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// Adds the hooks of skills to those of a session.
+/// Adds the hooks of skills and agents to those of a session.
 #[derive(Clone)]
-pub(crate) struct SkillHooks {
+pub(crate) struct OwnHooks {
     pub(crate) runner: Arc<HookRunner>,
     pub(crate) files: HookFiles,
     pub(crate) on_notice: NoticeHandler,
 }
 
-impl SkillHooks {
-    /// Adds the hooks of a trusted skill. A hook that cannot be read denies where hooks decide.
-    pub(crate) fn add(&self, project: &Project, skill: &str, hooks: &Value) {
+impl OwnHooks {
+    /// Adds the hooks of a trusted skill or agent, which `owner` names. A hook that cannot be read
+    /// denies where hooks decide.
+    pub(crate) fn add(&self, project: &Project, owner: &str, hooks: &Value) {
+        self.add_as(project, owner, hooks, |event, group| (event, group));
+    }
+
+    /// Adds hooks, each for the event and with the matcher that `place` returns.
+    pub(crate) fn add_as(
+        &self,
+        project: &Project,
+        owner: &str,
+        hooks: &Value,
+        place: impl Fn(HookEvent, HookGroup) -> (HookEvent, HookGroup),
+    ) {
         if project.settings.values.disable_all_hooks == Some(true) {
             return;
         }
         let problem = |text: String| {
-            (self.on_notice)(Notice::Error(format!("the skill `{skill}`: {text}")));
+            (self.on_notice)(Notice::Error(format!("{owner}: {text}")));
         };
         let Some(events) = hooks.as_object() else {
             return problem("`hooks` must name events".to_owned());
@@ -37,16 +49,19 @@ impl SkillHooks {
                 problem(format!("the hook event `{name}` is not known; its hooks never run"));
                 continue;
             };
-            let groups = match groups {
+            let groups: Vec<_> = match groups {
                 Value::Array(groups) => groups.iter().map(group).collect(),
                 other => vec![group(other)],
             };
-            read.push((event, groups));
+            for group in groups {
+                let (event, group) = place(event, group);
+                read.push((event, vec![group]));
+            }
         }
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.add(project.cwd(), hooks);
         drop(files);
-        for invalid in self.runner.use_skill(skill, read) {
+        for invalid in self.runner.use_skill(owner, read) {
             problem(invalid.to_string());
         }
     }

@@ -6,19 +6,24 @@ use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::tool::Tool;
 use robota_runtime::{
-    FileLogs, InProcessAgents, ProcessTasks, TaskManager, TaskManagerOptions, TaskRunner,
-    WorktreeAgents, Worktrees,
+    AgentRunners, FileLogs, InProcessAgents, ProcessAgents, ProcessTasks, TaskManager,
+    TaskManagerOptions, TaskRunner, WorktreeAgents, Worktrees,
 };
 use robota_tools::Task;
 
 use super::{NewManagers, log_folder};
-use crate::agents::{AgentParts, AgentRuns, AgentTool, SessionAgents, SettingsAgentHooks};
+use crate::agents::{
+    AgentParts, AgentRuns, AgentTool, SessionAgentProcesses, SessionAgents, SettingsAgentHooks,
+};
+use crate::settings_hooks::HookFiles;
 
 /// What the tasks of a session and its forks are made of.
 #[derive(Clone)]
 pub(crate) struct SessionRuntime {
     pub(crate) parts: Arc<AgentParts>,
     pub(crate) hooks: Arc<HookRunner>,
+    /// The scripts that hooks run.
+    pub(crate) files: HookFiles,
     /// Whether the text of tasks is written to files.
     pub(crate) log_files: bool,
     pub(crate) new: NewManagers,
@@ -33,8 +38,20 @@ impl SessionRuntime {
             options.logs = Arc::new(FileLogs::new(folder));
         }
         let sessions = SessionAgents { parts: self.parts.clone(), parent: session.clone() };
-        let hooks = Arc::new(SettingsAgentHooks(self.hooks.clone()));
-        let agents = InProcessAgents::new(Arc::new(sessions)).hooks(hooks.clone());
+        let hooks = Arc::new(SettingsAgentHooks {
+            runner: self.hooks.clone(),
+            parts: self.parts.clone(),
+            files: self.files.clone(),
+        });
+        let in_process = InProcessAgents::new(Arc::new(sessions)).hooks(hooks.clone());
+        let process = self.parts.program.clone().map(|program| {
+            let (parts, parent) = (self.parts.clone(), session.clone());
+            let processes = SessionAgentProcesses { parts, parent, program };
+            let supervisor = self.parts.supervisor.clone();
+            let agents = ProcessAgents::new(supervisor, Arc::new(processes)).hooks(hooks.clone());
+            Arc::new(agents) as Arc<dyn TaskRunner>
+        });
+        let agents = AgentRunners { in_process: Arc::new(in_process), process };
         let worktrees = Worktrees::new(self.parts.supervisor.clone(), &self.parts.environment);
         let cwd = self.parts.project.cwd();
         let settings = &self.parts.project.settings.values.worktree;

@@ -1,6 +1,7 @@
 //! The SDK from the outside: sessions with a scripted model in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agent_fields;
 mod agents;
 mod budget;
 mod commands;
@@ -10,9 +11,14 @@ mod events;
 mod history;
 mod hooks;
 mod hostile;
+mod kills;
 mod memory;
 mod mentions;
 mod open;
 mod people;
+mod plan_mode;
 mod queue;
+mod schedules;
+mod session;
 mod skills;
+mod subagents;

@@ -139,6 +139,21 @@ impl Chat {
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
 
+    /// Follows an input that was accepted before, such as one of a schedule.
+    pub(super) async fn of_accepted(
+        session: Session,
+        input: InputId,
+        since: StartAt,
+        kinds: EventFilter,
+    ) -> Result<Self, SessionError> {
+        let failures = session.shared.hub.failures();
+        let events = session.subscribe(since, EventFilter::Everything).await?;
+        let pauses = session.shared.approvals.waits_for_clients();
+        let follow = InputFollower::new(input.clone());
+        let (last, end) = (None, None);
+        Ok(Self { session, events, kinds, follow, input, pauses, last, end, failures })
+    }
+
     /// Returns the id of the input.
     #[must_use]
     pub fn input(&self) -> &InputId {

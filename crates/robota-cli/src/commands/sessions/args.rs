@@ -60,6 +60,9 @@ pub(crate) struct ListArgs {
     /// Has an effect only with --store; the default store is always listed completely.
     #[arg(long)]
     pub(crate) all: bool,
+    /// List the sessions of agents too [default: hidden].
+    #[arg(long)]
+    pub(crate) agents: bool,
     /// Only sessions whose id, name or title contains TEXT.
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<String>,

@@ -1,7 +1,7 @@
 //! `robota sessions list`: lists sessions, most recent first.
 
 use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::journal::{PageMark, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::{JournalStore, PageMark, SessionFilter, SessionHead, SessionPage};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
@@ -28,7 +28,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         limit: Some(args.limit),
         after: args.after.as_deref().map(parse_mark).transpose()?,
     };
-    let page = context.store.list(&filter).await?;
+    let page = page(&*context.store, filter, args.agents).await?;
     if args.store.json {
         output::line(&to_json(&page).to_string());
         return Ok(Exit::Ok);
@@ -44,6 +44,38 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         output::note(&format!("more sessions: --after {}", format_mark(next)));
     }
     Ok(Exit::Ok)
+}
+
+/// Reads a page. Sessions of agents are left out unless they are wanted; then the page is filled with
+/// the sessions that follow.
+async fn page(
+    store: &dyn JournalStore,
+    mut filter: SessionFilter,
+    agents: bool,
+) -> anyhow::Result<SessionPage> {
+    if agents {
+        return Ok(store.list(&filter).await?);
+    }
+    let mut sessions = Vec::new();
+    let wanted = filter.limit.unwrap_or(usize::MAX);
+    loop {
+        let mut page = store.list(&filter).await?;
+        let of_users = page.sessions.extract_if(.., |head| head.spawned_by.is_none());
+        let room = wanted - sessions.len();
+        let mut of_users: Vec<_> = of_users.collect();
+        let next = if of_users.len() > room {
+            of_users.truncate(room);
+            let last = of_users.last();
+            last.map(|head| PageMark { updated: head.updated, session: head.session.clone() })
+        } else {
+            page.next
+        };
+        sessions.extend(of_users);
+        match next {
+            Some(next) if sessions.len() < wanted => filter.after = Some(next),
+            next => return Ok(SessionPage { sessions, next }),
+        }
+    }
 }
 
 fn to_json(page: &SessionPage) -> Value {
@@ -78,6 +110,9 @@ fn title(head: &SessionHead) -> String {
     let mut parts: Vec<String> = name.into_iter().chain(title).collect();
     if head.parent.is_some() {
         parts.push("(fork)".to_owned());
+    }
+    if let Some(spawned_by) = &head.spawned_by {
+        parts.push(format!("(agent of {})", spawned_by.session));
     }
     if head.foreign {
         parts.push("(by another user: import it to use it)".to_owned());

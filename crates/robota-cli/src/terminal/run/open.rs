@@ -8,12 +8,16 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
-    InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError, SelectedSession, store,
+    AgentOptions, InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError,
+    SelectedSession, store,
 };
-use robota_session::{Approvals, SessionError, StartAt};
+use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::approver::AgentQuestions;
+use super::choices::UserQuestions;
 use super::prompts::Prompts;
+use super::status_line::{self, Measures};
 use super::{Mailbox, first_run, history, model, trust};
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
@@ -21,7 +25,7 @@ use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
-use crate::{Configuration, Usage, debug};
+use crate::{Configuration, Usage, agent_process, debug};
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -31,6 +35,8 @@ pub(super) struct Opening {
     pub(super) events: InteractiveEvents,
     pub(super) opened: Opened,
     pub(super) prompts: Option<Prompts>,
+    pub(super) measures: Measures,
+    pub(super) choices: UserQuestions,
 }
 
 /// Loads everything and opens the session. `answers` are those to the question of trust.
@@ -59,19 +65,13 @@ pub(super) async fn open(
         mailbox.send(Event::History(prompts.read()));
     }
     let mut chosen = model::choose(args, &setup, None).await;
-    if chosen.as_ref().is_err_and(is_first_run)
-        && first_run::offer(args, mailbox).await
-    {
+    if chosen.as_ref().is_err_and(is_first_run) && first_run::offer(args, mailbox).await {
         setup = load(args, &options, mailbox, answers).await?;
         chosen = model::choose(args, &setup, None).await;
     }
     let chosen = chosen?;
     let sessions = &args.session;
-    let store = if sessions.no_session_persistence {
-        Arc::new(robota_core::journal::MemoryStore::new())
-    } else {
-        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
-    };
+    let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(setup::usage)?;
@@ -79,18 +79,32 @@ pub(super) async fn open(
     let notices = mailbox.clone();
     let chosen = chosen.into_setup(args.effort.clone());
     let mode = options.mode.map_or(setup.settings.permissions.mode, RunMode::session);
+    let questions = AgentQuestions { mailbox: mailbox.clone(), setup: setup.clone() };
+    let agents = AgentOptions {
+        tool: true,
+        definitions: options.agents.clone(),
+        program: agent_process::program(args, &options, &setup),
+        ..AgentOptions::default()
+    };
+    let mcp = McpSetup {
+        arguments: options.mcp_config.clone(),
+        strict: options.strict_mcp,
+        ..McpSetup::default()
+    };
+    let choices = UserQuestions::new(mailbox.clone());
+    let (measures, observer) = status_line::measures();
     let mut builder = InteractiveSession::builder(setup.project.clone(), chosen)
         .store(store.clone())
         .mode(mode)
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
+        .callbacks(Callbacks::new().on_event(observer))
         .budget(model::budget(&options))
-        .mcp(McpSetup {
-            arguments: options.mcp_config.clone(),
-            strict: options.strict_mcp,
-            ..McpSetup::default()
-        })
-        .approvals(Approvals::Decide)
+        .approvals(Approvals::Handler(Arc::new(questions)))
+        .questions(Arc::new(choices.clone()))
+        .agents(agents)
+        .task_logs(!sessions.no_session_persistence)
+        .mcp(mcp)
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)
         .on_notice(move |notice| notices.send(Event::Notice(notice)));
@@ -114,9 +128,18 @@ pub(super) async fn open(
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
-            let opened =
-                Opened { session: id.to_string(), mode, follows: Some(owner), ..Opened::default() };
-            return Ok(Opening { setup, store, session: None, events, opened, prompts });
+            let mut opened = of_settings(&setup);
+            (opened.session, opened.mode, opened.follows) = (id.to_string(), mode, Some(owner));
+            return Ok(Opening {
+                setup,
+                store,
+                session: None,
+                events,
+                opened,
+                prompts,
+                measures,
+                choices,
+            });
         }
     };
     telemetry.count(session.session(), session.opened_at()).await?;
@@ -138,9 +161,21 @@ pub(super) async fn open(
         context: session.conversation().context_state().await.ok(),
         commands,
         history,
-        follows: None,
+        budget: session.spending().budget().session.usd,
+        ..of_settings(&setup)
     };
-    Ok(Opening { setup, store, session: Some(session), events, opened, prompts })
+    Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures, choices })
+}
+
+/// Returns what the settings say about the terminal.
+fn of_settings(setup: &Setup) -> Opened {
+    let values = &setup.settings.values;
+    Opened {
+        notify: values.preferred_notif_channel,
+        built_in_status: values.statusline,
+        verbose: values.verbose.unwrap_or(false),
+        ..Opened::default()
+    }
 }
 
 /// Returns whether no provider is configured.

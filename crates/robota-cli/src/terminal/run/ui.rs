@@ -1,7 +1,7 @@
 //! The thread that reads keys and draws.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossterm::event as input;
@@ -12,6 +12,7 @@ use crate::terminal::effect::Effect;
 use crate::terminal::event::Event;
 use crate::terminal::popup::{Limits, Walk};
 use crate::terminal::screen::Screen;
+use crate::terminal::screens::FileEdited;
 use crate::terminal::state::State;
 use crate::terminal::{update, view};
 
@@ -152,6 +153,8 @@ impl Ui {
                     self.resize();
                     continue;
                 }
+                input::Event::FocusGained => Event::Focus(true),
+                input::Event::FocusLost => Event::Focus(false),
                 _ => continue,
             };
             typed = true;
@@ -190,7 +193,13 @@ impl Ui {
                 Effect::Suspend => self.suspend()?,
                 Effect::ListFiles => self.list_files(),
                 Effect::Editor(text) => self.edit(&text)?,
+                Effect::EditFile(file) => self.edit_file(&file)?,
                 Effect::Reflow => self.screen.reset(&mut self.out)?,
+                Effect::Write(bytes) => {
+                    self.out.write_all(&bytes)?;
+                    self.out.flush()?;
+                }
+                Effect::WatchFocus => guard::watch_focus(&mut self.out)?,
                 effect => self.send(effect),
             }
         }
@@ -260,6 +269,14 @@ impl Ui {
             true
         };
         self.walk = Walk::start(self.folder.clone(), Limits::default(), send).ok();
+    }
+
+    /// Opens a file in the user's editor.
+    fn edit_file(&mut self, file: &Path) -> std::io::Result<()> {
+        if let Err(why) = self.away(|ui| super::editor::edit_file(file, &ui.folder))? {
+            self.state.hint(why);
+        }
+        self.apply(Event::Answered(Box::new(FileEdited)))
     }
 
     /// Opens a text in the user's editor.

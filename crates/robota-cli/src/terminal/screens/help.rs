@@ -19,8 +19,7 @@ const GROUPS: [(&[&str], &str); 4] = [
 ];
 
 /// What begins a command, a file and a shell command.
-const SIGNS: [(&str, &str); 3] =
-    [("/", "commands"), ("@", "files"), ("!", "run a shell command")];
+const SIGNS: [(&str, &str); 3] = [("/", "commands"), ("@", "files"), ("!", "run a shell command")];
 
 /// A line of the page: keys and what they do, or the title of a group.
 enum Row {

@@ -50,6 +50,11 @@ impl<T> List<T> {
         self.search();
     }
 
+    /// Returns whether there are no entries, whatever the search is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     /// Returns the selected entry.
     pub(super) fn selected(&self) -> Option<&Item<T>> {
         self.shown.get(self.selected).map(|at| &self.items[*at])

@@ -16,6 +16,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     if state.questions.shown().is_some() {
         state.questions.type_ahead(state.now);
     }
+    state.choices.type_ahead(state.now);
     if let Some(trust) = &mut state.trust {
         trust.armed_at = state.now + crate::terminal::question::QUIET;
     }
@@ -47,6 +48,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
             state.composer.search_history();
             return Vec::new();
         }
+        Some(Action::PasteImage) => return vec![Effect::PasteImage],
         Some(Action::Editor) => return vec![Effect::Editor(state.composer.text())],
         Some(Action::Exit) if state.composer.is_empty() => {
             if state.hint.as_ref().is_some_and(|hint| hint.quits) {

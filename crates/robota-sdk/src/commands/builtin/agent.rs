@@ -16,7 +16,8 @@ use crate::interactive::InteractiveSession;
 pub(super) struct AgentCommand;
 
 const USAGE: &str = "Usage: /agent list | run [--detach] NAME PROMPT | \
-    parallel [--detach] NAME PROMPT | NAME PROMPT ... | read ID [OFFSET] | send ID TEXT | cancel ID";
+    parallel [--detach] NAME PROMPT | NAME PROMPT ... | read ID [OFFSET] | transcript ID | \
+    send ID TEXT | cancel ID";
 
 #[async_trait]
 impl SystemCommand for AgentCommand {
@@ -28,7 +29,8 @@ impl SystemCommand for AgentCommand {
             .subcommand("run", "Runs an agent; with --detach in the background")
             .subcommand("parallel", "Runs agents at the same time, separated by |")
             .subcommand("read", "Shows what an agent wrote")
-            .subcommand("send", "Sends a follow-up to a running agent")
+            .subcommand("transcript", "Shows the whole conversation of an agent")
+            .subcommand("send", "Sends a follow-up to an agent, also to one that has ended")
             .subcommand("cancel", "Ends an agent and everything below it")
     }
 
@@ -51,14 +53,25 @@ impl SystemCommand for AgentCommand {
             "run" => run(&runs, rest).await,
             "parallel" => parallel(&runs, rest).await,
             _ if id.as_str().is_empty() => CommandResult::failed(USAGE),
-            "read" => read(&tasks, &id, text.parse().unwrap_or(0)).await,
+            "read" | "logs" => read(&tasks, &id, text.parse().unwrap_or(0)).await,
             "cancel" => cancel(&tasks, &id).await,
-            "send" if !text.is_empty() => match tasks.send(&id, text) {
-                Ok(()) => CommandResult::ok(format!("Sent to {id}.")),
+            "transcript" => match runs.transcript(&id).await {
+                Ok(text) => CommandResult::ok(text),
                 Err(error) => failed(&error),
             },
+            "send" if !text.is_empty() => send(&runs, &id, text).await,
             _ => CommandResult::failed(USAGE),
         }
+    }
+}
+
+/// Sends text to an agent.
+pub(super) async fn send(runs: &AgentRuns, id: &TaskId, text: &str) -> CommandResult {
+    match runs.send(id, text).await {
+        Ok(task) if task == *id => CommandResult::ok(format!("Sent to {id}.")),
+        Ok(task) => CommandResult::ok(format!("{id} continues in the background as {task}."))
+            .with("agentId", task.as_str()),
+        Err(error) => failed(&error),
     }
 }
 
@@ -83,7 +96,7 @@ fn agent_run(text: &str, runs: &AgentRuns) -> Result<AgentRun, String> {
     let label = prompt.lines().next().unwrap_or_default().chars().take(60).collect();
     let work =
         AgentWork { agent: agent.to_owned(), prompt: prompt.to_owned(), ..AgentWork::default() };
-    Ok(AgentRun { label, work, isolation: None })
+    Ok(AgentRun { label, work, ..AgentRun::default() })
 }
 
 async fn run(runs: &AgentRuns, text: &str) -> CommandResult {

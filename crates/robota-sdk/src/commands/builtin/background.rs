@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use robota_core::ids::TaskId;
-use robota_core::task::{TaskState, TaskStatus};
+use robota_core::task::{TaskKind, TaskState, TaskStatus};
 use robota_runtime::TaskManager;
 use serde_json::json;
 
@@ -50,6 +50,12 @@ impl SystemCommand for Background {
                 Ok(()) => CommandResult::ok(format!("Removed {id}.")),
                 Err(error) => failed(&error),
             },
+            ("send", _) if !text.is_empty() && is_agent(&tasks, &id) => {
+                match session.agent_runs() {
+                    Some(runs) => super::agent::send(&runs, &id, text).await,
+                    None => no_tasks(),
+                }
+            }
             ("send", _) if !text.is_empty() => match tasks.send(&id, format!("{text}\n")) {
                 Ok(()) => CommandResult::ok(format!("Sent to {id}.")),
                 Err(error) => failed(&error),
@@ -57,6 +63,10 @@ impl SystemCommand for Background {
             _ => CommandResult::failed(USAGE),
         }
     }
+}
+
+fn is_agent(tasks: &TaskManager, id: &TaskId) -> bool {
+    tasks.get(id).is_ok_and(|task| task.kind == TaskKind::Agent)
 }
 
 /// Returns the first word, and the rest.

@@ -13,7 +13,8 @@ fn cli_01_a_resize_in_mid_stream() {
     for (columns, rows) in SIZES {
         let mut program = Harness::open(columns, rows);
         program.prompt("explain it");
-        program.text("The first paragraph of an answer, which was finished before.\n\n```rust\nfn a");
+        program
+            .text("The first paragraph of an answer, which was finished before.\n\n```rust\nfn a");
         program.resize(columns / 2, rows);
         program.text("() {}\n```\n\n- an item that is longer than the half of the screen is");
         let name = format!("resized_narrow_{columns}x{rows}");
@@ -44,7 +45,8 @@ fn cli_01_a_paste_of_5000_lines() {
 fn cli_01_letters_of_all_widths() {
     snapshots("widths", |program| {
         program.prompt("说中文 👩‍👩‍👧 please");
-        program.text("日本語のテキストは二つの列を使います。長い行は文字の間で折り返されます。\n\n");
+        program
+            .text("日本語のテキストは二つの列を使います。長い行は文字の間で折り返されます。\n\n");
         program.text("Family 👩‍👩‍👧, flag 🇩🇪, thumb 👍🏽, heart ❤️, e\u{301} and क्षि.\n\n");
         program.text("| 名前 | emoji |\n|---|---|\n| 世界 | 👨‍👩‍👧‍👦 |\n| abc | 🏳️‍🌈 |\n\n");
         program.text("שלום עולם is left as it is.\n\n");
@@ -55,7 +57,8 @@ fn cli_01_letters_of_all_widths() {
 /// Returns a change of 200 lines.
 fn long_change() -> Vec<diff::DiffLine> {
     let old: String = (1..=200).map(|number| format!("value_{number} = {number}\n")).collect();
-    let new: String = (1..=200).map(|number| format!("value_{number} = {}\n", number * 2)).collect();
+    let new: String =
+        (1..=200).map(|number| format!("value_{number} = {}\n", number * 2)).collect();
     diff::between(&old, &new)
 }
 

@@ -1,0 +1,158 @@
+//! What both runners of agents share: one prompt after the other until no hook wants more, and how the
+//! end of a turn becomes the end of a task.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use robota_core::event::{Delivery, Envelope, TurnEnd};
+use robota_core::task::{TaskError, TaskErrorCategory, TaskFinished, TaskStatus};
+use robota_session::{ChatEnd, EventFilter, Reply, SendOptions, Session, SessionError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::events::AgentProgress;
+use super::{AgentHooks, AgentJob};
+use crate::task::{TaskJob, TaskReporter};
+
+/// The most bytes of the answer that are recorded and returned.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// How often in a row hooks may keep an agent from ending.
+const MAX_CONTINUED: u32 = 8;
+
+/// The session of an agent, wherever it runs.
+#[async_trait]
+pub(super) trait Conversation: Send {
+    /// Sends a prompt and follows its turn to the end.
+    async fn turn(
+        &mut self,
+        prompt: String,
+        task: &mut TaskJob,
+        progress: &mut AgentProgress,
+        reporter: &TaskReporter,
+    ) -> TaskFinished;
+
+    /// Ends the session.
+    async fn close(&mut self, reason: &str);
+}
+
+/// Runs an agent in its session. `added` is text of hooks for its prompt.
+pub(super) async fn converse(
+    conversation: &mut dyn Conversation,
+    (hooks, job, added): (&dyn AgentHooks, &AgentJob, Option<String>),
+    task: &mut TaskJob,
+    reporter: &TaskReporter,
+) -> TaskFinished {
+    let mut prompt = job.work.prompt.clone();
+    if let Some(added) = added {
+        prompt.push_str(&format!("\n\n{added}"));
+    }
+    let mut progress = AgentProgress::default();
+    let mut continued = 0;
+    let end = loop {
+        let end = conversation.turn(prompt, task, &mut progress, reporter).await;
+        if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
+            break end;
+        }
+        match hooks.stopping(job, &end.output, continued > 0).await {
+            None => break end,
+            Some(reason) => prompt = reason,
+        }
+        continued += 1;
+    };
+    conversation.close(end.status.name()).await;
+    TaskFinished { usage: progress.usage, ..end }
+}
+
+/// Sends a prompt and follows its turn to the end. Follow-ups are delivered before the next model
+/// call; a cancellation interrupts the turn.
+pub(super) async fn follow(
+    session: &Session,
+    prompt: String,
+    inputs: &mut mpsc::UnboundedReceiver<String>,
+    cancel: &CancellationToken,
+    mut on_event: impl FnMut(&Arc<Envelope>) + Send,
+) -> TaskFinished {
+    let followed = async {
+        let options = SendOptions::default();
+        let mut chat = session.chat_with(prompt, options, EventFilter::Everything).await?;
+        chat.wait_for_approvals();
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                event = chat.next() => match event {
+                    Some(event) => on_event(&event?.envelope),
+                    None => break,
+                },
+                Some(text) = inputs.recv() => {
+                    session.send_with(text, Delivery::NextRound).await?;
+                }
+                () = cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    session.interrupt(Some("the agent was cancelled".to_owned())).await?;
+                }
+            }
+        }
+        chat.finish().await
+    };
+    match followed.await {
+        Ok(reply) => finished(reply),
+        Err(error) => crashed(&error),
+    }
+}
+
+fn crashed(error: &SessionError) -> TaskFinished {
+    TaskFinished::failed(TaskError::new(TaskErrorCategory::Runner, error.to_string()))
+}
+
+/// Returns the end of a task whose turn ended this way.
+fn finished(reply: Reply) -> TaskFinished {
+    let Reply { end, text, .. } = reply;
+    let output = cut(text);
+    let fail = |category, text: String| TaskFinished {
+        output: output.clone(),
+        ..TaskFinished::failed(TaskError::new(category, text))
+    };
+    match end {
+        ChatEnd::Ended { error: Some(error), .. } => TaskFinished {
+            error: Some(TaskError {
+                recoverable: error.kind.recoverable(),
+                ..TaskError::new(TaskErrorCategory::Runner, error.message)
+            }),
+            ..fail(TaskErrorCategory::Runner, String::new())
+        },
+        ChatEnd::Ended { end, error: None } => match end {
+            TurnEnd::Complete | TurnEnd::RoundLimit => {
+                TaskFinished { output, ..TaskFinished::new(TaskStatus::Completed) }
+            }
+            TurnEnd::Interrupted => {
+                TaskFinished { output, ..TaskFinished::new(TaskStatus::Cancelled) }
+            }
+            TurnEnd::ContextFull => {
+                fail(TaskErrorCategory::Limit, "its context window is full".to_owned())
+            }
+            TurnEnd::UnknownTools => fail(
+                TaskErrorCategory::Runner,
+                "it kept making calls that cannot succeed".to_owned(),
+            ),
+            TurnEnd::Blocked => fail(TaskErrorCategory::Limit, "a hook blocked it".to_owned()),
+            TurnEnd::Stopped => fail(TaskErrorCategory::Limit, "a hook stopped it".to_owned()),
+            TurnEnd::ProviderFailed | TurnEnd::StoreFailed => {
+                fail(TaskErrorCategory::Runner, "it failed".to_owned())
+            }
+        },
+        ChatEnd::Blocked { reason } => fail(TaskErrorCategory::Limit, reason),
+        ChatEnd::Cancelled => TaskFinished::new(TaskStatus::Cancelled),
+        _ => fail(TaskErrorCategory::Runner, "it waits for an approval".to_owned()),
+    }
+}
+
+/// Cuts an answer that is too long to be recorded.
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_ANSWER {
+        let end = (0..=MAX_ANSWER).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("\n[the rest of the answer is in the transcript]");
+    }
+    text
+}

@@ -1,0 +1,162 @@
+//! The lines between a session and the process of one of its agents: JSON objects, one per line, on the
+//! standard input and output of the process. Nothing else is passed to it, so that nobody else can
+//! read the credentials in the first line.
+
+use robota_core::approve::{Answer, Question};
+use robota_core::event::Envelope;
+use robota_core::hook::{HookInput, HookReply};
+use robota_core::ids::SessionId;
+use robota_core::task::{TaskError, TaskFinished};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A line to the process of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToAgent {
+    /// The first line: what the process opens its session with, credentials included.
+    Start {
+        /// What the program that is started reads.
+        start: Value,
+    },
+    /// Starts a turn.
+    Prompt {
+        /// The prompt.
+        text: String,
+    },
+    /// Adds a follow-up to the running turn.
+    Input {
+        /// The text.
+        text: String,
+    },
+    /// Interrupts the running turn.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
+    /// Replies to a request.
+    Reply {
+        /// The number of the request.
+        number: u64,
+        /// The reply.
+        reply: AgentReply,
+    },
+    /// Ends the session and the process.
+    Close {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ToAgent {
+    /// Returns the line that stands for the end of the input: the parent has ended.
+    #[must_use]
+    pub fn parent_ended() -> Self {
+        Self::Close { reason: PARENT_ENDED.to_owned() }
+    }
+}
+
+/// Why a session ends whose parent is gone.
+pub(super) const PARENT_ENDED: &str = "the session that started the agent ended";
+
+/// A line from the process of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromAgent {
+    /// The session is open.
+    Opened {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session could not be opened.
+    Failed {
+        /// Why.
+        error: TaskError,
+    },
+    /// An event of the session.
+    Event {
+        /// The event, as it is written in journals.
+        line: String,
+    },
+    /// Asks for something that only the parent can decide.
+    Request {
+        /// The number of the request.
+        number: u64,
+        /// The request.
+        request: Box<AgentRequest>,
+    },
+    /// A request needs no reply any more.
+    Withdrawn {
+        /// The number of the request.
+        number: u64,
+    },
+    /// The turn has ended.
+    Ended {
+        /// How.
+        finished: Box<TaskFinished>,
+    },
+}
+
+/// What only the parent of an agent can decide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentRequest {
+    /// A call needs approval.
+    Question(Question),
+    /// Hooks of the parent's program run for a call.
+    Hook {
+        /// Which of the hooks.
+        hooks: usize,
+        /// What they receive.
+        input: HookInput,
+    },
+}
+
+/// The reply to an [`AgentRequest`] of the same kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentReply {
+    /// The answer to a question.
+    Answer(Answer),
+    /// The reply of hooks.
+    Hook(HookReply),
+}
+
+impl FromAgent {
+    /// Returns the line of an event.
+    #[must_use]
+    pub fn event(envelope: &Envelope) -> Self {
+        Self::Event { line: envelope.to_line() }
+    }
+}
+
+/// Encodes a line, with its newline.
+pub(super) fn encode(line: &impl Serialize) -> Vec<u8> {
+    // These types have string keys only, so that they can always be encoded.
+    let mut bytes = serde_json::to_vec(line).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Collects the lines of a stream that arrives in pieces.
+#[derive(Default)]
+pub(super) struct LineSplitter(Vec<u8>);
+
+impl LineSplitter {
+    /// Takes a piece, and returns the lines that are complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let mut line = std::mem::take(&mut self.0);
+            line.extend_from_slice(&rest[..at]);
+            lines.push(line);
+            rest = &rest[at + 1..];
+        }
+        self.0.extend_from_slice(rest);
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+//! Runs agents in processes of their own. The process opens the session of the agent, and this side
+//! follows its events, answers its questions and ends it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use futures::future::{AbortHandle, Abortable, BoxFuture};
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use robota_core::event::Envelope;
+use robota_core::ids::SessionId;
+use robota_core::task::{
+    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
+};
+use robota_exec::{CommandSpec, Exit, OutputSink, Running, Stdin, Supervisor};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::conversation::{Conversation, converse};
+use super::events::AgentProgress;
+use super::lines::{AgentReply, AgentRequest, FromAgent, LineSplitter, ToAgent, encode};
+use super::{AgentHooks, AgentJob, NoAgentHooks};
+use crate::task::{TaskJob, TaskReporter, TaskRunner};
+
+/// How long a process may take to end after its session was closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The most bytes of standard error that an error shows.
+const MAX_STDERR: usize = 2_000;
+
+/// The process of an agent that is about to start.
+pub struct NewAgentProcess {
+    /// The program. Its streams are set by the runner.
+    pub spec: CommandSpec,
+    /// The first line, with the credentials.
+    pub start: Value,
+    /// Receives the events of the session. Returns why the agent must stop.
+    pub observer: AgentObserver,
+}
+
+/// Receives the events of an agent's session, and returns why the agent must stop.
+pub type AgentObserver = Box<dyn Fn(&Arc<Envelope>) -> Option<String> + Send + Sync>;
+
+/// Prepares the processes of agents, and decides what they cannot.
+#[async_trait]
+pub trait AgentProcesses: Send + Sync {
+    /// Returns the program of an agent, and what it is started with.
+    ///
+    /// # Errors
+    /// If there is no such agent, or agents cannot run in processes here.
+    async fn prepare(&self, job: &AgentJob) -> Result<NewAgentProcess, TaskError>;
+
+    /// Answers a question of an agent, or runs hooks for it.
+    async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply;
+
+    /// Closes the session of an agent whose process ended without doing so.
+    async fn settle(&self, job: &AgentJob, session: &SessionId, reason: &str);
+}
+
+/// Runs agents in processes of their own.
+#[derive(Clone)]
+pub struct ProcessAgents {
+    supervisor: Supervisor,
+    processes: Arc<dyn AgentProcesses>,
+    hooks: Arc<dyn AgentHooks>,
+}
+
+impl ProcessAgents {
+    /// Runs agents in processes of this supervisor.
+    #[must_use]
+    pub fn new(supervisor: Supervisor, processes: Arc<dyn AgentProcesses>) -> Self {
+        Self { supervisor, processes, hooks: Arc::new(NoAgentHooks) }
+    }
+
+    /// Sets the hooks that run when agents start and end.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Arc<dyn AgentHooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    async fn start(
+        &self,
+        job: &AgentJob,
+        reporter: &TaskReporter,
+    ) -> Result<AgentProcess, TaskError> {
+        let NewAgentProcess { mut spec, start, observer } = self.processes.prepare(job).await?;
+        let (send, lines) = mpsc::unbounded_channel();
+        let splitter = Mutex::new(LineSplitter::default());
+        spec.stdin = Stdin::Open;
+        spec.sink = Some(OutputSink::new(move |bytes| {
+            let mut splitter = splitter.lock().unwrap_or_else(PoisonError::into_inner);
+            for line in splitter.push(bytes) {
+                match serde_json::from_slice(&line) {
+                    // Nobody receives the lines of an agent that was dropped.
+                    Ok(line) => drop(send.send(line)),
+                    Err(error) => tracing::warn!(%error, "the process of an agent wrote no line"),
+                }
+            }
+        }));
+        let stderr: Arc<Mutex<String>> = Arc::default();
+        let (log, end) = (reporter.clone(), stderr.clone());
+        spec.stderr_sink = Some(OutputSink::new(move |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            log.text(&text);
+            let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
+            end.push_str(&text);
+            let cut = end.len().saturating_sub(MAX_STDERR);
+            let cut = (cut..=end.len()).find(|at| end.is_char_boundary(*at)).unwrap_or(0);
+            end.drain(..cut);
+        }));
+        let running = self.supervisor.start(spec).await;
+        let running =
+            running.map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        running.write(encode(&ToAgent::Start { start }));
+        let pid = running.process().map(|process| process.pid);
+        reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
+        Ok(AgentProcess {
+            running,
+            lines,
+            stderr,
+            observer,
+            processes: self.processes.clone(),
+            job: job.clone(),
+            session: None,
+            crashed: None,
+            stopped: None,
+            replies: FuturesUnordered::new(),
+            requests: HashMap::new(),
+        })
+    }
+}
+
+#[async_trait]
+impl TaskRunner for ProcessAgents {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Agent
+    }
+
+    async fn run(&self, mut task: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        let job = match AgentJob::of(&task) {
+            Ok(job) => job,
+            Err(error) => return TaskFinished::failed(error),
+        };
+        let added = self.hooks.started(&job).await;
+        let mut process = match self.start(&job, &reporter).await {
+            Ok(process) => process,
+            Err(error) => return TaskFinished::failed(error),
+        };
+        converse(&mut process, (&*self.hooks, &job, added), &mut task, &reporter).await
+    }
+}
+
+type Replied = Result<(u64, AgentReply), futures::future::Aborted>;
+
+/// The running process of an agent.
+struct AgentProcess {
+    running: Running,
+    lines: mpsc::UnboundedReceiver<FromAgent>,
+    stderr: Arc<Mutex<String>>,
+    observer: AgentObserver,
+    processes: Arc<dyn AgentProcesses>,
+    job: AgentJob,
+    session: Option<SessionId>,
+    /// Why the process ended before its session was closed.
+    crashed: Option<String>,
+    /// Why the agent was stopped.
+    stopped: Option<String>,
+    replies: FuturesUnordered<BoxFuture<'static, Replied>>,
+    requests: HashMap<u64, AbortHandle>,
+}
+
+impl AgentProcess {
+    fn send(&self, line: &ToAgent) {
+        self.running.write(encode(line));
+    }
+
+    /// Takes a line. Returns the end of the turn.
+    fn take(
+        &mut self,
+        line: FromAgent,
+        progress: &mut AgentProgress,
+        reporter: &TaskReporter,
+    ) -> Option<TaskFinished> {
+        match line {
+            FromAgent::Opened { session } => {
+                self.session = Some(session.clone());
+                let session = Some(session);
+                reporter.placed(TaskPlace { session, ..TaskPlace::default() });
+            }
+            FromAgent::Event { line } => match Envelope::decode(line.as_bytes()) {
+                Ok(envelope) => {
+                    let envelope = Arc::new(envelope);
+                    progress.take(&envelope, reporter);
+                    if let Some(reason) = (self.observer)(&envelope)
+                        && self.stopped.is_none()
+                    {
+                        self.stopped = Some(reason.clone());
+                        self.send(&ToAgent::Cancel { reason });
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "an event of an agent is not readable"),
+            },
+            FromAgent::Request { number, request } => {
+                let (processes, job) = (self.processes.clone(), self.job.clone());
+                let (abort, registration) = AbortHandle::new_pair();
+                self.requests.insert(number, abort);
+                let reply = async move { (number, processes.reply(&job, *request).await) };
+                self.replies.push(Abortable::new(reply, registration).boxed());
+            }
+            FromAgent::Withdrawn { number } => {
+                if let Some(abort) = self.requests.remove(&number) {
+                    abort.abort();
+                }
+            }
+            FromAgent::Ended { finished } => {
+                return Some(match self.stopped.take() {
+                    Some(reason) if finished.status == TaskStatus::Cancelled => TaskFinished {
+                        output: finished.output,
+                        ..TaskFinished::failed(TaskError::new(TaskErrorCategory::Limit, reason))
+                    },
+                    _ => *finished,
+                });
+            }
+            FromAgent::Failed { error } => return Some(TaskFinished::failed(error)),
+        }
+        None
+    }
+
+    /// Returns the end of a task whose process ended by itself.
+    fn died(&mut self, outcome: Result<robota_exec::Outcome, String>) -> TaskFinished {
+        let how = match outcome {
+            Err(message) => message,
+            Ok(outcome) => match outcome.exit {
+                Exit::Code(code) => format!("it exited with code {code}"),
+                Exit::Signal(signal) => format!("it was ended by signal {signal}"),
+                Exit::TimedOut => "it was ended by its timeout".to_owned(),
+                Exit::Cancelled => "it was ended with the session".to_owned(),
+            },
+        };
+        let mut text = format!("the process of the agent ended too early: {how}");
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !stderr.trim().is_empty() {
+            text.push_str(&format!("; it wrote: {}", stderr.trim()));
+        }
+        self.crashed = Some(text.clone());
+        TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, text))
+    }
+}
+
+#[async_trait]
+impl Conversation for AgentProcess {
+    async fn turn(
+        &mut self,
+        prompt: String,
+        task: &mut TaskJob,
+        progress: &mut AgentProgress,
+        reporter: &TaskReporter,
+    ) -> TaskFinished {
+        self.send(&ToAgent::Prompt { text: prompt });
+        let running = self.running.clone();
+        let mut ended = std::pin::pin!(running.ended());
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                // What the process wrote before it ended counts.
+                biased;
+                Some(line) = self.lines.recv() => {
+                    if let Some(end) = self.take(line, progress, reporter) {
+                        return end;
+                    }
+                }
+                Some(replied) = self.replies.next() => {
+                    // An aborted request was withdrawn.
+                    if let Ok((number, reply)) = replied {
+                        self.requests.remove(&number);
+                        self.send(&ToAgent::Reply { number, reply });
+                    }
+                }
+                () = task.cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    self.send(&ToAgent::Cancel { reason: "the agent was cancelled".to_owned() });
+                }
+                Some(text) = task.inputs.recv() => self.send(&ToAgent::Input { text }),
+                outcome = &mut ended => {
+                    while let Ok(line) = self.lines.try_recv() {
+                        if let Some(end) = self.take(line, progress, reporter) {
+                            return end;
+                        }
+                    }
+                    return self.died(outcome);
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self, reason: &str) {
+        self.send(&ToAgent::Close { reason: reason.to_owned() });
+        self.running.close_input();
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.running.ended()).await.is_err() {
+            self.running.kill();
+            let _ = self.running.ended().await;
+            self.crashed = Some("the process of the agent did not end by itself".to_owned());
+        }
+        if let (Some(reason), Some(session)) = (&self.crashed, &self.session) {
+            self.processes.settle(&self.job, session, reason).await;
+        }
+    }
+}
+
+/// Runs each agent where its work says: in this process, or in one of its own.
+#[derive(Clone)]
+pub struct AgentRunners {
+    /// Runs agents in this process.
+    pub in_process: Arc<dyn TaskRunner>,
+    /// Runs agents in processes of their own; none if this program cannot.
+    pub process: Option<Arc<dyn TaskRunner>>,
+}
+
+#[async_trait]
+impl TaskRunner for AgentRunners {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Agent
+    }
+
+    async fn run(&self, task: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        let own_process = AgentJob::of(&task).is_ok_and(|job| job.work.own_process);
+        match (own_process, &self.process) {
+            (false, _) => self.in_process.run(task, reporter).await,
+            (true, Some(process)) => process.run(task, reporter).await,
+            (true, None) => TaskFinished {
+                status: TaskStatus::Failed,
+                ..TaskFinished::failed(TaskError::new(
+                    TaskErrorCategory::Start,
+                    "the agent asks for a process of its own, which is not possible here: the \
+                     session is not stored, or the program does not support it",
+                ))
+            },
+        }
+    }
+}

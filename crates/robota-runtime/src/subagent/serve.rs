@@ -1,0 +1,199 @@
+//! The side of the agent: a process that opens a session, works on the prompts that it receives, and
+//! ends with its input.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use robota_core::approve::{Answer, Approver, Question};
+use robota_core::hook::{
+    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
+};
+use robota_session::{Session, SessionError};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::follow;
+use super::lines::{AgentReply, AgentRequest, FromAgent, PARENT_ENDED, ToAgent, encode};
+
+/// Writes lines to the session that started this process.
+#[derive(Clone)]
+pub struct AgentOutput(Arc<dyn Fn(&[u8]) + Send + Sync>);
+
+impl AgentOutput {
+    /// Creates an output that calls `write` with each line.
+    pub fn new(write: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    /// Writes a line.
+    pub fn send(&self, line: &FromAgent) {
+        (self.0)(&encode(line));
+    }
+}
+
+/// The requests of an agent to the session that started its process: questions about calls, and hooks of
+/// the program.
+#[derive(Clone)]
+pub struct ParentRequests {
+    output: AgentOutput,
+    next: Arc<AtomicU64>,
+    open: Arc<Mutex<HashMap<u64, oneshot::Sender<AgentReply>>>>,
+}
+
+impl ParentRequests {
+    /// Writes requests to this output.
+    #[must_use]
+    pub fn new(output: AgentOutput) -> Self {
+        Self { output, next: Arc::default(), open: Arc::default() }
+    }
+
+    /// Returns hooks that run in the parent. `points` are those that have hooks there.
+    #[must_use]
+    pub fn hooks(&self, hooks: usize, points: Vec<HookPoint>) -> Arc<dyn Hooks> {
+        Arc::new(ParentHooks { requests: self.clone(), hooks, points })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<AgentReply>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, number: u64, reply: AgentReply) {
+        if let Some(waiting) = self.lock().remove(&number) {
+            // Fails only if the request was withdrawn meanwhile.
+            let _ = waiting.send(reply);
+        }
+    }
+
+    /// Sends a request and waits for the reply; none if the parent has ended.
+    async fn send(&self, request: AgentRequest) -> Option<AgentReply> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, reply) = oneshot::channel();
+        self.lock().insert(number, sender);
+        let _withdraw = Withdraw(self, number);
+        self.output.send(&FromAgent::Request { number, request: Box::new(request) });
+        reply.await.ok()
+    }
+}
+
+/// Withdraws a request when nobody waits for its reply any more.
+struct Withdraw<'a>(&'a ParentRequests, u64);
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        if self.0.lock().remove(&self.1).is_some() {
+            self.0.output.send(&FromAgent::Withdrawn { number: self.1 });
+        }
+    }
+}
+
+#[async_trait]
+impl Approver for ParentRequests {
+    async fn ask(&self, question: Question) -> Answer {
+        match self.send(AgentRequest::Question(question)).await {
+            Some(AgentReply::Answer(answer)) => answer,
+            Some(AgentReply::Hook(_)) | None => {
+                Answer::Unanswered { reason: PARENT_ENDED.to_owned() }
+            }
+        }
+    }
+}
+
+/// Hooks that run in the parent.
+struct ParentHooks {
+    requests: ParentRequests,
+    hooks: usize,
+    points: Vec<HookPoint>,
+}
+
+#[async_trait]
+impl Hooks for ParentHooks {
+    fn has_point(&self, point: HookPoint) -> bool {
+        self.points.contains(&point)
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        let point = input.point();
+        match self.requests.send(AgentRequest::Hook { hooks: self.hooks, input }).await {
+            Some(AgentReply::Hook(reply)) => reply,
+            Some(AgentReply::Answer(_)) | None => unanswered(point),
+        }
+    }
+}
+
+/// Returns the reply of hooks whose program is gone: the call must not run, and its result is
+/// withheld.
+fn unanswered(point: HookPoint) -> HookReply {
+    let reason = PARENT_ENDED.to_owned();
+    match point {
+        HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
+        HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        HookPoint::UserPromptSubmit => {
+            HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
+        }
+        HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
+    }
+    .into()
+}
+
+/// Works on prompts until the input ends, then closes the session.
+///
+/// # Errors
+/// If the session cannot be closed.
+pub async fn serve_agent(
+    session: &Session,
+    mut lines: mpsc::UnboundedReceiver<ToAgent>,
+    requests: &ParentRequests,
+) -> Result<(), SessionError> {
+    let output = requests.output.clone();
+    output.send(&FromAgent::Opened { session: session.id().clone() });
+    let (inputs, mut received) = mpsc::unbounded_channel();
+    let mut ending: Option<String> = None;
+    while ending.is_none() {
+        let text = match lines.recv().await {
+            Some(ToAgent::Prompt { text }) => text,
+            Some(ToAgent::Input { text }) => {
+                // It arrived after the turn; the next one gets it.
+                drop(inputs.send(text));
+                continue;
+            }
+            Some(ToAgent::Close { reason }) => {
+                ending = Some(reason);
+                continue;
+            }
+            Some(ToAgent::Start { .. } | ToAgent::Cancel { .. } | ToAgent::Reply { .. }) => {
+                continue;
+            }
+            None => {
+                ending = Some(PARENT_ENDED.to_owned());
+                continue;
+            }
+        };
+        let cancel = CancellationToken::new();
+        let on_event = |event: &Arc<_>| output.send(&FromAgent::event(event));
+        let mut turn = std::pin::pin!(follow(session, text, &mut received, &cancel, on_event));
+        let finished = loop {
+            tokio::select! {
+                finished = &mut turn => break finished,
+                line = lines.recv(), if ending.is_none() => match line {
+                    Some(ToAgent::Input { text }) => drop(inputs.send(text)),
+                    Some(ToAgent::Reply { number, reply }) => requests.take(number, reply),
+                    Some(ToAgent::Cancel { .. }) => cancel.cancel(),
+                    Some(ToAgent::Close { reason }) => {
+                        ending = Some(reason);
+                        cancel.cancel();
+                    }
+                    Some(ToAgent::Start { .. } | ToAgent::Prompt { .. }) => {}
+                    None => {
+                        ending = Some(PARENT_ENDED.to_owned());
+                        cancel.cancel();
+                    }
+                },
+            }
+        };
+        output.send(&FromAgent::Ended { finished: Box::new(finished) });
+    }
+    session.shutdown(ending.unwrap_or_default()).await
+}

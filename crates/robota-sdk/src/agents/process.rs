@@ -1,0 +1,248 @@
+//! Agents in processes of their own: what the process is started with, and what it does.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use robota_config::agents::{AgentDefinition, Agents};
+use robota_core::hook::{HookAnswer, HookPoint, HookReply, Hooks, PreToolDecision};
+use robota_core::ids::SessionId;
+use robota_core::journal::JournalStore;
+use robota_core::task::{TaskError, TaskErrorCategory};
+use robota_exec::{CommandSpec, ReaperProgram, SessionVariables};
+use robota_runtime::{
+    AgentJob, AgentOutput, AgentProcesses, AgentReply, AgentRequest, AgentSessions as _, FromAgent,
+    NewAgentProcess, ParentRequests, ToAgent, serve_agent,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::approvals::AgentApprover;
+use super::preload::Preloaded;
+use super::sessions::{NewAgent, ParentFacts};
+use super::{AgentParts, AgentPermissions, SessionAgents};
+use crate::budget::{Budget, BudgetGuard};
+use crate::error::SdkError;
+use crate::interactive::InteractiveSessionBuilder;
+use crate::mcp::{self, McpSetup, SessionMcp};
+use crate::model_setup::ModelSetup;
+use crate::notice::Notice;
+use crate::processes;
+use crate::project::Project;
+use crate::sandbox;
+
+/// The program that runs agents in processes of their own.
+///
+/// It is started with its arguments and an environment without secrets. The first line of its
+/// standard input is a [`ToAgent::Start`] with an [`AgentStart`]; then it opens an [`AgentProcess`].
+#[derive(Clone)]
+pub struct AgentProgram {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, which everybody can read.
+    pub args: Vec<OsString>,
+    /// The folder that it is started in; none for the working folder of the session.
+    pub cwd: Option<PathBuf>,
+    /// What it needs to know about settings, model and store, credentials included. Only the process
+    /// receives it.
+    pub setup: Value,
+}
+
+/// What the process of an agent is started with.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct AgentStart {
+    /// What the program gave in [`AgentProgram::setup`].
+    pub setup: Value,
+    /// The model of the session.
+    pub model: String,
+    /// How hard the model thinks.
+    pub effort: Option<String>,
+    job: AgentJob,
+    definition: AgentDefinition,
+    parent: ParentFacts,
+    permissions: AgentPermissions,
+    only_tools: Option<Vec<String>>,
+    instructions: String,
+    /// The points at which each of the program's hooks runs.
+    hooks: Vec<Vec<HookPoint>>,
+    preloaded: Preloaded,
+    mcp_arguments: (Vec<String>, bool),
+}
+
+/// Starts agents of a session in processes of their own.
+pub(crate) struct SessionAgentProcesses {
+    pub(crate) parts: Arc<AgentParts>,
+    pub(crate) parent: SessionId,
+    pub(crate) program: AgentProgram,
+}
+
+#[async_trait]
+impl AgentProcesses for SessionAgentProcesses {
+    async fn prepare(&self, job: &AgentJob) -> Result<NewAgentProcess, TaskError> {
+        let parts = &self.parts;
+        let points = |hooks: &Arc<dyn Hooks>| {
+            HookPoint::ALL.into_iter().filter(|point| hooks.has_point(*point)).collect()
+        };
+        let definition = parts.definition(&job.work.agent)?.clone();
+        let start = AgentStart {
+            setup: self.program.setup.clone(),
+            model: parts.model.model.clone(),
+            effort: parts.model.effort.clone(),
+            job: job.clone(),
+            preloaded: parts.preload(&definition),
+            definition,
+            parent: ParentFacts::of(&parts.open, &self.parent)?,
+            permissions: parts.permissions.clone(),
+            only_tools: parts.only_tools.clone(),
+            instructions: parts.instructions.clone(),
+            hooks: parts.program_hooks().iter().map(points).collect(),
+            mcp_arguments: parts.mcp_arguments.clone(),
+        };
+        let start = serde_json::to_value(start)
+            .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        let cwd = self.program.cwd.clone().unwrap_or_else(|| parts.project.cwd().to_owned());
+        let spec = CommandSpec::new(self.program.program.as_os_str(), cwd)
+            .args(self.program.args.clone())
+            .env(parts.environment.clone());
+        let (meter, budget, observer) =
+            (parts.budget.child(), parts.budget.clone(), parts.observer.clone());
+        let observer = Box::new(move |envelope: &Arc<_>| {
+            meter.observe(envelope);
+            if let Some(observer) = &observer {
+                observer(envelope);
+            }
+            budget.exhausted()
+        });
+        Ok(NewAgentProcess { spec, start, observer })
+    }
+
+    async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply {
+        match request {
+            AgentRequest::Question(question) => {
+                let approver = AgentApprover {
+                    open: self.parts.open.clone(),
+                    parent: self.parent.clone(),
+                    task: job.task.clone(),
+                    agent: job.work.agent.clone(),
+                };
+                AgentReply::Answer(robota_core::approve::Approver::ask(&approver, question).await)
+            }
+            AgentRequest::Hook { hooks, input } => {
+                AgentReply::Hook(match self.parts.program_hooks().get(hooks) {
+                    Some(hooks) => hooks.run(input).await,
+                    None => HookReply::from(HookAnswer::PreToolUse(PreToolDecision::Deny {
+                        reason: format!("the agent names hooks {hooks}, which do not exist"),
+                    })),
+                })
+            }
+        }
+    }
+
+    async fn settle(&self, job: &AgentJob, session: &SessionId, reason: &str) {
+        let mut job = job.clone();
+        job.work.resume = Some(session.clone());
+        let agents = SessionAgents { parts: self.parts.clone(), parent: self.parent.clone() };
+        // A process that was ended before it created its journal left nothing to close.
+        let Ok(opened) = agents.open(&job).await else { return };
+        let _ = opened.session.shutdown(reason).await;
+    }
+}
+
+/// The process of an agent: it opens the session of the agent, and works until its input ends.
+pub struct AgentProcess {
+    start: AgentStart,
+    parts: AgentParts,
+}
+
+impl AgentProcess {
+    /// Prepares the process with the settings, the model and the store of the parent.
+    ///
+    /// # Errors
+    /// If the sandbox of the settings is not available.
+    pub async fn new(
+        start: AgentStart,
+        project: Arc<Project>,
+        mut model: ModelSetup,
+        store: Arc<dyn JournalStore>,
+        reaper: Option<ReaperProgram>,
+    ) -> Result<Self, SdkError> {
+        model.model.clone_from(&start.model);
+        model.effort.clone_from(&start.effort);
+        let cwd = project.cwd().to_owned();
+        let supervisor = processes::supervisor(&cwd, reaper);
+        let environment = processes::command_environment(&project.settings, &model.secrets);
+        let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
+        let builder = InteractiveSessionBuilder::new(project.clone(), model.clone());
+        let place = builder
+            .place(&fences, supervisor.clone(), &environment)
+            .session_variables(SessionVariables::default());
+        let read_only = builder.tool_choice(&fences).read_only;
+        // The parent has reported the problems of the settings.
+        let on_notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|_| {});
+        let (arguments, strict) = start.mcp_arguments.clone();
+        let setup = McpSetup { arguments, strict, ..McpSetup::default() };
+        let options = mcp::options(&project, &supervisor, &environment, on_notice.clone());
+        let mcp = SessionMcp::start(&project, &setup, options, &mut Vec::new());
+        if let Some(mcp) = &mcp {
+            mcp.ready(mcp::DEFAULT_WAIT).await;
+        }
+        let parts = AgentParts {
+            definitions: Arc::new(Agents::of([start.definition.clone()])),
+            project,
+            model,
+            store,
+            place,
+            only_tools: start.only_tools.clone(),
+            read_only,
+            more_tools: Vec::new(),
+            instructions: start.instructions.clone(),
+            budget: BudgetGuard::new(Budget::default(), on_notice.clone()),
+            hooks: Vec::new(),
+            observer: None,
+            permissions: start.permissions.clone(),
+            supervisor,
+            environment,
+            open: crate::interactive::OpenSessions::default(),
+            program: None,
+            own_processes: false,
+            skills: None,
+            mcp,
+            mcp_arguments: (Vec::new(), false),
+            on_notice,
+        };
+        Ok(Self { start, parts })
+    }
+
+    /// Works on the prompts of the parent until the input ends. Then the session is closed and all
+    /// commands have ended.
+    pub async fn serve(self, lines: mpsc::UnboundedReceiver<ToAgent>, output: AgentOutput) {
+        let Self { start, mut parts } = self;
+        let requests = ParentRequests::new(output.clone());
+        let hooks = start.hooks.into_iter().enumerate();
+        parts.hooks = hooks.map(|(index, points)| requests.hooks(index, points)).collect();
+        let (supervisor, mcp) = (parts.supervisor.clone(), parts.mcp.clone());
+        let new = NewAgent {
+            parts: Arc::new(parts),
+            parent: start.parent,
+            approver: Arc::new(requests.clone()),
+            job: start.job,
+            definition: start.definition,
+            preloaded: start.preloaded,
+        };
+        match new.open().await {
+            Err(error) => output.send(&FromAgent::Failed { error }),
+            Ok(session) => {
+                if let Err(error) = serve_agent(&session, lines, &requests).await {
+                    let error = TaskError::new(TaskErrorCategory::Runner, error.to_string());
+                    output.send(&FromAgent::Failed { error });
+                }
+            }
+        }
+        if let Some(mcp) = mcp {
+            mcp.servers.close().await;
+        }
+        supervisor.shutdown().await;
+    }
+}

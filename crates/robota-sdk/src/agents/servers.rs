@@ -1,0 +1,128 @@
+//! The MCP servers of an agent: those of its session, or those that its definition names.
+
+use std::sync::Arc;
+
+use robota_config::agents::AgentDefinition;
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolSource};
+use robota_mcp::client::SessionTools;
+use serde_json::{Map, Value, json};
+
+use super::{AgentParts, tools};
+use crate::mcp::{self, DEFAULT_WAIT, McpSetup, SessionMcp};
+use crate::project::Project;
+
+/// The servers that a definition names.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct NamedServers {
+    /// Servers of the session.
+    pub(super) names: Vec<String>,
+    /// Servers that are started for the agent alone.
+    pub(super) own: Map<String, Value>,
+}
+
+impl NamedServers {
+    /// Reads the field `mcpServers`: an object, or a list of names and objects. None for a definition
+    /// that has all servers of the session.
+    pub(super) fn of(definition: &AgentDefinition) -> Option<Self> {
+        let mut named = Self::default();
+        let mut add = |name: &str, config: &Value| match config {
+            Value::Object(config) if !config.is_empty() => {
+                named.own.insert(name.to_owned(), Value::Object(config.clone()));
+            }
+            _ => named.names.push(name.to_owned()),
+        };
+        match definition.mcp_servers.as_ref()? {
+            Value::Object(servers) => servers.iter().for_each(|(name, it)| add(name, it)),
+            Value::Array(servers) => servers.iter().for_each(|server| match server {
+                Value::String(name) => add(name, &Value::Null),
+                Value::Object(servers) => servers.iter().for_each(|(name, it)| add(name, it)),
+                _ => {}
+            }),
+            Value::String(name) => add(name, &Value::Null),
+            _ => {}
+        }
+        Some(named)
+    }
+}
+
+impl AgentParts {
+    /// Returns the tools of MCP servers that an agent has. Servers of its own are started.
+    pub(super) async fn server_tools(
+        &self,
+        definition: &AgentDefinition,
+        only: Option<&[String]>,
+        project: &Project,
+    ) -> Vec<Arc<dyn ToolSource>> {
+        let named = NamedServers::of(definition);
+        let limits = |servers: Option<Vec<String>>| AgentTools {
+            definition: definition.clone(),
+            only: only.map(<[String]>::to_vec),
+            servers,
+            read_only: self.read_only,
+            inner: None,
+        };
+        let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
+        if let Some(mcp) = &self.mcp {
+            let servers = named.as_ref().map(|named| named.names.clone());
+            let inner = Some(mcp.tools.clone());
+            sources.push(Arc::new(AgentTools { inner, ..limits(servers) }));
+        }
+        let own = named.map(|named| named.own).filter(|own| !own.is_empty());
+        if let Some(own) = own {
+            let setup = McpSetup {
+                arguments: vec![json!({ "mcpServers": own }).to_string()],
+                strict: true,
+                ..McpSetup::default()
+            };
+            let (supervisor, environment) = (&self.supervisor, &self.environment);
+            let options = mcp::options(project, supervisor, environment, self.on_notice.clone());
+            let mut notices = Vec::new();
+            let started = SessionMcp::start(project, &setup, options, &mut notices);
+            notices.into_iter().for_each(|notice| (self.on_notice)(notice));
+            if let Some(mcp) = started {
+                mcp.ready(DEFAULT_WAIT).await;
+                let inner = Some(mcp.tools.clone());
+                sources.push(Arc::new(AgentTools { inner, ..limits(None) }));
+            }
+        }
+        sources
+    }
+}
+
+/// The tools of MCP servers that an agent may use.
+struct AgentTools {
+    definition: AgentDefinition,
+    only: Option<Vec<String>>,
+    /// The only servers; none for all.
+    servers: Option<Vec<String>>,
+    read_only: bool,
+    inner: Option<SessionTools>,
+}
+
+impl AgentTools {
+    fn is_of_server(&self, tool: &str) -> bool {
+        let Some(servers) = &self.servers else { return true };
+        let Some(rest) = tool.strip_prefix("mcp__") else { return !servers.is_empty() };
+        servers.iter().any(|name| rest.starts_with(&format!("{name}__")))
+    }
+}
+
+impl ToolSource for AgentTools {
+    fn version(&self) -> u64 {
+        self.inner.as_ref().map_or(0, ToolSource::version)
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.inner.as_ref().map(ToolSource::tools).unwrap_or_default();
+        all.retain(|tool| {
+            let spec = tool.spec();
+            (!self.read_only || spec.class != Class::Modify) && self.is_of_server(&spec.name)
+        });
+        tools::filter(&mut all, &self.definition, self.only.as_deref());
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

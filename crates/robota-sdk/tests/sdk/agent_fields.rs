@@ -1,0 +1,214 @@
+//! The fields of agent definitions, and agents that have ended.
+
+use std::sync::{Arc, Mutex};
+
+use robota_core::approve::{Answer, Question};
+use robota_core::task::{TaskErrorCategory, TaskStatus};
+use robota_sdk::{AgentOptions, AgentRun, AgentWork, Budget, Entered, InteractiveSession, Notice};
+use robota_session::{Approvals, Selector, approver_fn};
+
+use crate::common::Scene;
+
+fn offered() -> AgentOptions {
+    AgentOptions { tool: true, ..AgentOptions::default() }
+}
+
+async fn command(session: &InteractiveSession, text: &str) -> String {
+    match session.enter(text).await.unwrap() {
+        Entered::Command(result) => result.message,
+        Entered::Submitted(_) => panic!("{text} is no command"),
+    }
+}
+
+async fn run(session: &InteractiveSession, agent: &str) -> robota_sdk::AgentResult {
+    let work =
+        AgentWork { agent: agent.to_owned(), prompt: "Go.".to_owned(), ..Default::default() };
+    let run = AgentRun { label: "go".to_owned(), work, ..AgentRun::default() };
+    session.agent_runs().unwrap().run(run, None).await
+}
+
+fn definition(scene: &Scene, fields: &str) {
+    let text = format!("---\nname: worker\ndescription: Works\n{fields}---\nYou work.\n");
+    scene.write("home/.robota/agents/worker.md", &text);
+}
+
+#[tokio::test]
+async fn sdk_14_skills_of_a_definition_are_part_of_the_prompt_and_missing_ones_are_reported() {
+    let scene = Scene::new("- Done.\n");
+    definition(&scene, "skills: [style, nothing]\n");
+    scene.write(
+        "home/.robota/skills/style/SKILL.md",
+        "---\nname: style\ndescription: Style\n---\nUse tabs. !`echo never`\n",
+    );
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = notices.clone();
+    let session = scene
+        .builder()
+        .on_notice(move |notice| {
+            if let Notice::Note(text) = notice {
+                seen.lock().unwrap().push(text);
+            }
+        })
+        .open()
+        .await
+        .unwrap();
+    assert!(run(&session, "worker").await.success);
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    assert!(system.contains("# Skill style") && system.contains("Use tabs."), "{system}");
+    assert!(!system.contains("never\n"), "its commands do not run: {system}");
+    let notices = notices.lock().unwrap().join("\n");
+    assert!(notices.contains("the skill `nothing` is not loaded"), "{notices}");
+}
+
+#[tokio::test]
+async fn sdk_14_an_agent_has_its_memory_and_may_write_it() {
+    let write = "{tools: [{tool: Write, input: {file_path: MEMORY, content: new}}]}";
+    let scene = Scene::new("- placeholder\n");
+    let memory = scene.path().canonicalize().unwrap();
+    let memory = memory.join("home/.robota/agent-memory/worker/MEMORY.md");
+    let script = format!("- {}\n- Done.\n", write.replace("MEMORY", &memory.display().to_string()));
+    let scene = Scene { provider: Scene::new(&script).provider, ..scene };
+    definition(&scene, "memory: user\n");
+    let session = scene.builder().open().await.unwrap();
+    let result = run(&session, "worker").await;
+    assert!(result.success, "{result:?}");
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    assert!(system.contains("agent-memory/worker"), "{system}");
+    assert_eq!(std::fs::read_to_string(&memory).unwrap(), "new");
+    // The next one begins with it.
+    let scene = Scene { provider: Scene::new("- Done.\n").provider, ..scene };
+    let session = scene.builder().open().await.unwrap();
+    run(&session, "worker").await;
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    assert!(system.contains("MEMORY.md:\nnew"), "{system}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn sdk_14_a_memory_that_is_a_link_out_of_the_project_is_not_read() {
+    let scene = Scene::new("- Done.\n");
+    definition(&scene, "memory: project\n");
+    scene.write("outside/worker/MEMORY.md", "secret");
+    scene.write("project/.robota/x", "");
+    let link = scene.path().join("project/.robota/agent-memory");
+    std::os::unix::fs::symlink(scene.path().join("outside"), link).unwrap();
+    let session = scene.builder().open().await.unwrap();
+    run(&session, "worker").await;
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    assert!(!system.contains("secret"), "{system}");
+}
+
+#[tokio::test]
+async fn sdk_14_hooks_of_a_definition_run_for_this_agent_only() {
+    let read = "{tools: [{tool: Read, input: {file_path: notes.md}}]}";
+    let scene = Scene::new(&format!("- {read}\n- First.\n- Second.\n- {read}\n- Other.\n"));
+    scene.write("project/notes.md", "hello\n");
+    let hooks = "hooks:\n  PreToolUse:\n    - matcher: Read\n      hooks:\n        - type: command\n          \
+        command: \"echo no >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          \
+        command: \"test -e stopped || { touch stopped; echo again >&2; exit 2; }\"\n";
+    definition(&scene, hooks);
+    let session = scene.builder().open().await.unwrap();
+    let result = run(&session, "worker").await;
+    assert_eq!(result.output, "Second.", "the Stop hook let it continue: {result:?}");
+    let requests = scene.provider.requests();
+    let denied = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(denied.contains("no") && !denied.contains("hello"), "{denied}");
+    assert_eq!(requests[2].messages.last().unwrap().text(), "again");
+    // Another agent has no such hooks.
+    let result = run(&session, "Explore").await;
+    assert_eq!(result.output, "Other.");
+    let read = serde_json::to_string(&scene.provider.requests()[4].messages).unwrap();
+    assert!(read.contains("hello"), "{read}");
+}
+
+#[tokio::test]
+async fn sdk_14_an_agent_in_the_background_answers_later() {
+    let agent = "{tools: [{tool: Agent, input: {prompt: Go., subagent_type: worker}}]}";
+    let scene = Scene::new(&format!("- {agent}\n- The answer.\n- Started.\n- I see.\n"));
+    definition(&scene, "background: true\n");
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let tasks = session.tasks().unwrap();
+    let task = tasks.list().remove(0);
+    tasks.wait(&task.task).await.unwrap();
+    session.submit("And?").await.unwrap().result().await.unwrap();
+    let requests = serde_json::to_string(&scene.provider.requests()).unwrap_or_default();
+    assert!(requests.contains("runs in the background as"), "{requests}");
+}
+
+#[tokio::test]
+async fn run_04_a_follow_up_to_an_agent_that_has_ended_continues_its_session() {
+    let scene = Scene::new("- First.\n- Second.\n");
+    let session = scene.builder().open().await.unwrap();
+    let first = run(&session, "Explore").await;
+    let id = first.agent_id.unwrap();
+    let sent = command(&session, &format!("/agent send {id} Look again.")).await;
+    assert!(sent.contains("continues in the background as agent-"), "{sent}");
+    let tasks = session.tasks().unwrap();
+    let next = tasks.list().pop().unwrap();
+    let ended = tasks.wait(&next.task).await.unwrap();
+    assert_eq!((ended.status, ended.output.as_str()), (TaskStatus::Completed, "Second."));
+    assert_eq!(ended.session, tasks.get(&id).unwrap().session, "the same session");
+    // It sees its earlier conversation.
+    let messages = &scene.provider.requests()[1].messages;
+    let texts: Vec<_> = messages.iter().map(|message| message.text()).collect();
+    assert_eq!(texts, ["Go.", "First.", "Look again."]);
+    let transcript = command(&session, &format!("/agent transcript {id}")).await;
+    assert!(transcript.contains("First.") && transcript.contains("Look again."), "{transcript}");
+}
+
+#[tokio::test]
+async fn run_08_the_end_of_a_task_of_a_fork_is_reported_to_the_fork() {
+    let scene = Scene::new("- One.\n- Found it.\n- In the fork.\n- In the session.\n");
+    let session = scene.builder().open().await.unwrap();
+    session.submit("One?").await.unwrap().result().await.unwrap();
+    let fork = session.fork(&Selector::Latest).await.unwrap();
+    command(&fork, "/agent run Explore Find it.").await;
+    fork.submit("And?").await.unwrap().result().await.unwrap();
+    session.submit("And here?").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let text = |at: usize| serde_json::to_string(&requests[at].messages).unwrap();
+    assert!(text(2).contains("task-notification") && text(2).contains("Found it."), "{}", text(2));
+    assert!(!text(3).contains("task-notification"), "{}", text(3));
+}
+
+#[tokio::test]
+async fn run_04_an_agent_that_needs_a_process_is_refused_where_there_is_none() {
+    let scene = Scene::new("- Never.\n");
+    definition(&scene, "ownProcess: true\n");
+    let session = scene.builder().open().await.unwrap();
+    run(&session, "worker").await;
+    let task = session.tasks().unwrap().list().remove(0);
+    let error = task.error.unwrap();
+    assert_eq!(error.category, TaskErrorCategory::Start);
+    assert!(error.message.contains("process of its own"), "{error}");
+}
+
+#[tokio::test]
+async fn sdk_15_a_batch_that_may_exceed_the_budget_needs_approval_with_an_estimate() {
+    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
+        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
+    let scene = Scene::new(&format!("- {jobs}\n- No.\n"));
+    let (seen, asked) = std::sync::mpsc::channel();
+    let approver = approver_fn(move |question: Question| {
+        let seen = seen.clone();
+        async move {
+            let _ = seen.send(question.reason);
+            Answer::Deny { note: None }
+        }
+    });
+    let mut budget = Budget::default();
+    budget.set("tokens=50000").unwrap();
+    let session = scene
+        .builder()
+        .agents(offered())
+        .budget(budget)
+        .approvals(Approvals::Handler(approver))
+        .open()
+        .await
+        .unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let reason = asked.try_recv().unwrap();
+    assert!(reason.contains("2 agents, about 84K tokens"), "{reason}");
+    assert!(session.tasks().unwrap().list().is_empty());
+}

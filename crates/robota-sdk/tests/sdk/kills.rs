@@ -1,0 +1,102 @@
+//! The process is killed at any event: after a resume every task, group and schedule is accounted for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use robota_core::event::{Durability, Envelope, Event};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore, MemoryStore, SessionFilter, read_all};
+use robota_core::permission::Mode;
+use robota_core::task::{GroupChange, GroupStatus, TaskChange};
+use robota_runtime::SessionSchedules as _;
+use robota_sdk::{AgentOptions, SessionChoice};
+
+use crate::common::Scene;
+
+/// Returns what a process leaves that dies after so many events of a session.
+async fn killed_after(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    count: usize,
+) -> (Arc<MemoryStore>, Vec<Envelope>) {
+    let after = MemoryStore::new();
+    let mut kept = Vec::new();
+    for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
+        let mut events = read_all(store, &head.session, 0).await.unwrap();
+        if head.session == *session {
+            events.truncate(count);
+            kept.clone_from(&events);
+        } else {
+            // The agent was in the middle of its turn.
+            events.retain(|event| !matches!(event.event, Event::Closed(_)));
+        }
+        let events: Vec<_> = events.into_iter().map(Arc::new).collect();
+        let mut journal = after.create(&head.session).await.unwrap();
+        journal.append(&events, Durability::Synced).await.unwrap();
+    }
+    (Arc::new(after), kept)
+}
+
+#[tokio::test]
+async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_for() {
+    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
+        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
+    let command = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
+    let scene = Scene::new(&format!("- {jobs}\n- one\n- two\n- {command}\n- Started.\n"));
+    let offered = || AgentOptions { tool: true, ..AgentOptions::default() };
+    let builder = scene.builder().agents(offered()).mode(Mode::BypassPermissions);
+    let session = builder.open().await.unwrap();
+    session.session().schedule().daily("09:00", "Report.").await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let id = session.id().clone();
+    let all = read_all(&*scene.store, &id, 0).await.unwrap();
+    assert!(all.len() > 40, "{} events", all.len());
+    for count in 1..=all.len() {
+        let (store, kept) = killed_after(&*scene.store, &id, count).await;
+        let (mut tasks, mut groups, mut schedules) = (BTreeSet::new(), BTreeSet::new(), 0);
+        for event in &kept {
+            match &event.event {
+                Event::TaskChanged(data) if matches!(data.change, TaskChange::Spawned(_)) => {
+                    tasks.insert(data.task.clone());
+                }
+                Event::TaskGroupChanged(data)
+                    if matches!(data.change, GroupChange::Created { .. }) =>
+                {
+                    groups.insert(data.group.clone());
+                }
+                Event::ScheduleAdded(_) => schedules += 1,
+                _ => {}
+            }
+        }
+        let last = kept.last().map(|event| event.event.kind()).unwrap_or_default();
+        let case = format!("killed after event {count} ({last})");
+        let earlier = robota_sdk::Earlier::Named(id.to_string());
+        let builder = scene.builder().store(store.clone() as Arc<dyn JournalStore>);
+        let builder = builder.agents(offered()).choose(SessionChoice::Earlier(earlier));
+        let resumed = builder.open().await.unwrap();
+        let manager = resumed.tasks().unwrap();
+        let listed: BTreeSet<_> = manager.list().into_iter().map(|task| task.task).collect();
+        assert_eq!(listed, tasks, "{case}");
+        for task in manager.list() {
+            assert!(task.status.is_terminal(), "{case}: {task:?}");
+        }
+        let found: BTreeSet<_> = manager.groups().list().into_iter().map(|it| it.group).collect();
+        assert_eq!(found, groups, "{case}");
+        for group in manager.groups().list() {
+            assert_eq!(group.status, GroupStatus::Done, "{case}: {group:?}");
+            for task in manager.list().iter().filter(|it| it.group.as_ref() == Some(&group.group)) {
+                assert!(group.tasks.contains(&task.task), "{case}: {group:?}");
+            }
+        }
+        let found = resumed.session().schedule().list().await.unwrap().len();
+        assert_eq!(found, schedules, "{case}");
+        resumed.shutdown("test").await.unwrap();
+        // The journal itself says so, also those of the agents.
+        for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
+            let state = robota_core::resume::load(&*store, &head.session).await.unwrap();
+            let open = state.tasks.tasks.values().filter(|task| !task.status.is_terminal());
+            assert_eq!(open.count(), 0, "{case}");
+        }
+    }
+    session.shutdown("test").await.unwrap();
+}
