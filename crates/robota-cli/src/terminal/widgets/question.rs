@@ -74,7 +74,7 @@ fn head(
 /// changed lines that are below.
 fn preview(form: &mut Form, preview: &Preview, width: usize, room: usize, out: &mut Vec<Line>) {
     let inner = width.saturating_sub(2);
-    if let Preview::Plan(_) = preview {
+    if matches!(preview, Preview::Plan(_)) {
         // It is above the question already.
         form.seen = true;
         return;
@@ -122,7 +122,7 @@ fn render(preview: &Preview, inner: usize) -> Rows {
             let tree = tree.iter().map(|line| Line::new(line, Role::Dim));
             Rows::Plain(command.chain(tree).flat_map(|line| wrap(&line, inner, 4)).collect())
         }
-        Preview::Plan(text) | Preview::Input(text) => {
+        Preview::Input(text) | Preview::Plan(text) => {
             let lines = text.lines().map(|line| Line::new(line, Role::Text));
             Rows::Plain(lines.flat_map(|line| wrap(&line, inner, 2)).collect())
         }
