@@ -3,6 +3,7 @@
 mod terminal;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
@@ -10,7 +11,7 @@ use robota_core::gate::Grant;
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{
-    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec,
+    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec,
 };
 use robota_exec::sandbox::ReadOnlyFence;
 use robota_exec::{
@@ -65,7 +66,7 @@ struct Input {
 
 /// The Bash tool.
 pub struct Bash {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
@@ -83,7 +84,7 @@ impl Bash {
             class: Class::Execute,
         };
         let hidden = HiddenArguments::of(&mut spec, &["dangerouslyDisableSandbox"]);
-        Self { spec, hidden, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), hidden, workspace: workspace.clone() }
     }
 
     async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
