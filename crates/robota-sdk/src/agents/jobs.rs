@@ -6,7 +6,6 @@ use std::sync::Arc;
 use robota_config::agents::{AgentIsolation, Agents};
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::{CallId, GroupId, SessionId, TaskId};
-use robota_core::journal::JournalStore as _;
 use robota_core::redact::Redactor;
 use robota_core::task::{TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
 use robota_runtime::{
