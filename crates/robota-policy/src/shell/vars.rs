@@ -103,8 +103,7 @@ pub(crate) fn is_dangerous(name: &str) -> bool {
     !is_harmless(name) && covers("dangerous-variables", name)
 }
 
-/// Whether `read` with these words takes a line of its input each time and stores it under plain
-/// names.
+/// Whether `read` with these words takes a line each time and stores it under plain names.
 pub(crate) fn reads_lines(args: &[Word]) -> bool {
     let mut at = 0;
     while let Some(text) = args.get(at).map(Word::value) {
