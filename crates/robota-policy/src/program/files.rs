@@ -35,7 +35,7 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     options(&args, &mut uses);
     match spec.shape {
         Shape::Reads | Shape::One | Shape::Facts | Shape::Names | Shape::Code | Shape::Shell => {
-            uses.reads.extend(operands)
+            uses.reads.extend(operands);
         }
         Shape::Find => uses.reads.extend(or_here(operands)),
         Shape::Trees => uses.trees.extend(operands),

@@ -82,8 +82,7 @@ fn stretches(value: &[Live], quoted: bool) -> Vec<Vec<Piece>> {
     }
     // A loop's globs are matched at its head, whatever quotes its body has.
     let live: Vec<Live> = value.iter().map(|(c, live)| (*c, *live || !quoted)).collect();
-    let fields = live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect();
-    fields
+    live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect()
 }
 
 /// Whether a command that is proven read-only stays so with it: neither the shell nor a program
