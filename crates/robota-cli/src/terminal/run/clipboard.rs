@@ -68,5 +68,6 @@ pub(super) async fn image(environment: &Environment, cwd: &Path) -> Result<Vec<u
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
