@@ -1,5 +1,6 @@
 //! The program on a pseudo terminal: keys in, bytes out, with the time of each.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
@@ -52,7 +53,7 @@ impl Pty {
         env: &[(&str, &str)],
         (columns, rows): (u16, u16),
     ) -> Result<Self> {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&master)?;
         unlockpt(&master)?;
         let name = ptsname(&master, Vec::new())?;
@@ -88,11 +89,6 @@ impl Pty {
     /// Waits until the program has printed a text. Returns how long that took since its start.
     pub(crate) fn wait_for(&self, text: &str, limit: Duration) -> Option<Duration> {
         self.wait_from(0, text, self.started, self.started.elapsed() + limit)
-    }
-
-    /// Waits until the program has printed a text after the first `from` bytes.
-    pub(crate) fn wait_since(&self, from: usize, text: &str, limit: Duration) -> Option<Duration> {
-        self.wait_from(from, text, Instant::now(), limit)
     }
 
     /// Waits until the program has printed nothing for this long.
@@ -171,22 +167,24 @@ impl Pty {
         String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(2_000)..]).into_owned()
     }
 
-    /// Returns the CPU time that the threads of the program have used, in seconds. Threads that ended
-    /// are not part of it; `cpu_of_all` counts them too, in steps of 10 ms.
-    pub(crate) fn cpu(&self) -> Result<f64> {
-        let mut nanoseconds = 0;
+    /// Returns the CPU time that each thread of the program has used. It is exact, but does not have
+    /// that of threads that ended.
+    pub(crate) fn cpu_of_threads(&self) -> Result<HashMap<String, Duration>> {
+        let mut used = HashMap::new();
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let schedstat = task?.path().join("schedstat");
+            let task = task?;
             // The thread may have ended meanwhile.
-            let Ok(text) = std::fs::read_to_string(schedstat) else { continue };
-            let used = text.split_whitespace().next().context("an unknown format of /proc")?;
-            nanoseconds += used.parse::<u64>()?;
+            let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
+            let time = text.split_whitespace().next().context("an unknown format of /proc")?;
+            let name = task.file_name().to_string_lossy().into_owned();
+            used.insert(name, Duration::from_nanos(time.parse()?));
         }
-        Ok(Duration::from_nanos(nanoseconds).as_secs_f64())
+        Ok(used)
     }
 
-    /// Returns the CPU time of all threads that the program has or had, in seconds.
-    pub(crate) fn cpu_of_all(&self) -> Result<f64> {
+    /// Returns the CPU time of all threads that the program has or had, in seconds. It grows in steps
+    /// of 10 ms.
+    pub(crate) fn cpu(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(')').context("an unknown format of /proc")?;
         let times = fields.split_whitespace().skip(11).take(2);

@@ -7,6 +7,7 @@
 
 mod ansi;
 mod background;
+mod choice;
 mod composer;
 mod conversation;
 mod diff;

@@ -34,7 +34,7 @@ use crate::message::Block;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
 use crate::task::Tasks;
-use crate::tool::ToolSpec;
+use crate::tool::{ToolSpec, shared_list};
 use crate::usage::Usage;
 
 /// The state keeps the processes of at most this many calls; older ones have most likely ended.
@@ -287,7 +287,8 @@ impl State {
                 self.measure_fixed();
             }
             Event::ToolsSet(data) => {
-                let (sha256, value) = (data.sha256.clone(), data.tools.clone().into());
+                let tools: Vec<_> = data.tools.iter().collect();
+                let (sha256, value) = (data.sha256.clone(), shared_list(&tools));
                 self.tools = Some(Hashed { sha256, value });
                 self.sources.tools = Some(cursor.seq);
                 self.measure_fixed();

@@ -5,6 +5,7 @@ mod outcome;
 mod output;
 mod registry;
 mod schema;
+mod shared;
 mod validate;
 
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub use outcome::{DidRun, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
 pub use schema::schema_of;
+pub(crate) use shared::shared_list;
+pub use shared::shared_spec;
 pub use validate::{InvalidInput, validate};
 
 use crate::blob::Blobs;

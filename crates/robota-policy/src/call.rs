@@ -19,7 +19,6 @@ pub struct ToolCall<'a> {
 pub(crate) const TYPED: &str = "BashInput";
 
 impl<'a> ToolCall<'a> {
-    /// The script of a call to a shell.
     pub(crate) fn script(&self) -> Option<&'a str> {
         let field = if self.tool == TYPED { "input" } else { "command" };
         self.input.get(field).and_then(Value::as_str)
@@ -45,8 +44,7 @@ impl Family {
         }
     }
 
-    /// The family a rule of this name binds. `Grep`, `Glob` and `BashInput` have rules of their
-    /// own.
+    /// The family a rule of this name binds; some tools have rules of their own.
     pub(crate) fn of_rule(name: &str) -> Option<Self> {
         match name {
             "Grep" | "Glob" | TYPED => None,
@@ -78,11 +76,9 @@ pub(crate) const SHELL_PARAMETERS: &[&str] = &[
     "stdin",
 ];
 
-/// Names under which a tool may take a file.
 pub(crate) const PATH_FIELDS: &[&str] =
     &["file_path", "filePath", "path", "notebook_path", "notebookPath"];
 
-/// Names under which a shell tool may take its folder.
 pub(crate) const CWD_FIELDS: &[&str] = &["workingDirectory", "working_directory", "cwd", "workdir"];
 
 /// A scalar as rules compare it.

@@ -12,15 +12,8 @@ use crate::policy::Rules;
 use crate::rule::Rule;
 use crate::workspace::FileRef;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum About {
-    Read,
-    /// Reading something that lies in it.
-    Below,
-}
-
-/// What was looked for: in which list, by its address, and about which file.
-type RuleKey = (About, usize, Rc<FileRef>);
+/// What was looked for: in which list, by its address, about which file, and whether below it.
+type RuleKey = (usize, Rc<FileRef>, bool);
 
 pub(crate) struct Disk<'a> {
     pub(crate) paths: &'a dyn Paths,
@@ -40,7 +33,6 @@ const MAX_STEPS: usize = 20_000;
 pub(crate) struct Budget(Cell<usize>);
 
 impl Budget {
-    /// Takes so many steps; false when there are not as many left.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         self.0.set(self.0.get().saturating_sub(steps));
         !self.is_spent()
@@ -80,15 +72,14 @@ impl<'a> Disk<'a> {
         file
     }
 
-    /// The rule of a list about a file, as `find` finds it.
     pub(crate) fn rule(
         &self,
-        about: About,
         list: &'a Rules,
         file: &Rc<FileRef>,
+        below: bool,
         find: impl FnOnce() -> Option<&'a Rule>,
     ) -> Option<&'a Rule> {
-        let key = (about, std::ptr::from_ref(list).addr(), Rc::clone(file));
+        let key = (std::ptr::from_ref(list).addr(), Rc::clone(file), below);
         if let Some(known) = self.rules.borrow().get(&key) {
             return *known;
         }

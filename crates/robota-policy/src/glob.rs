@@ -44,7 +44,6 @@ impl Wild {
         self.toks.contains(&SegTok::Star)
     }
 
-    /// Whether anything may follow what was matched.
     pub(crate) fn ends_open(&self) -> bool {
         self.toks.last() == Some(&SegTok::Star)
     }
@@ -180,7 +179,6 @@ impl PathGlob {
         &self.needle
     }
 
-    /// The names before the first wildcard, as an absolute path.
     pub(crate) fn literal_prefix(&self) -> String {
         let mut path = String::new();
         for seg in &self.segs {
@@ -198,7 +196,6 @@ impl PathGlob {
         Self::of(segs)
     }
 
-    /// Whether the path, or a folder it lies in, is matched.
     pub(crate) fn covers(&self, path: &str, fold: bool) -> bool {
         if !fold && !path.contains(&self.needle) {
             return false;

@@ -9,8 +9,8 @@ use robota_core::paths::Paths;
 use robota_core::permission::{Mode, Verdict};
 
 use crate::call::Family;
-use crate::defaults::DEFAULT_ALLOW;
 use crate::glob::folded;
+use crate::presets::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
 use crate::workspace::{FileRef, Roots, Workspace, within};
 
@@ -89,7 +89,6 @@ pub struct Policy {
     pub(crate) workspace: Workspace,
     pub(crate) roots: Roots,
     pub(crate) free_reads: bool,
-    /// Shared by copies of the policy until one of them gets another rule.
     pub(crate) deny: Arc<Rules>,
     pub(crate) ask: Arc<Rules>,
     pub(crate) allow: Arc<Rules>,
@@ -148,12 +147,7 @@ impl Rules {
                 self.reads |= *reads && only.is_none();
                 self.files.push(rule);
             }
-            Matcher::Family(_)
-            | Matcher::Name(_)
-            | Matcher::Host(_)
-            | Matcher::Named { .. }
-            | Matcher::Parameter { .. }
-            | Matcher::Argument { .. } => self.calls.push(rule),
+            _ => self.calls.push(rule),
         }
     }
 
@@ -162,7 +156,6 @@ impl Rules {
         Self { below: Some(Arc::clone(below)), ..Self::default() }
     }
 
-    /// The lists that count: the one below, and this.
     fn lists(&self) -> impl Iterator<Item = &Self> {
         self.below.as_deref().into_iter().chain([self])
     }
@@ -242,7 +235,6 @@ impl Rules {
 }
 
 impl Policy {
-    /// The lists that forbid, and what their rules lead to.
     pub(crate) fn forbidding(&self) -> [(&Rules, Verdict); 2] {
         [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)]
     }

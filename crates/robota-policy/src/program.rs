@@ -28,14 +28,15 @@ use crate::shell::word::Word;
 
 /// Defines an enum whose values have names in the data.
 macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($value:ident = $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $first:ident = $name1:literal, $($value:ident = $text:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum $name { $($value,)* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub(crate) enum $name { #[default] $first, $($value,)* }
 
         impl $name {
             fn named(name: &str) -> Option<Self> {
                 match name {
+                    $name1 => Some(Self::$first),
                     $($text => Some(Self::$value),)*
                     _ => None,
                 }
@@ -261,7 +262,7 @@ named! {
 }
 
 /// A program, or a subcommand of one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Program {
     /// The words that name it, without the program's own name for a subcommand.
     pub(crate) names: Vec<&'static str>,

@@ -113,7 +113,6 @@ pub struct Rule {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Matcher {
-    /// Every call of a family of tools (`Bash`, `Edit`, `Read`).
     Family(Family),
     /// Every call of tools with such a name (`WebSearch`, `mcp__github__*`, `*`).
     Name(Wild),

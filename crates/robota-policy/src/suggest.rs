@@ -20,7 +20,6 @@ use crate::web::Target;
 use crate::words;
 use crate::workspace::{normal, text};
 
-/// More than this is not a decision any more.
 const MAX_RULES: usize = 5;
 
 /// Whether a rule is too broad to be saved by a single click.
@@ -188,14 +187,8 @@ fn file_rule(tool: &str, path: &Path, policy: &Policy) -> String {
 }
 
 fn escape_path(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
+    let escaped = |c| matches!(c, '*' | '?' | '[' | '\\').then_some('\\').into_iter().chain([c]);
+    path.chars().flat_map(escaped).collect()
 }
 
 fn other(call: &ToolCall<'_>) -> Option<String> {

@@ -130,13 +130,8 @@ impl Findings {
         });
     }
 
-    pub(crate) fn ask(
-        &mut self,
-        source: VerdictSource,
-        text: impl Into<String>,
-        part: Option<&str>,
-    ) {
-        self.add(Verdict::Ask, source, text, part);
+    pub(crate) fn ask(&mut self, from: VerdictSource, text: impl Into<String>, part: Option<&str>) {
+        self.add(Verdict::Ask, from, text, part);
     }
 
     /// Adds a rule of each list that forbids, where there is one.
@@ -174,7 +169,6 @@ impl Findings {
         });
     }
 
-    /// Whether one more reason of this kind would change nothing.
     fn is_idle(&self, verdict: Verdict) -> bool {
         self.reasons.len() >= MOST && self.worst() >= verdict
     }

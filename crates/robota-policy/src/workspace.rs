@@ -66,7 +66,6 @@ pub(crate) struct FileRef {
     pub(crate) link: Option<String>,
     /// Where it leads; `None` when that cannot be known.
     pub(crate) target: Option<String>,
-    /// Whether case makes no difference on its disk.
     pub(crate) fold: bool,
 }
 
@@ -84,7 +83,6 @@ impl FileRef {
         Self { name: text(&name), link, target: target.map(|t| text(&t)), fold }
     }
 
-    /// Every name, for rules that forbid.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         [Some(self.name.as_str()), self.link.as_deref(), self.target.as_deref()]
             .into_iter()
@@ -96,8 +94,7 @@ impl FileRef {
     }
 }
 
-/// Paths are matched as text; what is not UTF-8 gets replacement characters, which no allow
-/// rule names.
+/// Paths are matched as text; what is not UTF-8 gets characters that no allow rule names.
 pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -115,11 +112,8 @@ pub(crate) fn within(path: &str, dir: &str, fold: bool) -> bool {
 /// The folders with links followed, once per policy.
 #[derive(Debug, Clone)]
 pub(crate) struct Roots {
-    /// The workspace's folders, canonical.
     pub(crate) inside: Vec<String>,
-    /// `cwd` as given and canonical.
     pub(crate) cwd: Vec<String>,
-    /// The home as given and canonical.
     pub(crate) home: Vec<String>,
 }
 
@@ -137,7 +131,6 @@ impl Roots {
         Self { inside, cwd: both(&workspace.cwd), home: both(&workspace.home) }
     }
 
-    /// Whether the file really lies in the workspace.
     pub(crate) fn holds(&self, file: &FileRef) -> bool {
         file.target
             .as_deref()

@@ -8,6 +8,8 @@ use robota_core::tool::{Tool, ToolFactory, ToolScope};
 use robota_runtime::Template;
 use robota_session::SessionBuilder;
 
+use crate::agents::filter_tools;
+
 /// Makes a template for a pool from an agent file (Markdown with frontmatter).
 ///
 /// The file gives the prompt, the description, the model, the permission mode, the most rounds of a
@@ -22,12 +24,7 @@ pub fn template_of(
     tools: Arc<dyn ToolFactory>,
 ) -> Template {
     let model = definition.model.resolve(parent, Catalogue::builtin()).to_owned();
-    let names = |list: &[String]| list.iter().map(|tool| tool_name(tool).to_owned()).collect();
-    let chosen = ChosenTools {
-        all: tools,
-        only: definition.tools.as_deref().map(names),
-        never: names(&definition.disallowed_tools),
-    };
+    let chosen = ChosenTools { all: tools, definition: definition.clone() };
     let mut builder = base
         .system(definition.prompt.clone())
         .tool_factory(Arc::new(chosen) as Arc<dyn ToolFactory>)
@@ -43,11 +40,6 @@ pub fn template_of(
         .sub_agents(sub_agents(definition))
 }
 
-/// Returns the name of a tool in a list such as `Read, Bash(git *)`.
-fn tool_name(entry: &str) -> &str {
-    entry.split('(').next().unwrap_or(entry).trim()
-}
-
 /// Returns the templates that `Agent(a, b)` names.
 fn sub_agents(definition: &AgentDefinition) -> Vec<String> {
     let listed = definition.tools.iter().flatten();
@@ -59,20 +51,16 @@ fn sub_agents(definition: &AgentDefinition) -> Vec<String> {
     names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
-/// The tools that an agent file selects.
+/// The tools that an agent file selects, as for an agent of a session.
 struct ChosenTools {
     all: Arc<dyn ToolFactory>,
-    only: Option<Vec<String>>,
-    never: Vec<String>,
+    definition: AgentDefinition,
 }
 
 impl ToolFactory for ChosenTools {
     fn make(&self, session: &ToolScope) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.all.make(session);
-        tools.retain(|tool| {
-            let name = &tool.spec().name;
-            !self.never.contains(name) && self.only.as_ref().is_none_or(|only| only.contains(name))
-        });
+        filter_tools(&mut tools, &self.definition, None);
         tools
     }
 }

@@ -7,6 +7,7 @@
 
 mod agent;
 mod client_files;
+mod client_terminals;
 mod connection;
 mod open;
 mod options;

@@ -209,11 +209,27 @@ impl Session {
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
-        let (requests, mailbox) = mpsc::channel(REQUESTS);
         // Set the state before the task starts, so that the first status is correct.
         let pending = !recorder.state().inputs.is_empty() && !options.defer_inputs;
         shared.hub.set_busy((pending || options.continue_turn) && !options.needs_recovery);
-        drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, options).run()));
+        Self::launch_later(shared, std::future::ready(Ok((recorder, options))))
+    }
+
+    /// Starts the task of a session whose state it loads first. Requests wait for that.
+    pub(crate) fn launch_later(
+        shared: Arc<Shared>,
+        load: impl Future<Output = Result<(Recorder, StartOptions), SessionError>> + Send + 'static,
+    ) -> Self {
+        let (requests, mailbox) = mpsc::channel(REQUESTS);
+        let owner = shared.clone();
+        drop(tokio::spawn(async move {
+            match load.await {
+                Ok((recorder, options)) => {
+                    Actor::new(owner, mailbox, recorder, options).run().await
+                }
+                Err(error) => owner.hub.end(error),
+            }
+        }));
         Self { requests, shared }
     }
 

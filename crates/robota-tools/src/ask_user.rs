@@ -1,7 +1,9 @@
 //! AskUserQuestion: asks the user.
 
+use std::sync::Arc;
+
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,7 +90,7 @@ struct Input {
 
 /// The AskUserQuestion tool.
 pub struct AskUser {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -102,7 +104,7 @@ impl AskUser {
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn ask(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,9 +1,11 @@
 //! BackgroundProcess: starts a command and returns at once (RUN-07). It is the command of
 //! `Bash` with `run_in_background`, for agents that are used to this name.
 
+use std::sync::Arc;
+
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,7 +28,7 @@ struct Input {
 
 /// The BackgroundProcess tool.
 pub struct BackgroundProcess {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     bash: Bash,
 }
 
@@ -40,7 +42,7 @@ impl BackgroundProcess {
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Self { spec, bash: Bash::new(workspace) }
+        Self { spec: shared_spec(spec), bash: Bash::new(workspace) }
     }
 
     async fn start(

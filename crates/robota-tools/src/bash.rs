@@ -1,6 +1,9 @@
 //! Bash: runs a command line.
 
+mod terminal;
+
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
@@ -8,7 +11,7 @@ use robota_core::gate::Grant;
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{
-    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec,
+    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec,
 };
 use robota_exec::sandbox::ReadOnlyFence;
 use robota_exec::{
@@ -24,6 +27,8 @@ use crate::background_commands::{NewCommand, NotStarted};
 use crate::blocking::run_blocking;
 use crate::cwd_tracker::CwdTracker;
 use crate::tool_workspace::ToolWorkspace;
+
+pub use terminal::{TerminalCommand, TerminalEnd, TerminalResult};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
@@ -61,7 +66,7 @@ struct Input {
 
 /// The Bash tool.
 pub struct Bash {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
@@ -79,7 +84,7 @@ impl Bash {
             class: Class::Execute,
         };
         let hidden = HiddenArguments::of(&mut spec, &["dangerouslyDisableSandbox"]);
-        Self { spec, hidden, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), hidden, workspace: workspace.clone() }
     }
 
     async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
@@ -135,6 +140,11 @@ impl Bash {
                 }
             }));
         self.save_files(context).await?;
+        let limit = Duration::from_millis(timeout);
+        if let Some(result) = self.run_in_editor(input, &spec, limit, context).await {
+            let missed = self.report_changes(context).await;
+            return Ok(terminal::report(&result, limit, missed.as_deref(), context));
+        }
         let run = self.workspace.supervisor.run(spec, &context.scope.cancel).await;
         let missed = self.report_changes(context).await;
         let mut outcome = run.map_err(|error| not_run(&error))?;

@@ -1,7 +1,9 @@
 //! BashInput: writes to the standard input of a background command.
 
+use std::sync::Arc;
+
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +23,7 @@ struct Input {
 
 /// The BashInput tool.
 pub struct BashInput {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -36,7 +38,7 @@ impl BashInput {
             // The input of a shell is a command.
             class: Class::Execute,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,9 +1,10 @@
 //! BashOutput: the output of a background command since the last call.
 
+use std::sync::Arc;
 use std::sync::PoisonError;
 
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use robota_exec::Exit;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ struct Input {
 
 /// The BashOutput tool.
 pub struct BashOutput {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -41,7 +42,7 @@ impl BashOutput {
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     fn output(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,8 +1,10 @@
 //! Edit: replaces text in a file.
 
+use std::sync::Arc;
+
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +36,7 @@ struct Input {
 
 /// The Edit tool.
 pub struct Edit {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -48,7 +50,7 @@ impl Edit {
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,6 +1,7 @@
 //! Glob: finds files by name.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -8,7 +9,7 @@ use globset::GlobBuilder;
 use ignore::WalkState;
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use robota_exec::LinkFreeDir;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,7 +42,7 @@ struct Input {
 
 /// The Glob tool.
 pub struct Glob {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -55,7 +56,7 @@ impl Glob {
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn find(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,10 +1,12 @@
 //! Grep: searches the content of files.
 
+use std::sync::Arc;
+
 mod search;
 
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,7 +87,7 @@ struct Input {
 
 /// The Grep tool.
 pub struct Grep {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
@@ -101,7 +103,7 @@ impl Grep {
             class: Class::Inspect,
         };
         let hidden = HiddenArguments::of(&mut spec, &HIDDEN);
-        Self { spec, hidden, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), hidden, workspace: workspace.clone() }
     }
 
     async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,7 +1,11 @@
 //! KillShell: ends a background command.
 
+use std::sync::Arc;
+
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
+use robota_core::tool::{
+    InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec, validate,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +25,7 @@ struct Input {
 
 /// The KillShell tool.
 pub struct KillShell {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -36,7 +40,7 @@ impl KillShell {
             // It can end only commands that Bash was allowed to start in this session.
             class: Class::Inspect,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn kill(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {

@@ -1,8 +1,12 @@
 //! MultiEdit: several edits in one or more files, all or none.
 
+use std::sync::Arc;
+
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
+use robota_core::tool::{
+    InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec, validate,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,7 +43,7 @@ struct OneEdit {
 
 /// The MultiEdit tool.
 pub struct MultiEdit {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -53,7 +57,7 @@ impl MultiEdit {
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {

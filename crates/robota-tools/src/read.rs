@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+use std::sync::Arc;
 
 use robota_core::ids::CallId;
 use robota_core::message::{Image, ResultBlock};
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -43,7 +44,7 @@ struct Input {
 
 /// The Read tool.
 pub struct Read {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     workspace: ToolWorkspace,
 }
@@ -64,7 +65,7 @@ impl Read {
             class: Class::Inspect,
         };
         let hidden = HiddenArguments::of(&mut spec, &["pages"]);
-        Self { spec, hidden, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), hidden, workspace: workspace.clone() }
     }
 
     async fn read(&self, input: Value, call: &CallId) -> Result<ToolOutcome, EarlyOutcome> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ struct Job {
 
 /// The Agent tool.
 pub struct Task {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     runner: Arc<dyn TaskRunner>,
 }
 
@@ -134,7 +134,7 @@ impl Task {
             // answer run at the same time.
             class: Class::Inspect,
         };
-        Self { spec, runner }
+        Self { spec: shared_spec(spec), runner }
     }
 
     async fn run_task(

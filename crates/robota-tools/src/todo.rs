@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, validate};
+use robota_core::tool::{
+    InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec, validate,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +83,7 @@ impl Todos {
 
 /// The TodoWrite tool.
 pub struct TodoWrite {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     todos: Todos,
 }
 
@@ -95,7 +97,7 @@ impl TodoWrite {
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, todos: workspace.todos.clone() }
+        Self { spec: shared_spec(spec), todos: workspace.todos.clone() }
     }
 
     fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use robota_core::error::Diagnose as _;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,7 +40,7 @@ struct Input {
 
 /// The WebFetch tool.
 pub struct WebFetch {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     workspace: ToolWorkspace,
     client: Arc<WebClient>,
@@ -59,7 +59,12 @@ impl WebFetch {
         };
         let client = WebClient::new().proxies(Proxies::of(&workspace.env));
         let hidden = HiddenArguments::of(&mut spec, &["prompt"]);
-        Self { spec, hidden, workspace: workspace.clone(), client: Arc::new(client) }
+        Self {
+            spec: shared_spec(spec),
+            hidden,
+            workspace: workspace.clone(),
+            client: Arc::new(client),
+        }
     }
 
     async fn fetch(

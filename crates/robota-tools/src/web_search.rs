@@ -7,7 +7,7 @@ mod searxng;
 use std::sync::Arc;
 
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -77,7 +77,7 @@ struct Input {
 
 /// The WebSearch tool.
 pub struct WebSearch {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
     searcher: Arc<dyn Searcher>,
 }
@@ -93,7 +93,7 @@ impl WebSearch {
             class: Class::Execute,
         };
         let hidden = HiddenArguments::of(&mut spec, &["allowed_domains", "blocked_domains"]);
-        Some(Self { spec, hidden, searcher: workspace.searcher.clone()? })
+        Some(Self { spec: shared_spec(spec), hidden, searcher: workspace.searcher.clone()? })
     }
 
     async fn search(

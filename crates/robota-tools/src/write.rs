@@ -1,8 +1,10 @@
 //! Write: writes a whole file.
 
+use std::sync::Arc;
+
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,7 +28,7 @@ struct Input {
 
 /// The Write tool.
 pub struct Write {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,
 }
 
@@ -40,7 +42,7 @@ impl Write {
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, workspace: workspace.clone() }
+        Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
     async fn write(

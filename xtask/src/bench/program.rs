@@ -93,6 +93,11 @@ impl Place {
         })
     }
 
+    /// Returns the home folder.
+    pub(crate) fn home(&self) -> &Path {
+        Path::new(&self.home)
+    }
+
     pub(crate) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),

@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(1_500);
 /// A key that has not appeared by then is lost.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Rounds of the long session: each has two messages.
+/// Rounds of the long session: each has a message with a call and one with its result.
 const LONG: usize = 5_000;
 const LONG_SESSION: &str = "agent:bench/session:terminal";
 const SIZE: (u16, u16) = (120, 40);
@@ -124,7 +124,7 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
     report.row("idle: key to echo, 95 %", Unit::Milliseconds, at_percent(&idle, 95), Some(16.0));
     report.row("memory, fresh", Unit::Megabytes, pty.memory_mb()?, None);
 
-    let (cpu, printed, began) = (pty.cpu_of_all()?, pty.printed(), Instant::now());
+    let (cpu, printed, began) = (pty.cpu()?, pty.printed(), Instant::now());
     pty.type_keys("Write a lot.\r")?;
     let (mut echoes, mut lost) = (Vec::new(), 0);
     // The stream takes this long at least, so that all keys are typed while it runs.
@@ -157,7 +157,7 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
     report.row(&name("key to echo, slowest"), Unit::Milliseconds, slowest, None);
     report.row(&name("last quarter against the first"), Unit::Times, ratio, Some(1.5));
     report.row(&name("keys lost"), Unit::Count, f64::from(lost), Some(0.0));
-    report.row(&name("CPU"), Unit::Seconds, pty.cpu_of_all()? - cpu, Some(5.0));
+    report.row(&name("CPU"), Unit::Seconds, pty.cpu()? - cpu, Some(5.0));
     let written = u32::try_from(pty.printed() - printed)?;
     report.row(&name("written"), Unit::Megabytes, f64::from(written) / 1_048_576.0, None);
     report.row(&name("memory after"), Unit::Megabytes, pty.memory_mb()?, Some(60.0));
@@ -181,9 +181,14 @@ fn idle(place: &Place, report: &mut Report) -> Result<()> {
     pty.type_keys("Answer.\r")?;
     ensure!(pty.wait_for("Done.", LIMIT).is_some(), "no answer:\n{}", pty.tail());
     pty.wait_until_quiet(QUIET);
-    let (cpu, printed) = (pty.cpu()?, pty.printed());
+    let (before, printed) = (pty.cpu_of_threads()?, pty.printed());
     std::thread::park_timeout(IDLE);
-    let used = (pty.cpu()? - cpu) / IDLE.as_secs_f64() * 100.0;
+    let used: Duration = pty
+        .cpu_of_threads()?
+        .iter()
+        .map(|(thread, used)| *used - before.get(thread).copied().unwrap_or_default())
+        .sum();
+    let used = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
     let bytes = u32::try_from(pty.printed() - printed)?;
     report.row("idle: CPU over 30 s", Unit::Percent, used, Some(0.05));
     report.row("idle: bytes written", Unit::Count, f64::from(bytes), Some(0.0));
@@ -195,12 +200,14 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model(&calls(LONG))?;
     let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan", "--max-turns", "0"];
     place.answer_with(&model, &[&LARGE_MODEL[..], &plan].concat())?;
-    let (mut first, mut drawn, mut echoes, mut memory) = (vec![], vec![], vec![], 0.0_f64);
+    let (mut first, mut drawn, mut echoes) = (vec![], vec![], vec![]);
+    let (mut memory, mut messages) = (0.0_f64, 0);
     for _ in 0..STARTS {
         let mut pty = start(place, &model.first_line, &LARGE_MODEL, &["-r", LONG_SESSION])?;
         first.push(first_echo(&mut pty)?);
         let shown = pty.wait_for("Done.", LIMIT);
         drawn.push(shown.with_context(|| format!("no history was drawn:\n{}", pty.tail()))?);
+        messages = earlier_messages(&pty)?;
         pty.type_keys("\x7f")?;
         pty.wait_until_quiet(Duration::from_millis(100));
         for letter in letters().take(10) {
@@ -208,11 +215,21 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
         }
         memory = memory.max(pty.memory_mb()?);
     }
-    let name = |what: &str| format!("{} messages of history: {what}", LONG * 2);
+    let name = |what: &str| format!("{messages} messages of history: {what}");
     report.row(&name("start to first echo"), Unit::Milliseconds, median(&first), Some(50.0));
     report.row(&name("start to history drawn"), Unit::Milliseconds, median(&drawn), Some(100.0));
     let slow = at_percent(&echoes, 95);
     report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
     report.row(&name("memory"), Unit::Megabytes, memory, None);
     Ok(())
+}
+
+/// Returns how many messages the program says are before those that it shows.
+fn earlier_messages(pty: &Pty) -> Result<usize> {
+    let shown = pty.wait_for_screen(SIZE, LIMIT, |shown| shown.contains(" earlier messages"))?;
+    let (before, _) = shown.split_once(" earlier messages").context("no count of messages")?;
+    let number = before.rsplit(' ').next().context("no count of messages")?;
+    let number = number.parse().with_context(|| format!("not a number: {number}"))?;
+    ensure!(number > LONG, "the session has only {number} messages");
+    Ok(number)
 }

@@ -33,6 +33,13 @@ pub(crate) enum Effect {
         /// A remark of the user.
         note: Option<String>,
     },
+    /// Answer a question of the model; none declines it.
+    AnswerUser {
+        /// The question.
+        id: u64,
+        /// The answer.
+        answer: Option<String>,
+    },
     /// Test a rule that the user edits.
     TestRule {
         /// The call that waits.
@@ -100,6 +107,9 @@ impl std::fmt::Debug for Effect {
             Self::CancelPrompt(input) => f.debug_tuple("CancelPrompt").field(input).finish(),
             Self::Decide { call, answer, note } => {
                 f.debug_tuple("Decide").field(call).field(answer).field(note).finish()
+            }
+            Self::AnswerUser { id, answer } => {
+                f.debug_tuple("AnswerUser").field(id).field(answer).finish()
             }
             Self::TestRule { rule, .. } => f.debug_tuple("TestRule").field(rule).finish(),
             Self::SetMode(mode) => f.debug_tuple("SetMode").field(mode).finish(),

@@ -9,6 +9,7 @@ use robota_core::context::ContextState;
 use robota_core::ids::CallId;
 use robota_core::permission::Mode;
 use robota_sdk::{CommandInfo, CommandResult, InteractiveEvent, Notice};
+use robota_tools::UserQuestion;
 
 use super::conversation::Entry;
 use super::diff::DiffLine;
@@ -37,6 +38,15 @@ pub(crate) enum Event {
     Asked(Box<Asked>),
     /// A question was withdrawn: the agent that asked it ended.
     Withdrawn(CallId),
+    /// The model asks the user something.
+    UserAsked {
+        /// Names the question in the answer.
+        id: u64,
+        /// The question.
+        question: Box<UserQuestion>,
+    },
+    /// Nobody waits for the answer of a question any more.
+    UserQuestionEnded(u64),
     /// A rule that the user edits was tested.
     RuleTested(RuleTest),
     /// The folder has settings that need trust.

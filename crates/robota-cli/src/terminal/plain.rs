@@ -23,6 +23,8 @@ pub(crate) struct Plain {
     started: HashSet<CallId>,
     /// The question that was written last.
     asked: Option<CallId>,
+    /// The question of the model that was written last.
+    choice: Option<u64>,
     trust_asked: bool,
     phase: Phase,
     busy: bool,
@@ -30,6 +32,8 @@ pub(crate) struct Plain {
     typed: Option<String>,
     hint: Option<String>,
     queued: usize,
+    /// How to answer the question that was written, until it takes answers.
+    invite: Option<&'static str>,
 }
 
 impl Plain {
@@ -40,13 +44,27 @@ impl Plain {
             state,
             started: HashSet::new(),
             asked: None,
+            choice: None,
             trust_asked: false,
             phase: Phase::Starting,
             busy: false,
             typed: None,
             hint: None,
             queued: 0,
+            invite: None,
         }
+    }
+
+    /// Returns when a question takes answers, if that is in the future.
+    pub(crate) fn next_change(&self) -> Option<Duration> {
+        let state = &self.state;
+        let trust = state.trust.as_ref().map(|trust| trust.armed_at);
+        let questions = [
+            trust.filter(|at| *at > state.now),
+            state.questions.arms_at(state.now),
+            state.choices.arms_at(state.now),
+        ];
+        questions.into_iter().flatten().min().filter(|_| self.invite.is_some())
     }
 
     /// Returns whether a line of the user is expected.
@@ -87,6 +105,13 @@ impl Plain {
                     Vec::new()
                 }
             };
+        }
+        if self.state.questions.shown().is_none()
+            && self.state.choices.is_armed(now)
+            && let Some(choice) = self.state.choices.shown()
+        {
+            let answer = question::chosen(choice, text);
+            return update::answer_user(&mut self.state, answer);
         }
         self.enter(text)
     }
@@ -192,16 +217,30 @@ impl Plain {
             && !std::mem::replace(&mut self.trust_asked, true)
         {
             question::trust(&trust.items, &self.state.facts.folder, lines);
+            self.invite = Some(question::NUMBER);
+        }
+        let choice = self.state.choices.shown().map(|choice| choice.id);
+        if choice != self.choice {
+            if let Some(choice) = self.state.choices.shown() {
+                question::choice(choice, lines);
+                self.invite = Some(question::invite(choice));
+            }
+            self.choice = choice;
         }
         let shown = self.state.questions.shown();
         let call = shown.map(|asked| asked.call.clone());
-        if call == self.asked {
-            return;
+        if call != self.asked {
+            if let Some(asked) = shown {
+                question::lines(asked, self.state.questions.count(), lines);
+                self.invite = Some(question::NUMBER_AND_NOTE);
+            }
+            self.asked = call;
         }
-        if let Some(asked) = shown {
-            question::lines(asked, self.state.questions.count(), lines);
+        let now = self.state.now;
+        let trusts = self.state.trust.as_ref().is_some_and(|trust| now >= trust.armed_at);
+        if trusts || self.state.questions.is_armed(now) || self.state.choices.is_armed(now) {
+            lines.extend(self.invite.take().map(str::to_owned));
         }
-        self.asked = call;
     }
 
     fn speak_end(&mut self, lines: &mut Vec<String>) {

@@ -6,6 +6,7 @@
 
 mod approver;
 mod branch;
+mod choices;
 mod clipboard;
 mod editor;
 mod enter;
@@ -59,6 +60,9 @@ pub(crate) struct WorkContext {
     pub(crate) mailbox: Mailbox,
     /// The user's status line, which some changes concern.
     status: status_line::StatusLine,
+    choices: choices::UserQuestions,
+    /// The provider of the arguments.
+    pub(crate) provider: Option<String>,
 }
 
 /// Starts the terminal program. The composer is there before anything is loaded.
@@ -83,7 +87,11 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     let size = terminal_size();
     let home = get("HOME").map(std::path::PathBuf::from);
     let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;
-    let facts = Facts { folder: open::short(&folder, home.as_deref()), ..Facts::default() };
+    let facts = Facts {
+        folder: open::short(&folder, home.as_deref()),
+        root: folder.display().to_string(),
+        ..Facts::default()
+    };
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
     state.notifier = Notifier::new(TerminalKind::detect(|name| environment.get(name)));

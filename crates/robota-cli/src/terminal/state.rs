@@ -10,6 +10,7 @@ use robota_core::permission::Mode;
 use robota_sdk::CommandInfo;
 
 use super::background::BackgroundTasks;
+use super::choice::Choices;
 use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
@@ -20,10 +21,8 @@ use super::question::Questions;
 use super::screens::Page;
 use super::text::Line;
 
-/// How long the hint to press Ctrl+C again is shown.
+/// How long a hint is shown, and how soon the second Ctrl+C or Esc must follow the first.
 pub(crate) const HINT: Duration = Duration::from_secs(2);
-/// How soon the second Esc must follow the first.
-pub(crate) const DOUBLE_PRESS: Duration = Duration::from_millis(600);
 
 /// The state of the terminal program.
 pub(crate) struct State {
@@ -35,6 +34,8 @@ pub(crate) struct State {
     pub(crate) composer: Composer,
     pub(crate) popup: Popup,
     pub(crate) questions: Questions,
+    /// The questions of the model.
+    pub(crate) choices: Choices,
     /// The settings that need trust, while the user is asked about them.
     pub(crate) trust: Option<TrustQuestion>,
     /// What was entered before the session was open.
@@ -113,6 +114,8 @@ pub(crate) struct Facts {
     /// The most dollars that the session may cost.
     pub(crate) budget: Option<f64>,
     pub(crate) folder: String,
+    /// The whole path of the folder.
+    pub(crate) root: String,
     pub(crate) branch: Option<String>,
     pub(crate) sandbox: String,
     /// Who writes the session, if this terminal only follows it.
@@ -139,6 +142,7 @@ impl State {
             composer: Composer::new(Vec::new()),
             popup: Popup::default(),
             questions: Questions::default(),
+            choices: Choices::default(),
             trust: None,
             early: Vec::new(),
             queue: VecDeque::new(),
@@ -173,6 +177,7 @@ impl State {
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let armed = self.questions.arms_at(self.now);
         let trust = self.trust.as_ref().map(|trust| trust.armed_at).filter(|at| *at > self.now);
-        [second, hint, armed, trust].into_iter().flatten().min()
+        let choice = self.choices.arms_at(self.now);
+        [second, hint, armed, trust, choice].into_iter().flatten().min()
     }
 }

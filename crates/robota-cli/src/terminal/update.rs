@@ -1,6 +1,7 @@
 //! Changes the state by an event, and says what others must do. No I/O happens here.
 
 mod chat;
+mod choice;
 mod command;
 mod page;
 mod question;
@@ -18,6 +19,7 @@ use super::keys::{Action, Context};
 use super::state::{HINT, Hint, Phase, State, TrustQuestion};
 use super::{question as questions, screens};
 
+pub(crate) use choice::answer as answer_user;
 pub(crate) use question::{answer, split_rules};
 
 /// Takes an event. The caller has set `state.now`.
@@ -44,6 +46,17 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Asked(asked) => question::asked(state, *asked),
         Event::Withdrawn(call) => {
             state.questions.remove(&call, state.now);
+            Vec::new()
+        }
+        Event::UserAsked { id, question } => {
+            let first = state.choices.shown().is_none();
+            let text = format!("{} (in {})", question.question, state.facts.folder);
+            state.choices.push(id, *question, state.now);
+            let report = first.then(|| state.notifier.report(&text, state.now)).flatten();
+            report.map(Effect::Write).into_iter().collect()
+        }
+        Event::UserQuestionEnded(id) => {
+            state.choices.remove(id, state.now);
             Vec::new()
         }
         Event::RuleTested(test) => question::tested(state, test),
@@ -166,6 +179,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     // What belonged to a session before this one.
     state.queue.clear();
     state.questions.clear();
+    state.choices.clear();
     state.background.clear();
     (state.turn, state.facts.cost, state.facts.context) = (None, None, context);
     let facts = &mut state.facts;
@@ -193,6 +207,13 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         field.composer.paste(&text.replace(['\r', '\n'], " "));
         return question::field_changed(state);
     }
+    let armed = state.questions.shown().is_none() && state.choices.is_armed(state.now);
+    if let Some(answer) =
+        state.choices.shown_mut().filter(|_| armed).and_then(|it| it.text.as_mut())
+    {
+        answer.paste(text);
+        return Vec::new();
+    }
     // Files that are dropped onto the terminal arrive as their paths.
     match dropped_images(text) {
         Some(files) => files.into_iter().for_each(|file| state.composer.attach(Image::File(file))),
@@ -218,13 +239,14 @@ fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     if !matches!(action, Some(Action::ClearOrQuit | Action::Exit)) {
         state.hint = None;
     }
-    if context != Context::Page
+    if state.page.is_none()
         && let Some(effects) = everywhere(state, action)
     {
         return effects;
     }
     match context {
-        Context::Page => page::key(state, key, action),
+        Context::Page if state.page.is_some() => page::key(state, key, action),
+        Context::Page => choice::key(state, key, action),
         Context::Question if state.trust.is_some() => question::trust_key(state, key, action),
         Context::Question => question::key(state, action),
         Context::Field => question::field_key(state, key, action),
@@ -239,6 +261,10 @@ fn context(state: &State) -> Context {
     }
     if let Some(trust) = &state.trust {
         return if state.now >= trust.armed_at { Context::Question } else { Context::Chat };
+    }
+    // Lists have the same keys everywhere.
+    if state.questions.shown().is_none() && state.choices.is_armed(state.now) {
+        return Context::Page;
     }
     match (&state.questions.form.field, state.questions.is_armed(state.now)) {
         (_, false) => Context::Chat,

@@ -350,6 +350,43 @@ async fn sdk_08_acp_files_of_the_editor_are_read_and_changed_through_the_gate() 
 }
 
 #[tokio::test]
+async fn sdk_08_acp_commands_run_in_terminals_of_the_editor_after_the_gate() {
+    let bash = |command: &str| Reply::new().tool("Bash", json!({"command": command}));
+    let scenario = Scenario::reply(bash("touch made; echo $HOME $SECRET_TOKEN; exit 3"))
+        .then(bash("touch rejected"))
+        .then(bash("touch later; cat notes.txt"))
+        .then("Done.")
+        .then(bash("touch begun; sleep 600"))
+        .then("Not reached.");
+    let home = Home::new();
+    home.write("project/notes.txt", "some notes\n");
+    let ran = typescript("terminals", scenario, home).await;
+    let Some(Ran { seen, home, mock }) = ran else { return };
+    assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
+    assert_eq!(seen["end2"]["stopReason"], "cancelled", "{seen}");
+    let made = ["made", "rejected", "later", "begun"];
+    let made = made.map(|file| home.path("project").join(file).exists());
+    assert_eq!(made, [true, false, true, true], "the user rejected one: {seen}");
+    let terminals = seen["terminals"].as_array().unwrap();
+    assert_eq!(terminals.len(), 3, "{seen}");
+    // The command runs with the environment of commands, in the shell that the rules were judged for.
+    let args: Vec<_> = terminals[0]["args"].as_array().unwrap().iter().collect();
+    assert_eq!((&terminals[0]["command"], args[0]), (&json!("env"), &json!("-i")));
+    assert!(args.contains(&&json!("--norc")) && !json!(args).to_string().contains("sk-test"));
+    let result = |call: usize| {
+        let messages = mock.calls()[call].json["messages"].as_array().unwrap().clone();
+        messages.last().unwrap()["content"].to_string()
+    };
+    assert!(result(1).contains("[exit code 3]"), "{}", result(1));
+    assert!(result(3).contains("some notes"), "{}", result(3));
+    let shown: Vec<_> = seen["calls"].as_array().unwrap().iter().collect();
+    let terminal = json!([{"type": "terminal", "terminalId": "0"}]);
+    let ended = shown.iter().find(|call| call["status"] == "completed").unwrap();
+    assert_eq!(ended["content"], terminal, "the call still shows its terminal");
+    assert_eq!(seen["released"], json!(["0", "1", "2"]), "{seen}");
+}
+
+#[tokio::test]
 async fn sdk_08_acp_an_editor_that_vanishes_leaves_a_session_that_goes_on() {
     let half = Reply::new().text("Half an answer").gate("never");
     let scenario = Scenario::reply(half).then("Going on.");

@@ -77,7 +77,11 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
     assert_eq!(agent.tools(), ["Read", "ReadOutput"]);
     // -c continues the session, not that of its agent.
     let listed = home.robota(&["sessions", "list", "--json"], &[]).await;
+    assert!(!stdout(&listed).contains("spawned_by"), "hidden: {}", stdout(&listed));
+    let listed = home.robota(&["sessions", "list", "--agents", "--json"], &[]).await;
     assert!(stdout(&listed).contains("spawned_by"), "{}", stdout(&listed));
+    let listed = home.robota(&["sessions", "list", "--agents"], &[]).await;
+    assert!(stdout(&listed).contains("(agent of "), "{}", stdout(&listed));
 }
 
 #[tokio::test]

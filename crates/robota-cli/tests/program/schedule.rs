@@ -67,7 +67,7 @@ async fn kode_08_a_schedule_that_is_not_valid_is_refused_with_a_reason() {
         (&["--daily", "25:00"][..], "25:00"),
         (&["--cron", "bad"], "bad"),
         (&["--daily", "09:00", "--zone", "Nowhere/City"], "Nowhere/City"),
-        (&[], "say when the schedule fires"),
+        (&[], "required arguments"),
     ] {
         let args = [&["schedule", "add", "standup", "Go."], args].concat();
         let output = home.robota(&args, &[]).await;

@@ -70,6 +70,9 @@ function start(answer = () => null, capabilities = {}) {
   const waiting = [];
   const files = [];
   const buffers = {};
+  const terminals = [];
+  const running = [];
+  const released = [];
   const app = acp
     .client({ name: "robota-test" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
@@ -93,6 +96,28 @@ function start(answer = () => null, capabilities = {}) {
       writeFileSync(params.path, params.content);
       return {};
     })
+    .onRequest(acp.methods.client.terminal.create, async ({ params }) => {
+      terminals.push(params);
+      const child = spawn(params.command, params.args, { cwd: params.cwd, detached: true });
+      const terminal = { child, output: "" };
+      child.stdout.on("data", (data) => { terminal.output += data; });
+      child.stderr.on("data", (data) => { terminal.output += data; });
+      terminal.exited = new Promise((resolve) =>
+        child.on("close", (exitCode, signal) => resolve({ exitCode, signal })));
+      running.push(terminal);
+      return { terminalId: String(running.length - 1) };
+    })
+    .onRequest(acp.methods.client.terminal.waitForExit, ({ params }) => running[params.terminalId].exited)
+    .onRequest(acp.methods.client.terminal.output, async ({ params }) => ({
+      output: running[params.terminalId].output, truncated: false }))
+    .onRequest(acp.methods.client.terminal.kill, async ({ params }) => {
+      process.kill(-running[params.terminalId].child.pid, "SIGKILL");
+      return {};
+    })
+    .onRequest(acp.methods.client.terminal.release, async ({ params }) => {
+      released.push(params.terminalId);
+      return {};
+    })
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       updates.push(params.update);
       for (const w of [...waiting]) if (w.test(params.update)) w.resolve(params.update);
@@ -111,7 +136,7 @@ function start(answer = () => null, capabilities = {}) {
   const close = async () => { connection.close(); child.stdin.end(); return exited; };
   const initialize = () =>
     request("initialize", { protocolVersion: 1, clientCapabilities: capabilities });
-  return { child, exited, updates, asked, files, buffers, request, until, close, initialize,
+  return { child, exited, updates, asked, files, buffers, terminals, released, request, until, close, initialize,
     notify: (m, p) => connection.agent.notify(m, p) };
 }
 
@@ -280,6 +305,18 @@ const cases = {
     agent.buffers[join(cwd, "a.txt")] = readFileSync(join(cwd, "a.txt"), "utf8");
     const end2 = await prompt(agent, sessionId, "Work again.");
     return { end, end2, first, files: agent.files, calls: calls(agent.updates), exit: await agent.close() };
+  },
+  async terminals() {
+    const agent = start((_, n) => (n === 1 ? "reject" : "allow"), { terminal: true });
+    await agent.initialize();
+    const { sessionId } = await open(agent);
+    const end = await prompt(agent, sessionId, "Work.");
+    const stuck = prompt(agent, sessionId, "Wait.");
+    await agent.until((u) => u.content?.[0]?.terminalId === "2");
+    agent.notify("session/cancel", { sessionId });
+    const end2 = await stuck;
+    return { end, end2, terminals: agent.terminals, released: agent.released,
+      calls: calls(agent.updates), exit: await agent.close() };
   },
   async gone() {
     const first = start();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
+use super::shared::shared_list;
 use super::{Tool, ToolSpec};
 
 /// Tools by name. The list that a model is offered is sorted, so that the same tools always produce
@@ -36,10 +37,11 @@ impl ToolSet {
         }
         by_name.sort_keys();
         let offered = by_name.values().filter(|tool| tool.offered());
-        let specs: Arc<[ToolSpec]> = offered.map(|tool| tool.spec().clone()).collect();
+        let specs: Vec<&ToolSpec> = offered.map(|tool| tool.spec()).collect();
         // Plain data always serialises. An empty hash would only cost one more `tools_set` event.
         let bytes = serde_json::to_vec(&specs).unwrap_or_default();
         let sha256 = crate::blob::hex(&Sha256::digest(&bytes));
+        let specs = shared_list(&specs);
         Ok(Self { tools: by_name, specs, sha256 })
     }
 

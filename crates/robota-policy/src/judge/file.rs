@@ -58,27 +58,21 @@ impl Policy {
         if self.roots.holds(file) { Base::ByMode(Class::Modify) } else { Base::OutsideWrite }
     }
 
-    pub(super) fn edit_call(
-        &self,
-        call: &ToolCall<'_>,
-        paths: &dyn Paths,
-        found: &mut Findings,
-    ) -> Base {
-        let files = self.given_files(call.input, paths, found);
+    pub(super) fn edit_call(&self, given: &Value, paths: &dyn Paths, found: &mut Findings) -> Base {
+        let files = self.given_files(given, paths, found);
         if files.is_empty() {
             found.ask(VerdictSource::Input, "the call names no file", None);
             return Base::ByMode(Class::Modify);
         }
-        let mut base: Option<Base> = None;
+        let mut bases = Vec::new();
         for file in &files {
             self.forbid_edit(file, found);
             if let Some(rule) = self.allow.about(file, Access::Edit) {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
             }
-            let this = self.edit_base(file);
-            base = Some(base.map_or(this, |other| other.and(this)));
+            bases.push(self.edit_base(file));
         }
-        base.unwrap_or(Base::ByMode(Class::Modify))
+        bases.into_iter().reduce(Base::and).unwrap_or(Base::ByMode(Class::Modify))
     }
 
     pub(super) fn read_call(
@@ -138,17 +132,16 @@ impl Policy {
     /// Every file a call names, under every name its field may have, those of the single edits
     /// of a call that makes several included.
     fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
-        let mut files = self.named_files(input, paths, found);
-        match input.get("edits") {
-            None | Some(Value::Null) => {}
-            Some(Value::Array(edits)) => {
-                for edit in edits {
-                    files.extend(self.named_files(edit, paths, found));
-                }
+        let edits = match input.get("edits") {
+            None | Some(Value::Null) => &[][..],
+            Some(Value::Array(edits)) => edits,
+            Some(_) => {
+                found.ask(VerdictSource::Input, "`edits` is not a list", None);
+                &[]
             }
-            Some(_) => found.ask(VerdictSource::Input, "`edits` is not a list", None),
-        }
-        files
+        };
+        let inputs = std::iter::once(input).chain(edits);
+        inputs.flat_map(|input| self.named_files(input, paths, found)).collect()
     }
 
     fn named_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
@@ -172,8 +165,7 @@ impl Policy {
         files
     }
 
-    /// The rule of this list about reading or changing something that is really below the
-    /// folder.
+    /// The rule of this list about reading or changing something below the folder.
     pub(super) fn rule_below<'p>(
         &self,
         rules: &'p Rules,

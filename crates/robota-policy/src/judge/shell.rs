@@ -9,7 +9,7 @@ use super::Base;
 use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
-use crate::program::removal::{self, Critical};
+use crate::program::removal::{self, Removal};
 use crate::program::wrap::{self, Seen, View};
 use crate::program::{Program, Trait};
 use crate::shell::expand::{self, Scope};
@@ -58,6 +58,10 @@ impl<'a, 's> Shell<'a, 's> {
 
     pub(super) fn parts(&self) -> impl Iterator<Item = (&'s Part, &Seen)> {
         self.script.parts.iter().zip(&self.seen)
+    }
+
+    pub(super) fn removal<'b>(&'b self, part: &'b Part, scope: &'b Scope<'b>) -> Removal<'b> {
+        Removal { part, scope, dirs: &self.policy.precious }
     }
 
     pub(super) fn scope<'b>(&'b self, part: &'b Part) -> Scope<'b> {
@@ -119,8 +123,7 @@ impl Policy {
     }
 
     fn scan(&self, text: &str, found: &mut Findings) {
-        let critical = Critical { dirs: &self.precious };
-        if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &critical) {
+        if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &self.precious) {
             let why = "its text may be a removal of something that must not be removed";
             found.ask(VerdictSource::Critical, why, None);
         }
@@ -159,7 +162,6 @@ fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
 }
 
 impl Shell<'_, '_> {
-    /// The part as it runs in another folder, where a wrapper chooses one.
     fn there(&self, part: &Part, folder: Option<&Word>) -> Option<Part> {
         let found = expand::files(folder?, &self.scope(part));
         let mut cwd = part.cwd.clone();
@@ -172,7 +174,6 @@ impl Shell<'_, '_> {
     /// Deny rules, ask rules, protected files, dangers and critical removals, for every command
     /// that is found anywhere in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
-        let critical = Critical { dirs: &self.policy.precious };
         if self.flooded {
             let why = "its variables have more values than are analysed";
             found.ask(VerdictSource::Unproven, why, None);
@@ -199,7 +200,7 @@ impl Shell<'_, '_> {
                 *unknown |= self.forbid_command(part, &view.words, found);
                 self.forbid_files(part, &view.words, found);
                 let scope = self.scope(part);
-                if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
+                if let Some(why) = self.removal(part, &scope).of_command(&view.words) {
                     found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
                 if !self.is_proven_read(part, &view.words) {

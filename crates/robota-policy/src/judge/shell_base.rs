@@ -7,14 +7,14 @@ use robota_core::permission::{Class, Mode, Verdict};
 
 use super::Base;
 use super::shell::Shell;
+use super::shell_fed::with_pipes;
 use super::shell_rules::is_sink;
-use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
 use crate::program::wrap::{self, Inner, Seen, View};
 use crate::program::{Program, Shape, Trait, files, reach, read_only};
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::{Piece, is_name};
-use crate::shell::{Part, RedirectKind, Script, Word, assign, builtins, expand, vars};
+use crate::shell::{Part, RedirectKind, Script, Word, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -79,7 +79,7 @@ impl Shell<'_, '_> {
             .peekable();
         runs.peek().is_some()
             && runs.all(|(part, seen)| {
-                let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+                let harmless = part.assigns.iter().all(|a| vars::is_harmless(&a.name));
                 self.ruled(part, seen, None, harmless, &mut Findings::default())
             })
     }
@@ -167,9 +167,9 @@ impl Shell<'_, '_> {
                 Base::ReadOnly
             };
         };
-        let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+        let harmless = part.assigns.iter().all(|a| vars::is_harmless(&a.name));
         let inert = |name: &str| {
-            assign::is_inert(name)
+            vars::is_inert(name)
                 || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
         };
         let proven = || {
@@ -317,7 +317,6 @@ impl Shell<'_, '_> {
             })
     }
 
-    /// Whether a command that another one runs would be allowed by itself.
     fn is_allowed(&self, part: &Part) -> bool {
         let seen = wrap::see(part);
         let base = self.part_base(part, &seen, None, &mut Findings::default());
@@ -428,11 +427,11 @@ impl Shell<'_, '_> {
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
                 matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")
-                    || ((name.is_empty() || is_name(name)) && (unset || assign::is_harmless(name)))
+                    || ((name.is_empty() || is_name(name)) && (unset || vars::is_harmless(name)))
             })
         });
-        let fine = fine && (unset || !builtins::dumps(&part.words) || !part.assigns.is_empty());
-        if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
+        let fine = fine && (unset || !vars::dumps(&part.words) || !part.assigns.is_empty());
+        if fine && part.assigns.iter().all(|a| vars::is_harmless(&a.name)) {
             Base::ReadOnly
         } else if whole.is_some() {
             Base::Allowed(Class::Execute)
@@ -462,7 +461,6 @@ fn tests_presence(part: &Part) -> bool {
     part.is_test && matches!(words.as_slice(), [Some(test), _] if test == "-n" || test == "-z")
 }
 
-/// Whether a word of a git command can only be a file elsewhere.
 fn leads_away(word: &Word) -> bool {
     let Some(text) = word.value() else { return true };
     text.starts_with(['/', '~'])

@@ -1,6 +1,7 @@
-//! `find . -type f | xargs grep x`: a read-only command over files that another one lists.
+//! Read-only commands that need their surroundings to be proven: over files that another command
+//! lists (`find . -type f | xargs grep x`), after a `cd`, or inside `sh -c`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use robota_core::paths::PathKind;
 
@@ -10,14 +11,16 @@ use crate::program::args::{Args, Given, known};
 use crate::program::read_only;
 use crate::program::wrap::{self, Fed};
 use crate::program::{Effect, Lists, Program, Shape, Trait};
-use crate::shell::{Part, Word, expand};
+use crate::shell::parse::Cwd;
+use crate::shell::word::Piece;
+use crate::shell::{Part, Script, Word, expand};
+use crate::verdict::Findings;
 use crate::words;
 
 /// More entries than this are not checked: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The placeholder for a name that is not known yet.
-pub(super) const NAME: &str = "./…";
+const NAME: &str = "./…";
 
 struct Listed {
     starts: Vec<Word>,
@@ -30,8 +33,7 @@ struct Listed {
 }
 
 impl Shell<'_, '_> {
-    /// What a command would see that is given the files another one lists; `None` when that is
-    /// not proven to only read.
+    /// What a command sees that gets the files another one lists; `None` when it is not proven.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
         known(part.words.first()?)?;
         if Program::of(&part.words).is_some_and(|program| program.shape == Shape::Find) {
@@ -48,6 +50,80 @@ impl Shell<'_, '_> {
             base = base.and(self.inner_base(part, &filled(&fed, extra)?)?);
         }
         Some(base.and(self.listed_base(part, &part.upstream, &fed)?))
+    }
+
+    /// Whether every part is read-only where it runs if each `cd` works. A read-only script
+    /// removes no folder that it enters later, so that those which exist now are entered.
+    pub(super) fn reads_only_straight(&self) -> bool {
+        if !self.script.doubts.is_empty()
+            || self.script.endless
+            || !self.script.parts.iter().any(|part| part.cwd.moved)
+        {
+            return false;
+        }
+        self.parts().all(|(part, seen)| {
+            let Some(straight) = part.cwd.straight.clone() else { return false };
+            let entered = |dir: &PathBuf| self.disk.paths.kind(dir) == PathKind::Dir;
+            if !straight.entered.iter().all(entered) {
+                return false;
+            }
+            let cwd = Cwd { dirs: vec![straight.at], lost: false, ..part.cwd.clone() };
+            let part = Part { cwd, ..part.clone() };
+            self.part_base(&part, seen, None, &mut Findings::default()) == Base::ReadOnly
+        })
+    }
+
+    /// `wc -l $(git ls-files)`: a read-only command over what another one lists.
+    pub(super) fn output_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let mut base = Base::ReadOnly;
+        let output = |word: &Word| word.pieces.as_slice() == [Piece::Unknown];
+        let [(at, commands)] = part.outputs.as_slice() else { return None };
+        // The words may be those under a wrapper.
+        let at = (at + words.len()).checked_sub(part.words.len())?;
+        if !words.get(at).is_some_and(output)
+            || words.iter().filter(|w| w.has_unknown()).count() > 1
+        {
+            return None;
+        }
+        for extra in 1..=2 {
+            let names = (0..extra).map(|_| Word::plain(NAME));
+            let mut filled = words.to_vec();
+            filled.splice(at..=at, names);
+            base = base.and(self.inner_base(part, &filled)?);
+        }
+        Some(base.and(self.listed_base(part, commands, &Fed::default())?))
+    }
+
+    /// `sh -c 'ls'`: read-only if its script is.
+    pub(super) fn script_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let [program, flag, text] = words else { return None };
+        if !matches!(program.literal()?.as_str(), "sh" | "bash" | "dash")
+            || flag.literal()? != "-c"
+            || part.cwd.lost
+            || !self.disk.may_open_script()
+        {
+            return None;
+        }
+        let text = text.literal()?;
+        let mut base = Base::ReadOnly;
+        for cwd in part.cwd.dirs.iter().take(4) {
+            let mut inner = Script::parse(&text, cwd, &self.policy.workspace.home);
+            if !inner.doubts.is_empty() || inner.endless {
+                return None;
+            }
+            for (name, values) in &self.script.vars {
+                inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
+            }
+            let shell = Shell::new(self.policy, self.disk, &inner);
+            for (part, seen) in shell.parts() {
+                let this = shell.part_base(part, seen, None, &mut Findings::default());
+                if !matches!(this, Base::ReadOnly | Base::ReadOutside) {
+                    return None;
+                }
+                base = base.and(this);
+            }
+        }
+        Some(base)
     }
 
     /// What a pipeline reads that lists files; `None` when it may print anything else.
@@ -76,7 +152,6 @@ impl Shell<'_, '_> {
         Some(base)
     }
 
-    /// What the command reads besides the names it is given.
     pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let reads = read_only::reads(words, part)?;
         if reads.fixed_cwd || reads.follows || reads.version || words.iter().any(Word::is_dynamic) {
@@ -110,19 +185,18 @@ impl Shell<'_, '_> {
             }
         }
         let base = self.inner_base(part, &words)?;
-        let fed = Fed { words, nul: true, ..Fed::blanks() };
+        let fed = Fed { words, nul: true, ..Fed::default() };
         Some(base.and(self.starts_base(part, &listed(before, part)?, &fed)?))
     }
 
     /// Whether no link below this folder leads out of the workspace.
-    pub(super) fn stays_inside(&self, folder: &std::path::Path) -> bool {
-        let fed = Fed { nul: true, ..Fed::blanks() };
+    pub(super) fn stays_inside(&self, folder: &Path) -> bool {
         let listed = Listed { starts: Vec::new(), links: true, bare: false, inner: false };
-        self.tidy(folder, &fed, &listed)
+        self.tidy(folder, &Fed { nul: true, ..Fed::default() }, &listed)
     }
 
     /// Whether no name below this folder can become anything but a file of the workspace.
-    fn tidy(&self, start: &std::path::Path, fed: &Fed, listed: &Listed) -> bool {
+    fn tidy(&self, start: &Path, fed: &Fed, listed: &Listed) -> bool {
         let paths = self.disk.paths;
         if fed.nul && !listed.links && !listed.bare {
             return true;
@@ -155,8 +229,7 @@ impl Shell<'_, '_> {
     }
 }
 
-/// Whether splitting a name at blanks and quotes, as xargs does, could leave a path or an option
-/// that it is not.
+/// Whether splitting a name as xargs does could leave another path or an option.
 fn splits(name: &str, lines: bool) -> bool {
     let blank = |c: char| c.is_whitespace();
     if name.contains(['"', '\'', '\\', '\n']) {
@@ -183,7 +256,6 @@ fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
     fed.words.iter().map(fill).collect()
 }
 
-/// Whether a command prints its words and does nothing else with them.
 fn takes_anything(words: &[Word]) -> bool {
     Args::parse(words).is_some_and(|args| {
         let plain = args.spec.options.iter().all(|option| option.effect == Effect::Inert);
@@ -194,7 +266,6 @@ fn takes_anything(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a command passes lines on as they are, or not at all.
 fn passes(given: &[Word], part: &Part) -> bool {
     let Some(reads) = read_only::reads(given, part) else { return false };
     let Some(args) = Args::parse(given) else { return false };
@@ -206,7 +277,6 @@ fn passes(given: &[Word], part: &Part) -> bool {
     args.spec.is(Trait::Passes) && whole && reads.paths.is_empty()
 }
 
-/// What a command lists, when it is known to list files and nothing else.
 fn listed(given: &[Word], part: &Part) -> Option<Listed> {
     let reads = read_only::reads(given, part)?;
     let args = Args::parse(given)?;
@@ -244,4 +314,13 @@ fn listed(given: &[Word], part: &Part) -> Option<Listed> {
         _ => return None,
     };
     Some(Listed { starts: or_here(starts), links, bare, inner })
+}
+
+/// The words with the names that the shell gives to `<( … )`; `None` where there is none.
+pub(super) fn with_pipes(words: &[Word]) -> Option<Vec<Word>> {
+    // The pieces do not keep which substitution it is.
+    let pipe =
+        |word: &Word| word.raw.starts_with("<(") && word.pieces.as_slice() == [Piece::Unknown];
+    let named = |word: &Word| if pipe(word) { Word::plain("/dev/fd/63") } else { word.clone() };
+    words.iter().any(pipe).then(|| words.iter().map(named).collect())
 }

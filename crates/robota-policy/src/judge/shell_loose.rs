@@ -10,10 +10,9 @@ use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
 use crate::policy::{Access, READ};
 use crate::program::reach::{self, Mentions};
-use crate::program::removal::{self, Critical};
 use crate::program::wrap::{self, Inner};
 use crate::rule::Matcher;
-use crate::shell::{Part, Word, assign, expand, scan};
+use crate::shell::{Part, Word, expand, scan, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -126,9 +125,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Commands that another program may run for this one.
     pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
-        let critical = Critical { dirs: &self.policy.precious };
         for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
@@ -136,7 +133,7 @@ impl Shell<'_, '_> {
             for view in &seen.views {
                 self.forbid_text(part, &view.words, found);
                 let scope = self.scope(&inner);
-                if let Some(why) = removal::critical(&view.words, &inner, &scope, &critical) {
+                if let Some(why) = self.removal(&inner, &scope).of_command(&view.words) {
                     found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
             }
@@ -153,7 +150,7 @@ impl Shell<'_, '_> {
         }
         let workspace = &self.policy.workspace;
         for word in reach::texts(words, part) {
-            if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
+            if scan::critical(&word, &workspace.cwd, &workspace.home, &self.policy.precious) {
                 let why = "a text in it may be a removal of something that must not be removed";
                 found.ask(VerdictSource::Critical, why, Some(&part.shown()));
             }
@@ -171,7 +168,7 @@ impl Shell<'_, '_> {
         });
         for (name, value) in assigned.chain(words) {
             let mut commands = Vec::new();
-            if assign::is_dangerous(&name) {
+            if vars::is_dangerous(&name) {
                 reach::pieces(&value, true, &mut commands);
             }
             for text in scan::substitutions(&value) {
@@ -191,9 +188,8 @@ impl Shell<'_, '_> {
     fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let mut hits = Findings::default();
         self.forbid_text(part, words, &mut hits);
-        let critical = Critical { dirs: &self.policy.precious };
         let inner = Part { words: words.to_vec(), cwd: part.cwd.clone(), ..Part::default() };
-        let removes = removal::critical(words, &inner, &self.scope(&inner), &critical);
+        let removes = self.removal(&inner, &self.scope(&inner)).of_command(words);
         if hits.worst() > Verdict::Allow {
             let why = "it may run a command that a rule forbids";
             found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
@@ -203,7 +199,6 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Rules that forbid, over words that may be a command.
     fn forbid_text(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let lists = self.policy.forbidding();
         if lists.iter().all(|(rules, _)| rules.commands().next().is_none()) {

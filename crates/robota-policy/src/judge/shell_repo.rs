@@ -23,7 +23,7 @@ impl Shell<'_, '_> {
         }
         for folder in &folders {
             let scope = self.scope(part);
-            let (texts, open) = expand::variants(folder, &scope);
+            let (texts, open) = expand::variants(folder, &scope, 0);
             let text = texts.first().and_then(|text| expand::tilde(text, scope.home));
             let (Some(text), 1, false) = (text, texts.len(), open) else { return unknown() };
             let text: String = text.iter().map(|(c, _)| *c).collect();

@@ -9,14 +9,13 @@ use robota_core::paths::PathKind;
 use robota_core::permission::Verdict;
 
 use super::shell::Shell;
-use crate::disk::About;
 use crate::policy::{Access, Policy, READ};
 use crate::program::files::{self, Uses};
 use crate::program::wrap::{Seen, base, holes};
 use crate::program::{Arity, Program, Shape, Trait, danger};
 use crate::rule::{CommandText, Matcher, Rule};
 use crate::shell::word::Piece;
-use crate::shell::{Part, RedirectKind, Word, assign, expand};
+use crate::shell::{Part, RedirectKind, Word, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -125,7 +124,7 @@ impl Shell<'_, '_> {
         // `IFS= read` splits what it reads and nothing else.
         let reads = part.words.first().and_then(Word::value).as_deref() == Some("read");
         names.retain(|name| !(reads && name == "IFS"));
-        for name in names.iter().filter(|name| assign::is_dangerous(name)) {
+        for name in names.iter().filter(|name| vars::is_dangerous(name)) {
             let why = format!("`{name}` decides what programs run or load");
             found.ask(VerdictSource::Danger, why, Some(&part.shown()));
         }
@@ -199,7 +198,7 @@ impl Shell<'_, '_> {
     fn forbid_read(&self, file: &Rc<FileRef>, found: &mut Findings) {
         let policy = self.policy;
         found.rules(policy.forbidding(), file.shown(), |rules| {
-            self.disk.rule(About::Read, rules, file, || rules.about(file, READ))
+            self.disk.rule(rules, file, false, || rules.about(file, READ))
         });
         policy.unknown_target(file, found);
     }
@@ -214,7 +213,7 @@ impl Shell<'_, '_> {
                 self.forbid_folder(&folder, found);
                 for (rules, _) in self.policy.forbidding() {
                     let find = || self.policy.rule_below(rules, &folder, true, self.disk.paths);
-                    if let Some(rule) = self.disk.rule(About::Below, rules, &folder, find) {
+                    if let Some(rule) = self.disk.rule(rules, &folder, true, find) {
                         found.rule(Verdict::Ask, rule, Some(&part.shown()));
                     }
                 }
@@ -222,7 +221,6 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Folders that are moved, changed or removed with all that is in them.
     fn forbid_below(&self, part: &Part, words: &[Word], found: &mut Findings) {
         if !self.policy.has_edit_rules() {
             return;
@@ -255,8 +253,7 @@ impl Shell<'_, '_> {
         });
     }
 
-    /// What a copy creates: in a folder, a file of the same name. The flag says that there may
-    /// be more.
+    /// What a copy creates: in a folder, a file of the same name; true when there may be more.
     pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<Rc<FileRef>>, bool) {
         let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
         let scope = self.scope(part);
@@ -292,7 +289,6 @@ fn is_read_family(rule: &Rule) -> bool {
     matches!(rule.matcher, Matcher::Family(crate::call::Family::Read))
 }
 
-/// Where output may always go.
 pub(crate) fn is_sink(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
         || path.strip_prefix("/dev/fd/").is_some_and(|n| n.parse::<u8>().is_ok())

@@ -27,12 +27,10 @@ impl Given {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Args {
-    /// The program's name without its folder.
     pub(crate) name: String,
     pub(crate) program: &'static Program,
     /// The subcommand; the program itself where it has none, or where it is not known.
     pub(crate) spec: &'static Program,
-    /// The subcommand's name as it was written.
     pub(crate) sub: Vec<String>,
     pub(crate) globals: Vec<Given>,
     pub(crate) options: Vec<Given>,
@@ -43,7 +41,6 @@ pub(crate) struct Args {
     pub(crate) open: bool,
 }
 
-/// The last part of a program's path.
 pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -138,18 +135,10 @@ fn braced(word: &Word) -> Vec<Word> {
     if !expand::braces(&text, 0, &mut out) {
         return vec![word.clone()];
     }
-    out.iter()
-        .map(|text| {
-            let mut pieces: Vec<Piece> = Vec::new();
-            for (c, live) in text {
-                match pieces.last_mut() {
-                    Some(Piece::Text { text, quoted }) if *quoted != *live => text.push(*c),
-                    _ => pieces.push(Piece::Text { text: c.to_string(), quoted: !live }),
-                }
-            }
-            Word::of(text.iter().map(|(c, _)| *c).collect::<String>(), pieces)
-        })
-        .collect()
+    let word = |text: &Vec<expand::Live>| {
+        Word::of(text.iter().map(|(c, _)| *c).collect::<String>(), word::of_live(text))
+    };
+    out.iter().map(word).collect()
 }
 
 impl Args {
@@ -369,7 +358,6 @@ impl Args {
         next.min(words.len())
     }
 
-    /// Every option, those before the subcommand first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(&self.options)
     }

@@ -13,7 +13,6 @@ pub(super) fn is_harmless(program: &str) -> bool {
     parser.program().is_some()
 }
 
-/// Functions that compute from what they are given.
 const FUNCTIONS: &str = "\
     length substr index split match sub gsub tolower toupper int sqrt exp log sin cos atan2 \
     rand sprintf";
@@ -32,7 +31,6 @@ fn is_variable(name: &str) -> bool {
     !is_among(REACHING, name) && !is_among(FUNCTIONS, name)
 }
 
-/// A counted loop runs no more often than this.
 const MAX_ROUNDS: f64 = 100_000.0;
 
 /// What an expression was, as far as it matters.
@@ -139,7 +137,6 @@ impl<'p> Parser<'p> {
         Some(())
     }
 
-    /// The statement of an `if` or a loop; a `;` alone is none.
     fn body(&mut self) -> Parsed {
         if self.lexer.peek(true)? == Token::End {
             return self.lexer.take(true).map(|_| ());
@@ -209,7 +206,6 @@ impl<'p> Parser<'p> {
         Some(up)
     }
 
-    /// A number, a name, or the length of something.
     fn bound(&mut self) -> Parsed<Bound<'p>> {
         match self.lexer.take(true)? {
             Token::Number(number) => Some(Bound::Number(number)),
@@ -280,7 +276,6 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A format for printing: known, and no wider than a line.
     fn format(&mut self) -> Parsed {
         let Token::Text(text) = self.lexer.take(true)? else { return None };
         (bomb::narrow(text) && !text.contains('*')).then_some(())?;
@@ -305,12 +300,10 @@ impl<'p> Parser<'p> {
         self.lexer.eat(sign)?.then_some(())
     }
 
-    /// An index, where there is one.
     fn maybe_index(&mut self) -> Parsed {
         if self.lexer.eat("[")? { self.index() } else { Some(()) }
     }
 
-    /// The rest of an index, after its bracket.
     fn index(&mut self) -> Parsed {
         loop {
             self.expression(true)?;
@@ -360,7 +353,6 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Whether a value may be given to what begins with this token.
     fn assignable(&self, target: Token<'p>) -> Parsed {
         match target {
             // The number of fields is how many the line gets.

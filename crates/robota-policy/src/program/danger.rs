@@ -41,7 +41,6 @@ pub(crate) fn redefines(words: &[Word]) -> bool {
         && read_only::reads(words, &Part::default()).is_none()
 }
 
-/// Whether a word may be one of the options that run something.
 fn open_option(args: &Args, words: &[Word]) -> bool {
     let risky = |effect: Effect| effect.runs() || effect == Effect::Danger;
     let has = args.spec.options.iter().chain(&args.program.options).any(|opt| risky(opt.effect));

@@ -7,9 +7,7 @@ use crate::shell::word::Word;
 
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
-    /// Shown, in whole or in part.
     pub(crate) reads: Vec<Word>,
-    /// Shown with everything below.
     pub(crate) trees: Vec<Word>,
     pub(crate) writes: Vec<Word>,
     /// Changed, moved or removed with everything below.
@@ -37,7 +35,7 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     options(&args, &mut uses);
     match spec.shape {
         Shape::Reads | Shape::One | Shape::Facts | Shape::Names | Shape::Code | Shape::Shell => {
-            uses.reads.extend(operands)
+            uses.reads.extend(operands);
         }
         Shape::Find => uses.reads.extend(or_here(operands)),
         Shape::Trees => uses.trees.extend(operands),
@@ -115,7 +113,6 @@ fn options(args: &Args, uses: &mut Uses) {
     }
 }
 
-/// Whether this is `-t folder` of a program that copies.
 fn is_target(args: &Args, given: &Given) -> bool {
     matches!(args.spec.shape, Shape::Copies | Shape::Moves)
         && matches!(given.name.as_str(), "-t" | "--target-directory")
@@ -202,8 +199,7 @@ fn fetch(words: &[Word], uses: &mut Uses) {
     }
 }
 
-/// What may be files among a git command's words: also what follows a `:`, and what its own
-/// patterns match.
+/// What may be files among a git command's words: also after a `:`, and by its own patterns.
 fn git(args: &Args, uses: &mut Uses) {
     // Words of commits and notes name no files.
     if !args.spec.is(Trait::Shows) {

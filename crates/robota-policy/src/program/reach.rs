@@ -21,10 +21,8 @@ pub(crate) struct Mentions {
     pub(crate) suspects: Vec<String>,
 }
 
-/// How a program treats its words.
 struct Words {
     args: Option<Args>,
-    /// They do nothing to files, and are no commands.
     inert: bool,
     /// What it does to its operands is known.
     exact: bool,
@@ -32,7 +30,6 @@ struct Words {
     script: bool,
     /// At most it reads what it is given.
     reads_only: bool,
-    keys: bool,
 }
 
 impl Words {
@@ -41,7 +38,6 @@ impl Words {
         let name = base(&program).to_owned();
         let args = Args::parse(words);
         let spec = args.as_ref().map(|args| args.spec);
-        let is = |what| args.as_ref().is_some_and(|args| args.program.is(what));
         let script = args.as_ref().is_some_and(|args| {
             (args.program.is(Trait::Interprets) || args.spec.shape == Shape::Code)
                 && (args.program.language != Some(Language::Sed)
@@ -67,16 +63,14 @@ impl Words {
                 | Shape::Text => true,
                 _ => false,
             });
-        let reads_only = is(Trait::Git)
+        let reads_only = args.as_ref().is_some_and(|args| args.program.is(Trait::Git))
             && spec.is_some_and(|spec| {
                 matches!(spec.shape, Shape::Revisions | Shape::Reads | Shape::Text)
             });
         let inert = spec.is_some_and(|spec| spec.is(Trait::Inert)) || name == "[[";
-        let keys = is(Trait::Keys);
-        Some(Self { args, inert, exact, script, reads_only, keys })
+        Some(Self { args, inert, exact, script, reads_only })
     }
 
-    /// The option of this name, if the program is known to have it.
     fn option(&self, head: &str) -> Option<&'static Opt> {
         let args = self.args.as_ref()?;
         args.spec.option(head).or_else(|| args.program.option(head))
@@ -95,15 +89,15 @@ impl Words {
         }
     }
 
-    fn knows_letter(&self, head: &str) -> bool {
-        head.char_indices().nth(2).is_some_and(|(at, _)| self.option(&head[..at]).is_some())
-    }
-
     fn is_output(&self, head: &str) -> bool {
         match self.option(head) {
             Some(opt) => opt.effect == Effect::Write,
             // The first letter of several is known: the parser has found their values.
-            None => is_output(head) && (head.starts_with("--") || !self.knows_letter(head)),
+            None => {
+                let letter =
+                    head.char_indices().nth(2).and_then(|(at, _)| self.option(&head[..at]));
+                is_output(head) && (head.starts_with("--") || letter.is_none())
+            }
         }
     }
 }
@@ -128,7 +122,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             continue;
         }
         // `-i ~/.ssh/id` of ssh is read, and everybody has one.
-        if how.keys && before == "-i" {
+        if before == "-i" && how.args.as_ref().is_some_and(|args| args.program.is(Trait::Keys)) {
             out.reads.push(word.clone());
             continue;
         }
@@ -171,7 +165,11 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
     if how.script || how.args.as_ref().is_some_and(|args| args.program.is(Trait::NamesInput)) {
         let fed = part.stdin.iter().filter_map(Word::value);
         out.inside.extend(fed.flat_map(|text| tokens(&text).collect::<Vec<_>>()));
-        for words in part.upstream.iter().filter(|words| prints(words)) {
+        for words in part
+            .upstream
+            .iter()
+            .filter(|words| Program::of(words).is_some_and(|p| p.is(Trait::Prints)))
+        {
             let texts = words[1..].iter().filter_map(Word::value);
             out.inside.extend(texts.flat_map(|text| tokens(&text).collect::<Vec<_>>()));
         }
@@ -199,10 +197,6 @@ pub(crate) fn texts(words: &[Word], part: &Part) -> Vec<String> {
     out
 }
 
-fn prints(words: &[Word]) -> bool {
-    Program::of(words).is_some_and(|program| program.is(Trait::Prints))
-}
-
 fn has_value(word: &Word) -> bool {
     word.pieces.iter().any(
         |piece| matches!(piece, Piece::Text { text, .. } | Piece::Ansi(text) if text.contains('=')),
@@ -224,8 +218,7 @@ fn flag_head(word: &Word) -> String {
     }
 }
 
-/// Whether an option of this name, of a program for which it is not listed, takes a file or folder
-/// to write.
+/// Whether an option of this name that is not listed takes a file or folder to write.
 fn is_output(flag: &str) -> bool {
     let Some(name) = flag.strip_prefix('-') else { return false };
     match name.strip_prefix('-') {
@@ -261,8 +254,7 @@ fn origin(word: &Word) -> String {
     if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
 }
 
-/// Parts of a word that may be a path: between `=`, `:`, `@`, `,` and their like, and from each
-/// of them to the end.
+/// Parts of a word that may be a path: between marks, and from each mark to the end.
 fn parts(word: &Word) -> Vec<Word> {
     const MARKS: &str = "=:@,;%+<>|";
     let marked = |piece: &Piece| matches!(piece, Piece::Text { text, .. } | Piece::Ansi(text) if text.contains(|c| MARKS.contains(c)));
@@ -368,7 +360,6 @@ pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
     out
 }
 
-/// Whether an option is given a command, or something that can hold one.
 fn runs(given: &Given) -> bool {
     match given.opt {
         Some(opt) => opt.effect.runs() || opt.effect == Effect::Script,

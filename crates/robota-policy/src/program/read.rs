@@ -47,7 +47,6 @@ pub(super) fn names(entry: &'static str) -> impl Iterator<Item = &'static str> {
     head.split_whitespace().take_while(|word| !word.starts_with(['@', '+']))
 }
 
-/// Lists of tokens that several entries share.
 static SHARED: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut shared = HashMap::new();
     for family in FAMILIES {
@@ -88,20 +87,7 @@ pub(super) fn program(entry: &'static str) -> Program {
 }
 
 fn head(line: &'static str) -> Program {
-    let mut out = Program {
-        names: Vec::new(),
-        shape: Shape::Any,
-        places: 0,
-        traits: Vec::new(),
-        proof: None,
-        language: None,
-        lists: None,
-        chosen_by: Vec::new(),
-        groups: Vec::new(),
-        exact: Vec::new(),
-        options: Vec::new(),
-        subs: Vec::new(),
-    };
+    let mut out = Program::default();
     for word in line.split_whitespace() {
         let (mark, name) = word.split_at(1);
         let known = match mark {
@@ -114,10 +100,16 @@ fn head(line: &'static str) -> Program {
             "&" => Proof::named(name).map(|proof| out.proof = Some(proof)),
             "~" => Language::named(name).map(|language| out.language = Some(language)),
             "^" => Lists::named(name).map(|lists| out.lists = Some(lists)),
-            "<" => Some(out.chosen_by.push(name)),
-            ">" => Some(out.groups.push(name)),
-            "=" => Some(out.exact.push(name)),
-            _ => Some(out.names.push(word)),
+            _ => {
+                let (list, name) = match mark {
+                    "<" => (&mut out.chosen_by, name),
+                    ">" => (&mut out.groups, name),
+                    "=" => (&mut out.exact, name),
+                    _ => (&mut out.names, word),
+                };
+                list.push(name);
+                Some(())
+            }
         };
         debug_assert!(known.is_some(), "{line}: `{word}` is not known");
     }

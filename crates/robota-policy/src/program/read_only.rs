@@ -5,8 +5,8 @@ use super::{Effect, Language, Program, Shape, Trait, awk, jq, sed, special};
 use crate::shell::Part;
 use crate::shell::bomb;
 use crate::shell::word::{Piece, Word};
+use crate::words;
 
-/// What a command that only reads is known to read.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) paths: Vec<Word>,
@@ -59,7 +59,6 @@ pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
 
 #[derive(Default)]
 struct Reading {
-    /// The pattern or script was given by an option.
     given: bool,
     query: bool,
 }
@@ -75,7 +74,10 @@ impl Reading {
         }
         match opt.effect {
             Effect::Width => bomb::narrow(&text()?).then_some(())?,
-            Effect::Format => (!shows_signatures(&text()?)).then_some(())?,
+            // A format that shows signatures, for which git runs another program.
+            Effect::Format => {
+                (!words::within("signatures", &text()?.replace(' ', "~"))).then_some(())?;
+            }
             Effect::Read => reads.paths.extend(given.value.clone()),
             Effect::Links => reads.follows = true,
             Effect::Query => self.query = true,
@@ -157,7 +159,6 @@ fn operands(args: &Args, reading: &Reading, reads: &mut Reads) -> Option<()> {
     Some(())
 }
 
-/// The folder whose names a glob shows.
 pub(super) fn glob_folder(word: &Word) -> Option<Word> {
     let mut pieces = Vec::new();
     for piece in &word.pieces {
@@ -191,11 +192,6 @@ pub(super) fn is_harmless(program: &Program, script: &str) -> bool {
     }
 }
 
-/// A format that shows signatures, for which git runs another program.
-fn shows_signatures(value: &str) -> bool {
-    ["%G", "%+G", "%-G", "% G", "signature"].iter().any(|sign| value.contains(sign))
-}
-
 /// Text that would run a command if a builtin took it for an array element.
 pub(crate) fn indexes(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
@@ -206,7 +202,6 @@ pub(crate) fn indexes(word: &Word) -> bool {
     })
 }
 
-/// The folders that a git command goes to first.
 pub(crate) fn git_folders(words: &[Word]) -> Option<Vec<Word>> {
     let args = Args::parse(words).filter(|args| args.program.is(Trait::Git))?;
     let folders = args.globals.into_iter().filter(|given| given.does(Effect::Folder));

@@ -1,53 +1,35 @@
 //! Critical removals: the root, its direct entries, the home, the workspace and
 //! the folders that contain it, in any spelling and by any program that is known to take files away.
 
-mod target;
-
 use std::path::Path;
 
 use super::args::{Args, Given, base, known};
 use super::files::after;
 use super::{Effect, Lists, Program, Shape, Trait};
 use crate::shell::Part;
-use crate::shell::expand::{Scope, files};
+use crate::shell::expand::{Live, Scope, files, is_glob, tilde, variants};
 use crate::shell::vars::Value;
 use crate::shell::word::{Piece, Word};
 use crate::words;
 use crate::workspace::{normal, text, within};
 
-/// Places that must not be removed without a question.
-pub(crate) struct Critical<'a> {
+/// Whether removing this folder takes the root, one of its entries or one of these places along.
+pub(crate) fn takes(dirs: &[String], path: &Path) -> bool {
+    let path = text(&normal(path));
+    let depth = path.split('/').filter(|name| !name.is_empty()).count();
+    depth <= 1 || dirs.iter().any(|dir| within(dir, &path, false))
+}
+
+pub(crate) struct Removal<'a> {
+    pub(crate) part: &'a Part,
+    pub(crate) scope: &'a Scope<'a>,
     /// The home and the workspace's folders, by every name.
     pub(crate) dirs: &'a [String],
 }
 
-impl Critical<'_> {
-    /// Whether removing this folder takes one of them along.
-    pub(crate) fn holds(&self, path: &Path) -> bool {
-        let path = text(&normal(path));
-        let depth = path.split('/').filter(|name| !name.is_empty()).count();
-        depth <= 1 || self.dirs.iter().any(|dir| within(dir, &path, false))
-    }
-}
-
-pub(crate) fn critical(
-    words: &[Word],
-    part: &Part,
-    scope: &Scope<'_>,
-    dirs: &Critical<'_>,
-) -> Option<String> {
-    Removal { part, scope, dirs }.of_command(words)
-}
-
-/// Where a command runs, and what it must not remove.
-struct Removal<'a> {
-    part: &'a Part,
-    scope: &'a Scope<'a>,
-    dirs: &'a Critical<'a>,
-}
-
 impl Removal<'_> {
-    fn of_command(&self, words: &[Word]) -> Option<String> {
+    /// Why this command is a critical removal, if it is.
+    pub(crate) fn of_command(&self, words: &[Word]) -> Option<String> {
         let (first, rest) = words.split_first()?;
         // A program that is not in the model, with the options of a removal: `/bin/r? -rf ~`
         let hidden = || {
@@ -104,9 +86,52 @@ impl Removal<'_> {
         }
     }
 
-    /// Why removing this word with all that is in it is critical.
     fn all(&self, word: &Word) -> Option<String> {
         self.target(word, true)
+    }
+
+    fn target(&self, word: &Word, recursive: bool) -> Option<String> {
+        let scope = self.scope;
+        let holds = |path: &Path| {
+            takes(self.dirs, path)
+                || scope.paths.canonical(path).is_some_and(|real| takes(self.dirs, &real))
+        };
+        let what = || Some(format!("`{}` would be removed", word.raw));
+        let (texts, unknown) = variants(word, scope, 0);
+        for text in &texts {
+            let Some(text) = tilde(text, scope.home) else { return what() };
+            let (stem, all) = without_wildcards(&text);
+            if all && !recursive {
+                continue;
+            }
+            let absolute = stem.starts_with('/');
+            if scope.cwd.lost && !absolute && (all || matches!(stem.as_str(), "." | ".." | "./")) {
+                return what();
+            }
+            if stem.is_empty() && !all {
+                continue;
+            }
+            let glob = is_glob(&text) && !all;
+            let matches = || files(word, scope).paths.iter().any(|path| holds(path));
+            if scope.cwd.dirs.iter().any(|dir| holds(&dir.join(&stem)) || (glob && matches())) {
+                return what();
+            }
+        }
+        if !unknown {
+            return None;
+        }
+        // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
+        let empty_is_root = word.pieces.len() > 1
+            && word.pieces.iter().all(|piece| match piece {
+                Piece::Var { .. } | Piece::Number | Piece::Unknown => true,
+                Piece::Text { text, .. } | Piece::Ansi(text) => {
+                    text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
+                }
+            });
+        let substituted = recursive && word.has_unknown() && word.raw != "{}";
+        let computed =
+            recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
+        if empty_is_root || substituted || computed { what() } else { None }
     }
 
     fn rm(&self, recursive: bool, given: &[&Word]) -> Option<String> {
@@ -161,7 +186,6 @@ impl Removal<'_> {
         }
     }
 
-    /// Whether the word is the folder where commands start.
     fn is_here(&self, word: &Word) -> bool {
         let (found, cwd) = (files(word, self.scope), self.scope.cwd);
         let is_start = |path| cwd.dirs.iter().any(|dir| normal(dir) == normal(path));
@@ -208,7 +232,6 @@ fn operands(args: &[Word]) -> Vec<&Word> {
     out
 }
 
-/// Whether the options ask for everything below.
 fn recursive(args: &[Word]) -> bool {
     args.iter().filter_map(Word::value).take_while(|text| text != "--").any(|text| {
         match text.strip_prefix("--") {
@@ -218,7 +241,6 @@ fn recursive(args: &[Word]) -> bool {
     })
 }
 
-/// Why writing to this word empties a device, if it does.
 pub(crate) fn device(word: &Word, scope: &Scope<'_>) -> Option<String> {
     files(word, scope).paths.iter().find_map(|path| {
         let path = text(&normal(path));
@@ -238,7 +260,6 @@ fn removes(given: &Given) -> bool {
         })
 }
 
-/// Whether a pattern leaves some files alone.
 fn narrows(word: Option<&Word>) -> bool {
     word.and_then(known).is_some_and(|text| text.chars().any(char::is_alphanumeric))
 }
@@ -262,4 +283,33 @@ fn risky(piece: &Piece, scope: &Scope<'_>) -> bool {
     scope.vars.get(name).is_some_and(|values| !values.iter().all(made))
         || words::has("risky-variables", name)
         || name.chars().all(|c| c.is_ascii_digit())
+}
+
+/// `dir/*` and `dir/.*` and `*` remove all of `dir`: gives `dir` and true.
+fn without_wildcards(text: &[Live]) -> (String, bool) {
+    let plain: String = text.iter().map(|(c, _)| *c).collect();
+    let last_start = text.iter().rposition(|(c, _)| *c == '/').map_or(0, |i| i + 1);
+    let last = &text[last_start..];
+    let wild = !last.is_empty()
+        && last
+            .iter()
+            .all(|(c, live)| *c == '.' || (*live && matches!(c, '*' | '?' | '[' | ']' | '!')))
+        && last.iter().any(|(c, live)| *live && *c == '*');
+    if wild {
+        let stem: String = text[..last_start].iter().map(|(c, _)| *c).collect();
+        let (inner, _) = if stem.len() > 1 { trim_wild(&stem, text) } else { (stem, false) };
+        (inner, true)
+    } else {
+        (plain, false)
+    }
+}
+
+/// `/*/*` empties the root as well.
+fn trim_wild(stem: &str, text: &[Live]) -> (String, bool) {
+    let trimmed = stem.trim_end_matches('/');
+    let upto = trimmed.chars().count();
+    if trimmed.ends_with('*') && text.get(upto.saturating_sub(1)).is_some_and(|(_, live)| *live) {
+        return without_wildcards(&text[..upto]);
+    }
+    (stem.to_owned(), true)
 }

@@ -6,7 +6,7 @@ use super::args::{Args, known};
 use super::read_only::{Reads, glob_folder, indexes};
 use super::{Effect, Proof};
 use crate::shell::word::Word;
-use crate::shell::{Part, RedirectKind, bomb, builtins};
+use crate::shell::{Part, RedirectKind, bomb, vars};
 
 /// What such a command reads: `Some(None)` when it is not proven to only read, `None` when options
 /// and operands are enough.
@@ -49,7 +49,7 @@ pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<R
             let fed = part.piped
                 || part.stdin.is_some()
                 || part.redirects.iter().any(|r| r.kind == RedirectKind::Read);
-            free(fed && builtins::reads_lines(words))
+            free(fed && vars::reads_lines(words))
         }
         Proof::Strict => free(!words.is_empty() && words.iter().all(harmless_set)),
         Proof::Code => free(match words {

@@ -6,6 +6,7 @@ use super::{Arity, Effect, Program, Shape, Trait};
 use crate::glob::Ch;
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word, is_name};
+use crate::words;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Inner {
@@ -14,7 +15,6 @@ pub(crate) enum Inner {
     Unknown,
 }
 
-/// A command as one kind of rule sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) words: Vec<Word>,
@@ -40,7 +40,6 @@ const MAX_WORDS: usize = 2_000;
 
 const MAX_TAILS: usize = 24;
 
-/// The folder that a wrapper goes to before it runs its command.
 fn folder_of(words: &[Word]) -> Option<Word> {
     let args = Args::parse(words).filter(|args| args.spec.shape == Shape::Command)?;
     args.options.into_iter().rev().find(|given| given.does(Effect::Folder))?.value
@@ -73,7 +72,7 @@ pub(crate) fn see(part: &Part) -> Seen {
             todo.push((words[assigned..].to_vec(), false, folder.clone()));
         }
         let (mut inner, clear) = open(&words, part);
-        if words.first().and_then(Word::value).is_some_and(|word| is_reserved(&word)) {
+        if words.first().and_then(Word::value).is_some_and(|word| words::has("reserved", &word)) {
             inner.extend(tails(&words[1..]));
             inner.push(Inner::Unknown);
         }
@@ -170,7 +169,6 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     (inner, clear && same)
 }
 
-/// Whether an option is given a command as words.
 fn runs(given: &Given) -> bool {
     given.opt.is_some_and(|opt| opt.arity == Arity::Command && opt.effect == Effect::Run)
         && !given.command.is_empty()
@@ -236,11 +234,6 @@ pub(crate) fn tails(words: &[Word]) -> Vec<Inner> {
     out
 }
 
-/// Whether it is a word of the language. Where a command should be, such words begin something else.
-pub(crate) fn is_reserved(raw: &str) -> bool {
-    crate::words::has("reserved", raw)
-}
-
 fn is_assignment(word: &Word) -> bool {
     prefix(word)
         .0
@@ -264,7 +257,6 @@ fn is_stdin(word: &Word) -> bool {
     })
 }
 
-/// The script that a shell reads from its input.
 fn from_stdin(args: &Args, part: &Part) -> Option<Inner> {
     let first = args.operands.first()?;
     if first.has_unknown() {
@@ -315,31 +307,23 @@ fn fills(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool
 }
 
 /// A command that `xargs` runs with names that another command lists.
+#[derive(Default)]
 pub(crate) struct Fed {
     pub(crate) words: Vec<Word>,
-    /// Names end with NUL, not at blanks.
     pub(crate) nul: bool,
-    /// Names end at the end of a line.
     pub(crate) lines: bool,
     /// The placeholder for a name, where names are not appended.
     pub(crate) place: Option<String>,
 }
 
-impl Fed {
-    pub(crate) fn blanks() -> Self {
-        Self { words: Vec::new(), nul: false, lines: false, place: None }
-    }
-}
-
-/// The command that `xargs` runs; `None` for options that change more than how many names it
-/// gets.
+/// The command that `xargs` runs; `None` for options about more than the number of names.
 pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     let args =
         Args::parse(words).filter(|args| args.program.is(Trait::Fills) && args.is_clear())?;
     if known(words.first()?)? != args.name {
         return None;
     }
-    let mut out = Fed { words: args.operands.clone(), ..Fed::blanks() };
+    let mut out = Fed { words: args.operands.clone(), ..Fed::default() };
     for given in &args.options {
         match given.name.as_str() {
             "-0" | "--null" => out.nul = true,
@@ -367,7 +351,6 @@ pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
 /// What follows so many words is one unknown stretch.
 const MAX_HOLES: usize = 200;
 
-/// The words as one text with unknown stretches.
 pub(crate) fn holes(words: &[Word]) -> Vec<Ch> {
     let mut out = Vec::new();
     for (i, word) in words.iter().enumerate() {

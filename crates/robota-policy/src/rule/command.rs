@@ -12,7 +12,6 @@ pub(crate) struct CommandPattern {
 /// A simple command as the texts a rule may be written against.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommandText {
-    /// Spellings of the same command, fully known.
     pub(crate) known: Vec<String>,
     /// Known beginnings of a command whose end is not known.
     pub(crate) prefixes: Vec<String>,
@@ -49,7 +48,6 @@ impl CommandPattern {
         self.longer.is_none() && !self.stem.has_star()
     }
 
-    /// The words that are fixed at the start of the pattern.
     pub(crate) fn fixed_words(&self) -> Vec<String> {
         self.stem.prefix().split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect()
     }
@@ -69,7 +67,6 @@ impl CommandPattern {
                 && text.prefixes.iter().any(|prefix| self.matches(prefix)))
     }
 
-    /// Whether it could match when the unknown parts are filled in.
     pub(crate) fn may_match(&self, text: &CommandText) -> bool {
         text.holes.iter().any(|spelling| {
             self.stem.may_match(spelling)

@@ -8,7 +8,6 @@ use super::parse::Anchors;
 use crate::glob::{PathGlob, folded};
 use crate::workspace::{FileRef, normal, text, within};
 
-/// A pattern over files, once per name its anchor goes by.
 #[derive(Debug, Clone)]
 pub(crate) struct FilePattern {
     globs: Vec<PathGlob>,

@@ -8,7 +8,6 @@ use crate::glob::Wild;
 use crate::web::HostPattern;
 use crate::workspace::Roots;
 
-/// What relative patterns start from.
 pub(crate) struct Anchors<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) paths: &'a dyn Paths,

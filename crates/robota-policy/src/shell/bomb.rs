@@ -47,7 +47,6 @@ pub(crate) fn count(word: &Word) -> u64 {
     total
 }
 
-/// Whether `sleep` with these words ends soon.
 pub(crate) fn short_sleep(args: &[Word]) -> bool {
     let mut total = 0.0;
     for word in args {
@@ -86,7 +85,6 @@ pub(crate) fn short_count(operands: &[Word]) -> bool {
     steps <= MAX_COUNT
 }
 
-/// Whether a format pads no wider than a line.
 pub(crate) fn narrow(format: &str) -> bool {
     let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
     let mut wide = digits.map(|run| run.parse::<u64>().unwrap_or(u64::MAX));

@@ -6,11 +6,10 @@ use robota_core::paths::Paths;
 
 use super::parse::Cwd;
 use super::vars::{Value, Vars};
-use super::word::{Piece, Word};
+use super::word::{Piece, Word, of_live};
 use crate::disk::Budget;
 use crate::glob::name_matches;
 
-/// What is known where a word stands.
 pub(crate) struct Scope<'a> {
     pub(crate) cwd: &'a Cwd,
     pub(crate) home: &'a Path,
@@ -19,12 +18,10 @@ pub(crate) struct Scope<'a> {
     pub(crate) budget: &'a Budget,
 }
 
-/// The files a word may stand for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expansion {
     /// Absolute, with `.` and `..` kept.
     pub(crate) paths: Vec<PathBuf>,
-    /// It may be something else as well.
     pub(crate) unknown: bool,
 }
 
@@ -33,19 +30,15 @@ pub(crate) type Live = (char, bool);
 
 const MAX: usize = 512;
 
-/// The word with variables and braces replaced, before globs. The flag says that there is
-/// more to it than is known.
-pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool) {
-    variants_at(word, scope, 0)
-}
-
 /// So many characters count as one step.
 const STEP: usize = 100;
 
 /// Variables that are set from each other deeper than this are not followed.
 const MAX_CHAIN: usize = 4;
 
-fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
+/// The word with variables and braces replaced, before globs. The flag says that there is
+/// more to it than is known. `depth` counts variables that are set from each other.
+pub(crate) fn variants(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
     let mut unknown = false;
     let mut texts: Vec<Vec<Live>> = vec![Vec::new()];
     for piece in &word.pieces {
@@ -116,7 +109,7 @@ pub(crate) fn variable(
                 open = true;
             }
             Value::Set(word) | Value::Each(word) => {
-                let (texts, more) = variants_at(word, scope, depth + 1);
+                let (texts, more) = variants(word, scope, depth + 1);
                 open |= more;
                 // What is set is split and matched where it is used.
                 let set = matches!(value, Value::Set(_));
@@ -186,7 +179,6 @@ pub(crate) fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> b
     true
 }
 
-/// Whether any character is a live glob.
 pub(crate) fn is_glob(text: &[Live]) -> bool {
     text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
 }
@@ -205,13 +197,11 @@ pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
 }
 
 pub(crate) fn files_of(text: &[Live], scope: &Scope<'_>) -> Expansion {
-    let piece = |(c, live): &Live| Piece::Text { text: c.to_string(), quoted: !live };
-    files(&Word::of("", text.iter().map(piece).collect()), scope)
+    files(&Word::of("", of_live(text)), scope)
 }
 
-/// The files a word may stand for.
 pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
-    let (texts, unknown) = variants(word, scope);
+    let (texts, unknown) = variants(word, scope, 0);
     let mut out = Expansion { paths: Vec::new(), unknown };
     for text in texts {
         let Some(text) = tilde(&text, scope.home) else {

@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
-use crate::program::removal::Critical;
+use crate::program::removal::takes;
 use crate::program::wrap::base;
 use crate::words;
 
-/// Whether a critical removal may hide in this text.
-pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
     let bare: String = text
         .chars()
         .filter(|c| *c != '\\')
@@ -33,7 +32,7 @@ pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>)
     })
 }
 
-fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+fn hits(word: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
     let home = home.to_string_lossy();
     let cwd_text = cwd.to_string_lossy();
     let expanded = word
@@ -49,12 +48,11 @@ fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
         return true;
     }
     let stem = expanded.trim_end_matches(['*', '.']).trim_end_matches('/');
-    (expanded.starts_with('/') && dirs.holds(Path::new(stem)))
-        || (stem.starts_with("..") && dirs.holds(&cwd.join(stem)))
+    (expanded.starts_with('/') && takes(dirs, Path::new(stem)))
+        || (stem.starts_with("..") && takes(dirs, &cwd.join(stem)))
 }
 
-/// The texts of all substitutions, found without a grammar: some hide where the grammar does
-/// not search for them.
+/// The texts of all substitutions, found without a grammar, which does not find all.
 pub(crate) fn substitutions(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let mut out = Vec::new();

@@ -6,7 +6,7 @@
 mod reader;
 mod words;
 
-pub(crate) use words::substitution_end;
+pub(crate) use words::pieces;
 
 /// A range of the text: the first byte, and the byte after the last.
 pub(crate) type Span = (usize, usize);
@@ -28,21 +28,13 @@ pub(crate) enum Statement {
     Simple(Simple),
     /// `a && b || c`: the first, and each further one with whether it runs if the one before
     /// succeeded. Flat, because a long list must not fill the stack.
-    List {
-        first: Box<Statement>,
-        rest: Vec<(bool, Statement)>,
-    },
+    List(Box<Statement>, Vec<(bool, Statement)>),
     /// `a | b | c`, and the keyword `time` before a statement that is no simple command.
     Pipeline(Vec<Statement>),
     /// A statement with redirections of its own.
-    Compound {
-        body: Compound,
-        redirects: Vec<Redirection>,
-    },
+    Compound(Compound, Vec<Redirection>),
     /// `f() { …; }`.
-    Function {
-        body: Box<Statement>,
-    },
+    Function(Box<Statement>),
 }
 
 #[derive(Debug)]
@@ -67,14 +59,8 @@ pub(crate) enum Compound {
         body: Sequence,
     },
     /// `for (( … ))`
-    Counted {
-        header: Arithmetic,
-        body: Sequence,
-    },
-    Case {
-        value: WordSpan,
-        items: Vec<(Vec<WordSpan>, Sequence)>,
-    },
+    Counted(Arithmetic, Sequence),
+    Case(WordSpan, Vec<(Vec<WordSpan>, Sequence)>),
     /// `(( … ))`
     Arithmetic(Arithmetic),
     /// `[[ … ]]`, with the brackets and the operators as words.
@@ -111,7 +97,6 @@ pub(crate) struct WordSpan {
     pub(crate) inner: Vec<Inner>,
 }
 
-/// Something inside a word that the shell evaluates.
 #[derive(Debug)]
 pub(crate) enum Inner {
     /// `$( … )`, `` `…` ``
@@ -142,7 +127,6 @@ pub(crate) struct Redirection {
 #[derive(Debug)]
 pub(crate) enum Target {
     Word(WordSpan),
-    /// The index of a here-document in [`Parsed::documents`].
     Document(usize),
 }
 

@@ -55,7 +55,6 @@ impl Word {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
 
-    /// A word of which nothing is quoted.
     pub(crate) fn bare_text(text: &str) -> Self {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: false }])
     }
@@ -70,44 +69,12 @@ impl Word {
         if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
             return Self::bare_text(raw);
         }
-        let chars = Chars::new(raw);
-        let out = &mut Vec::new();
-        let mut i = 0;
-        while i < chars.len() {
-            i = match chars[i] {
-                '\'' => {
-                    let end = find(&chars, i + 1, '\'');
-                    push(out, &chars[i + 1..end.min(chars.len())], true);
-                    end + 1
-                }
-                '"' => double(&chars, i + 1, out),
-                '\\' => {
-                    match chars.get(i + 1) {
-                        Some('\n') | None => {}
-                        Some(c) => push(out, &[*c], true),
-                    }
-                    i + 2
-                }
-                '$' => dollar(&chars, i, false, out),
-                '`' => {
-                    out.push(Piece::Unknown);
-                    backtick(&chars, i + 1)
-                }
-                '<' | '>' if chars.get(i + 1) == Some(&'(') => {
-                    out.push(Piece::Unknown);
-                    substitution(&chars, i).0
-                }
-                c => {
-                    push(out, &[c], false);
-                    i + 1
-                }
-            };
-        }
+        let mut out = super::syntax::pieces(raw);
         // `""` is a word; an empty stretch inside another word is nothing.
         if out.len() > 1 {
             out.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
         }
-        Self::of(raw, std::mem::take(out))
+        Self::of(raw, out)
     }
 
     /// The value, when a shell would leave it exactly as it is.
@@ -125,8 +92,7 @@ impl Word {
         Some(value)
     }
 
-    /// The text of a word of which nothing is quoted or replaced by a variable: only such words
-    /// can be keywords.
+    /// The text of a word without quotes and variables: only such words can be keywords.
     pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Text { text, quoted: false }] => Some(text),
@@ -213,7 +179,6 @@ impl Word {
         !self.is_bracket() && self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
     }
 
-    /// Whether it has a substitution or a complicated expansion.
     pub(crate) fn has_unknown(&self) -> bool {
         self.pieces.contains(&Piece::Unknown)
     }
@@ -242,7 +207,6 @@ impl Word {
     }
 }
 
-/// How a word is shown that is not known.
 const UNKNOWN: &str = "…";
 
 /// The known characters of these pieces, with placeholders for what a shell replaces.
@@ -261,12 +225,18 @@ pub(crate) fn text(pieces: &[Piece]) -> String {
     out
 }
 
+/// Characters as pieces; those with a meaning to the shell are not quoted.
+pub(crate) fn of_live(text: &[(char, bool)]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    text.iter().for_each(|(c, live)| push(&mut pieces, c.encode_utf8(&mut [0; 4]), !live));
+    pieces
+}
+
 /// Whether it may be the name of a variable, or a number.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Puts quotes around what needs them.
 pub(crate) fn quote(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-^".contains(c);
     if !value.is_empty() && value.chars().all(safe) {
@@ -276,7 +246,6 @@ pub(crate) fn quote(value: &str) -> String {
     }
 }
 
-/// Whether a shell would leave something else in this piece's place.
 fn replaced(at: usize, piece: &Piece) -> bool {
     match piece {
         Piece::Text { text, quoted } => {
@@ -287,226 +256,54 @@ fn replaced(at: usize, piece: &Piece) -> bool {
     }
 }
 
-/// A text as characters, and the position of each in bytes.
-struct Chars<'a> {
-    raw: &'a str,
-    list: Vec<char>,
-    offsets: Vec<usize>,
-}
-
-impl<'a> Chars<'a> {
-    fn new(raw: &'a str) -> Self {
-        let (offsets, list) = raw.char_indices().unzip();
-        Self { raw, list, offsets }
-    }
-}
-
-impl Deref for Chars<'_> {
-    type Target = [char];
-
-    fn deref(&self) -> &[char] {
-        &self.list
-    }
-}
-
-/// Adds characters to the last piece, or as a new one.
-fn push(out: &mut Vec<Piece>, chars: &[char], quoted: bool) {
+pub(super) fn push(out: &mut Vec<Piece>, chars: &str, quoted: bool) {
     match out.last_mut() {
-        Some(Piece::Text { text, quoted: q }) if *q == quoted => text.extend(chars),
-        _ => out.push(Piece::Text { text: chars.iter().collect(), quoted }),
+        Some(Piece::Text { text, quoted: q }) if *q == quoted => text.push_str(chars),
+        _ => out.push(Piece::Text { text: chars.to_owned(), quoted }),
     }
 }
 
-fn find(chars: &[char], from: usize, what: char) -> usize {
-    (from..chars.len()).find(|i| chars[*i] == what).unwrap_or(chars.len())
-}
-
-fn double(chars: &Chars<'_>, from: usize, out: &mut Vec<Piece>) -> usize {
-    let mut i = from;
-    push(out, &[], true);
-    while i < chars.len() {
-        match chars[i] {
-            '"' => return i + 1,
-            '\\' => {
-                match chars.get(i + 1) {
-                    Some('\n') | None => {}
-                    Some(c @ ('$' | '`' | '"' | '\\')) => push(out, &[*c], true),
-                    Some(c) => push(out, &['\\', *c], true),
-                }
-                i += 2;
-            }
-            '$' => i = dollar(chars, i, true, out),
-            '`' => {
-                out.push(Piece::Unknown);
-                i = backtick(chars, i + 1);
-            }
-            c => {
-                push(out, &[c], true);
-                i += 1;
-            }
-        }
-    }
-    i
-}
-
-/// At a `$`; returns the index after what it begins.
-fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Vec<Piece>) -> usize {
-    let name_char = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    match chars.get(at + 1) {
-        Some('\'') if !quoted => {
-            let (text, end) = ansi(chars, at + 2);
-            out.push(Piece::Ansi(text));
-            end
-        }
-        Some('"') if !quoted => {
-            let mut inner = Vec::new();
-            let end = double(chars, at + 2, &mut inner);
-            let text: Option<String> = inner
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Text { text, .. } => Some(text.as_str()),
-                    _ => None,
-                })
-                .collect();
-            out.push(text.map_or(Piece::Unknown, Piece::Ansi));
-            end
-        }
-        Some('(' | '[') => {
-            let (end, number) = substitution(chars, at);
-            out.push(if number { Piece::Number } else { Piece::Unknown });
-            end
-        }
-        Some('{') => {
-            let end = closing_brace(chars, at + 1);
-            let name: String =
-                chars.get(at + 2..end.saturating_sub(1)).unwrap_or_default().iter().collect();
-            out.push(if is_name(&name) {
-                Piece::Var { name, quoted }
-            } else if name.strip_prefix('#').is_some_and(is_name) {
-                Piece::Number
-            } else {
-                Piece::Unknown
-            });
-            end
-        }
-        Some(c) if name_char(c) => {
-            let mut end = at + 2;
-            if !c.is_ascii_digit() {
-                while chars.get(end).is_some_and(name_char) {
-                    end += 1;
-                }
-            }
-            let name = chars[at + 1..end].iter().collect();
-            out.push(Piece::Var { name, quoted });
-            end
-        }
-        Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
-            out.push(Piece::Var { name: c.to_string(), quoted });
-            at + 2
-        }
-        _ => {
-            push(out, &['$'], true);
-            at + 1
-        }
-    }
-}
-
-/// At the beginning of a substitution; returns the index after its end, and whether it computes.
-fn substitution(chars: &Chars<'_>, at: usize) -> (usize, bool) {
-    let start = chars.offsets.get(at).copied().unwrap_or(chars.raw.len());
-    let (end, number) = super::syntax::substitution_end(chars.raw, start);
-    (chars.offsets.partition_point(|offset| *offset < end), number)
-}
-
-/// After an opening backtick; returns the index after the closing one.
-fn backtick(chars: &[char], from: usize) -> usize {
-    let mut i = from;
-    while i < chars.len() {
-        match chars[i] {
-            '\\' => i += 2,
-            '`' => return i + 1,
-            _ => i += 1,
-        }
-    }
-    chars.len()
-}
-
-/// At an opening brace; returns the index after its partner, quotes being skipped.
-fn closing_brace(chars: &[char], at: usize) -> usize {
-    let mut depth = 0usize;
-    let mut i = at;
-    while i < chars.len() {
-        match chars[i] {
-            '\\' => i += 1,
-            '\'' => i = find(chars, i + 1, '\''),
-            '{' => depth += 1,
-            '}' if depth == 1 => return i + 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        i += 1;
-    }
-    chars.len()
-}
-
-/// Inside `$'…'`; returns the decoded text and the index after the closing quote.
-fn ansi(chars: &[char], from: usize) -> (String, usize) {
+/// The text between the quotes of `$'…'`.
+pub(crate) fn ansi(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
     let mut out = String::new();
-    let mut i = from;
+    let mut i = 0;
     while i < chars.len() {
-        match chars[i] {
-            '\'' => return (out, i + 1),
-            '\\' => {
-                let Some(c) = chars.get(i + 1) else { break };
-                i += 2;
-                let simple = match c {
-                    'n' => Some('\n'),
-                    't' => Some('\t'),
-                    'r' => Some('\r'),
-                    'a' => Some('\u{7}'),
-                    'b' => Some('\u{8}'),
-                    'e' | 'E' => Some('\u{1b}'),
-                    'f' => Some('\u{c}'),
-                    'v' => Some('\u{b}'),
-                    '\\' | '\'' | '"' | '?' => Some(*c),
-                    _ => None,
-                };
-                if let Some(c) = simple {
-                    out.push(c);
-                    continue;
-                }
-                let (radix, max, start) = match c {
-                    'x' => (16, 2, i),
-                    'u' => (16, 4, i),
-                    'U' => (16, 8, i),
-                    '0'..='7' => (8, 3, i - 1),
-                    'c' => {
-                        i += 1;
-                        continue;
-                    }
-                    other => {
-                        out.push('\\');
-                        out.push(*other);
-                        continue;
-                    }
-                };
-                let mut end = start;
-                let mut code = 0u32;
-                while end < chars.len() && end - start < max {
-                    let Some(digit) = chars[end].to_digit(radix) else { break };
-                    code = code.wrapping_mul(radix).wrapping_add(digit);
-                    end += 1;
-                }
-                out.extend(char::from_u32(code));
-                i = end;
-            }
-            c => {
-                out.push(c);
-                i += 1;
-            }
+        if chars[i] != '\\' {
+            out.push(chars[i]);
+            i += 1;
+            continue;
         }
+        let Some(c) = chars.get(i + 1) else { break };
+        i += 2;
+        let simple = "ntrabeEfv\\'\"?"
+            .find(*c)
+            .and_then(|at| "\n\t\r\u{7}\u{8}\u{1b}\u{1b}\u{c}\u{b}\\'\"?".chars().nth(at));
+        let (radix, max, start) = match (c, simple) {
+            (_, Some(c)) => {
+                out.push(c);
+                continue;
+            }
+            ('x', _) => (16, 2, i),
+            ('u', _) => (16, 4, i),
+            ('U', _) => (16, 8, i),
+            ('0'..='7', _) => (8, 3, i - 1),
+            ('c', _) => {
+                i += 1;
+                continue;
+            }
+            (other, _) => {
+                out.extend(['\\', *other]);
+                continue;
+            }
+        };
+        let digits = chars[start..].iter().take(max).map_while(|c| c.to_digit(radix));
+        let digits: Vec<u32> = digits.collect();
+        let add = |code: u32, digit: &u32| code.wrapping_mul(radix).wrapping_add(*digit);
+        out.extend(char::from_u32(digits.iter().fold(0, add)));
+        i = start + digits.len();
     }
-    (out, chars.len())
+    out
 }
 
 #[cfg(test)]

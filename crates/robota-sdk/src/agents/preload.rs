@@ -24,7 +24,7 @@ const INDEX: &str = "MEMORY.md";
 pub(super) struct Preloaded {
     /// Names and texts of parts of the prompt.
     pub(super) parts: Vec<(String, String)>,
-    /// Rules that let the agent keep its memory.
+    /// Rules that let the agent read its memory.
     pub(super) allow: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl AgentParts {
                 Ok((folder, text)) => {
                     loaded.parts.push(("memory".to_owned(), text));
                     let path = folder.display();
-                    loaded.allow = vec![format!("Read(/{path}/**)"), format!("Edit(/{path}/**)")];
+                    loaded.allow = vec![format!("Read(/{path}/**)")];
                 }
                 Err(error) => problem(format!("its memory is not used: {error}")),
             }

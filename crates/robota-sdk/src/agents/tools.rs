@@ -10,7 +10,7 @@ use robota_core::tool::Tool;
 const AGENT: [&str; 2] = ["Agent", "Task"];
 
 /// Removes the tools that an agent does not have. `only` are further limits of a skill.
-pub(super) fn filter(
+pub(crate) fn filter(
     tools: &mut Vec<Arc<dyn Tool>>,
     definition: &AgentDefinition,
     only: Option<&[String]>,

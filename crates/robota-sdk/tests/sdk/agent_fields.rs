@@ -61,7 +61,7 @@ async fn sdk_14_skills_of_a_definition_are_part_of_the_prompt_and_missing_ones_a
 }
 
 #[tokio::test]
-async fn sdk_14_an_agent_has_its_memory_and_may_write_it() {
+async fn sdk_14_an_agent_has_its_memory_and_writes_it_with_approval() {
     let write = "{tools: [{tool: Write, input: {file_path: MEMORY, content: new}}]}";
     let scene = Scene::new("- placeholder\n");
     let memory = scene.path().canonicalize().unwrap();
@@ -69,7 +69,9 @@ async fn sdk_14_an_agent_has_its_memory_and_may_write_it() {
     let script = format!("- {}\n- Done.\n", write.replace("MEMORY", &memory.display().to_string()));
     let scene = Scene { provider: Scene::new(&script).provider, ..scene };
     definition(&scene, "memory: user\n");
-    let session = scene.builder().open().await.unwrap();
+    let allow = approver_fn(|_| async { Answer::Allow { note: None } });
+    let builder = scene.builder().approvals(Approvals::Handler(allow));
+    let session = builder.open().await.unwrap();
     let result = run(&session, "worker").await;
     assert!(result.success, "{result:?}");
     let system = scene.provider.requests()[0].system.clone().unwrap();

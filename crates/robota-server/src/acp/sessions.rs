@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::client_files::ClientFiles;
+use super::client_terminals::ShownTerminals;
 use super::connection::Connection;
 use super::open::{Earlier, Open};
 use super::options;
@@ -112,9 +113,12 @@ impl Sessions {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
             Arc::new(FormQuestions { connection, session })
         });
-        let files = (client.fs != FileCapabilities::default()).then(|| {
+        let helps = client.fs != FileCapabilities::default() || client.terminal;
+        let (can, terminal, shown) = (client.fs, client.terminal, ShownTerminals::default());
+        let terminals = shown.clone();
+        let files = helps.then(|| {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
-            Arc::new(ClientFiles { connection, session, can: client.fs })
+            Arc::new(ClientFiles { connection, session, can, terminal, shown })
         });
         let wants = client.session.unwrap_or_default();
         let (send, notices) = mpsc::unbounded_channel();
@@ -147,7 +151,7 @@ impl Sessions {
         if let Some(files) = files {
             let _ = files.session.set(id.clone());
         }
-        let understood = Understood { compaction: wants.compaction.is_some() };
+        let understood = Understood { compaction: wants.compaction.is_some(), terminals };
         let open =
             Open::start(self.connection.clone(), hosted, earlier, understood, Some(notices)).await;
         let open = Arc::new(open.map_err(host_error)?);

@@ -30,7 +30,7 @@ pub(crate) enum Action {
     ToggleOutput,
     /// Opens the transcript.
     Transcript,
-    /// Opens the shells in the background.
+    /// Opens the tasks and agents in the background.
     Background,
     /// Opens the palette.
     Palette,
@@ -109,7 +109,7 @@ impl Action {
         ("chat:submit", Self::Submit, "send"),
         ("chat:newline", Self::Newline, "new line"),
         ("chat:sendNow", Self::SubmitNow, "send now: stop the turn"),
-        ("chat:cancel", Self::Cancel, "stop the turn, close what is open; twice: rewind"),
+        ("chat:cancel", Self::Cancel, "stop the turn, close; twice: rewind"),
         ("chat:cycleMode", Self::CycleMode, "next mode: ask, edits, plan"),
         ("history:previous", Self::Up, "edit the waiting prompt, earlier prompts"),
         ("history:next", Self::Down, "later prompts"),
@@ -119,7 +119,7 @@ impl Action {
         ("chat:modelPicker", Self::Models, "choose the model"),
         ("app:toggleOutput", Self::ToggleOutput, "show or hide the output of calls"),
         ("app:toggleTranscript", Self::Transcript, "transcript"),
-        ("task:background", Self::Background, "shells in the background"),
+        ("task:background", Self::Background, "tasks and agents in the background"),
         ("app:palette", Self::Palette, "all commands"),
         ("app:redraw", Self::Reflow, "write everything again"),
         ("app:help", Self::Help, "keys (in an empty composer)"),

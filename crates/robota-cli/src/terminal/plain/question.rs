@@ -3,11 +3,18 @@
 use robota_core::approve::Scope;
 use robota_core::permission::Mode;
 
+use crate::terminal::choice::Choice as ModelQuestion;
 use crate::terminal::diff::DiffLine;
 use crate::terminal::effect::Decided;
 use crate::terminal::event::{Asked, Preview};
 use crate::terminal::text::printable;
 use crate::terminal::widgets::tool_row::wants;
+
+/// How questions are answered. It is written as soon as a question takes answers.
+pub(super) const NUMBER: &str = "Type a number and press Enter.";
+/// The same, where a note is possible.
+pub(super) const NUMBER_AND_NOTE: &str =
+    "Type a number and press Enter. A note may follow the number.";
 
 /// What a number stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +77,44 @@ pub(super) fn lines(asked: &Asked, (number, count): (usize, usize), out: &mut Ve
     for (at, (text, _)) in choices(asked).iter().enumerate() {
         out.push(format!("{}. {}", at + 1, printable(text)));
     }
-    out.push("Type a number and press Enter. A note may follow the number.".to_owned());
+}
+
+/// Writes a question of the model.
+pub(super) fn choice(choice: &ModelQuestion, out: &mut Vec<String>) {
+    out.push(format!("Question: {}", printable(&choice.question)));
+    for (at, option) in choice.options.iter().enumerate() {
+        let text = match option.description.as_str() {
+            "" => option.label.clone(),
+            description => format!("{}: {description}", option.label),
+        };
+        out.push(format!("{}. {}", at + 1, printable(&text)));
+    }
+}
+
+/// Returns how a question of the model is answered.
+pub(super) fn invite(choice: &ModelQuestion) -> &'static str {
+    match (choice.options.is_empty(), choice.several) {
+        (true, _) => "Type an answer and press Enter; an empty line gives none.",
+        (false, false) => "Type a number or another answer, and press Enter.",
+        (false, true) => "Type numbers or another answer, and press Enter.",
+    }
+}
+
+/// Returns the answer that a line gives: the options of its numbers, or the line itself.
+pub(super) fn chosen(choice: &ModelQuestion, line: &str) -> Option<String> {
+    if line.is_empty() {
+        return None;
+    }
+    let words = line.split([' ', ',']).filter(|word| !word.is_empty());
+    let option = |word: &str| {
+        let at = word.parse::<usize>().ok()?.checked_sub(1)?;
+        choice.options.get(at).map(|option| option.label.as_str())
+    };
+    let labels: Option<Vec<_>> = words.map(option).collect();
+    match labels {
+        Some(labels) if choice.several || labels.len() == 1 => Some(labels.join(", ")),
+        _ => Some(line.to_owned()),
+    }
 }
 
 /// Writes the question about the settings of the folder.
@@ -82,7 +126,6 @@ pub(super) fn trust(items: &[String], folder: &str, out: &mut Vec<String>) {
     out.push("1. Trust them".to_owned());
     out.push("2. Continue without them".to_owned());
     out.push("3. Quit".to_owned());
-    out.push("Type a number and press Enter.".to_owned());
 }
 
 fn clean(text: &str) -> String {

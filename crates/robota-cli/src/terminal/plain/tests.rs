@@ -109,6 +109,12 @@ fn a_question_is_numbered_lines_and_a_number_answers_it() {
     for line in expected {
         assert!(text.lines().any(|shown| shown == line), "{line}:\n{text}");
     }
+    assert!(!text.contains("Type a number"), "it takes no answers yet: {text}");
+    assert_eq!(reader.plain.next_change(), Some(reader.now + Duration::from_millis(300)));
+    reader.now += Duration::from_secs(1);
+    reader.send(Event::Clock);
+    assert_eq!(reader.take(), "Type a number and press Enter. A note may follow the number.");
+    assert_eq!(reader.plain.next_change(), None);
     assert!(reader.enter("9").is_empty());
     assert_eq!(reader.take(), "Type a number from 1 to 5.");
     let effects = reader.enter("4 use the other file");
@@ -142,6 +148,29 @@ fn trust_is_a_numbered_question_too() {
     );
     assert!(reader.plain.wants_line());
     assert!(matches!(reader.enter("2").as_slice(), [Effect::Trust(false)]));
+}
+
+#[test]
+fn a_question_of_the_model_is_answered_by_numbers_or_words() {
+    for (line, expected) in [("2", "blue"), ("1, 2", "red, blue"), ("neither", "neither")] {
+        let mut reader = Reader::open();
+        reader.prompt("paint");
+        reader.take();
+        let options = ["red", "blue"].map(|it| robota_tools::AnswerOption::Label(it.to_owned()));
+        let question = Box::new(robota_tools::UserQuestion {
+            question: "Which?".to_owned(),
+            header: None,
+            options: Some(options.to_vec()),
+            multi_select: Some(true),
+        });
+        reader.send(Event::UserAsked { id: 3, question });
+        assert_eq!(reader.take(), "Question: Which?\n1. red\n2. blue");
+        let effects = reader.enter(line);
+        let [Effect::AnswerUser { id: 3, answer: Some(answer) }] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(answer, expected);
+    }
 }
 
 #[test]

@@ -102,3 +102,6 @@ pub(super) fn install_panic_hook() {
         }
     }));
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -15,6 +15,7 @@ use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::approver::AgentQuestions;
+use super::choices::UserQuestions;
 use super::prompts::Prompts;
 use super::status_line::{self, Measures};
 use super::{Mailbox, first_run, history, model, trust};
@@ -35,6 +36,7 @@ pub(super) struct Opening {
     pub(super) opened: Opened,
     pub(super) prompts: Option<Prompts>,
     pub(super) measures: Measures,
+    pub(super) choices: UserQuestions,
 }
 
 /// Loads everything and opens the session. `answers` are those to the question of trust.
@@ -89,6 +91,7 @@ pub(super) async fn open(
         strict: options.strict_mcp,
         ..McpSetup::default()
     };
+    let choices = UserQuestions::new(mailbox.clone());
     let (measures, observer) = status_line::measures();
     let mut builder = InteractiveSession::builder(setup.project.clone(), chosen)
         .store(store.clone())
@@ -98,6 +101,7 @@ pub(super) async fn open(
         .callbacks(Callbacks::new().on_event(observer))
         .budget(model::budget(&options))
         .approvals(Approvals::Handler(Arc::new(questions)))
+        .questions(Arc::new(choices.clone()))
         .agents(agents)
         .task_logs(!sessions.no_session_persistence)
         .mcp(mcp)
@@ -126,7 +130,16 @@ pub(super) async fn open(
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
             let mut opened = of_settings(&setup);
             (opened.session, opened.mode, opened.follows) = (id.to_string(), mode, Some(owner));
-            return Ok(Opening { setup, store, session: None, events, opened, prompts, measures });
+            return Ok(Opening {
+                setup,
+                store,
+                session: None,
+                events,
+                opened,
+                prompts,
+                measures,
+                choices,
+            });
         }
     };
     telemetry.count(session.session(), session.opened_at()).await?;
@@ -151,7 +164,7 @@ pub(super) async fn open(
         budget: session.spending().budget().session.usd,
         ..of_settings(&setup)
     };
-    Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures })
+    Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures, choices })
 }
 
 /// Returns what the settings say about the terminal.

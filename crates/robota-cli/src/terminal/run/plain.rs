@@ -36,7 +36,10 @@ impl PlainUi {
                 reader.request();
                 reading = true;
             }
-            wait::wait(&self.mailbox, false, None);
+            let until =
+                self.plain.next_change().map(|at| at.saturating_sub(self.started.elapsed()));
+            wait::wait(&self.mailbox, false, until);
+            self.plain.state.now = self.started.elapsed();
             for event in self.mailbox.drain() {
                 let now = self.started.elapsed();
                 let effects = match event {

@@ -20,6 +20,10 @@ use crate::terminal::{update, view};
 /// once.
 const FRAME: Duration = Duration::from_micros(16_667);
 
+/// How long the system takes at most to stop this process after it sent itself the signal.
+#[cfg(unix)]
+const STOPPING: Duration = Duration::from_millis(100);
+
 /// The thread's own things.
 pub(super) struct Ui {
     state: State,
@@ -238,14 +242,22 @@ impl Ui {
         Ok(result)
     }
 
-    /// Stops this process until the user continues it.
+    /// Stops this process, and those that the shell started with it, until the user continues them.
     fn suspend(&mut self) -> std::io::Result<()> {
         self.away(|_| {
             #[cfg(unix)]
-            let _ = rustix::process::kill_process(
-                rustix::process::getpid(),
-                rustix::process::Signal::TSTP,
-            );
+            {
+                use rustix::process::{Signal, kill_current_process_group};
+                let stopped = kill_current_process_group(Signal::TSTP);
+                // Another thread takes the signal, so this one runs on for a moment. It must not use
+                // the terminal again before it is stopped.
+                let end = Instant::now() + STOPPING;
+                while stopped.is_ok()
+                    && let Some(left) = end.checked_duration_since(Instant::now())
+                {
+                    std::thread::park_timeout(left);
+                }
+            }
         })
     }
 

@@ -114,19 +114,20 @@ async fn run_session(
         () = cancel.token().cancelled() => return After::Quit(Vec::new()),
         _ = ui.wait() => return After::Quit(Vec::new()),
     };
-    let Opening { setup, store, session, events, opened, prompts, measures } = match opening {
-        Ok(opening) => opening,
-        Err(error) => {
-            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
-            mailbox.send(Event::OpenFailed { message, hint });
-            tokio::select! {
-                () = until_quit(effects, &trust) => {}
-                () = cancel.token().cancelled() => {}
-                _ = ui.wait() => {}
+    let Opening { setup, store, session, events, opened, prompts, measures, choices } =
+        match opening {
+            Ok(opening) => opening,
+            Err(error) => {
+                let (message, hint) = (format!("{error:#}"), crate::hint(&error));
+                mailbox.send(Event::OpenFailed { message, hint });
+                tokio::select! {
+                    () = until_quit(effects, &trust) => {}
+                    () = cancel.token().cancelled() => {}
+                    _ = ui.wait() => {}
+                }
+                return After::Failed(crate::exit_of(&error));
             }
-            return After::Failed(crate::exit_of(&error));
-        }
-    };
+        };
     mailbox.send(Event::Opened(Box::new(opened)));
     let Some(session) = session else {
         tokio::select! {
@@ -138,7 +139,8 @@ async fn run_session(
         return After::Quit(Vec::new());
     };
     let status = StatusLine::new(measures);
-    let context = WorkContext { session, store, setup, mailbox: mailbox.clone(), status };
+    let (mailbox, provider) = (mailbox.clone(), args.provider.clone());
+    let context = WorkContext { session, store, setup, mailbox, provider, status, choices };
     let status_line = context.status.start(&context);
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
@@ -272,6 +274,7 @@ impl Worker {
                 Effect::Decide { call, answer, note } => {
                     tokio::spawn(decide(context, call, answer, note));
                 }
+                Effect::AnswerUser { id, answer } => self.context.choices.answer(id, answer),
                 Effect::TestRule { call, rule } => {
                     tokio::spawn(async move { test_rule(&context, call, rule) });
                 }

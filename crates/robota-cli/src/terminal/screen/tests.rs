@@ -288,3 +288,15 @@ fn a_reset_screen_is_empty() {
     let text = pair.terminal.text();
     assert_eq!(text[text.len() - 2..], ["again", ">"]);
 }
+
+#[test]
+fn parts_of_an_emoji_that_the_terminal_draws_apart_do_not_stay_behind_the_text() {
+    // The parser draws the three parts in six columns, where the program counts two.
+    let mut parser = vt100::Parser::default();
+    let mut screen = screen(80, 24);
+    let mut bytes = Vec::new();
+    screen.draw(&lines(&["👩‍👩‍👧 x"]), None, &mut bytes).unwrap();
+    parser.process(&bytes);
+    let row = parser.screen().rows(0, 80).next().unwrap();
+    assert!(row.trim_end().ends_with(" x"), "{row}");
+}

@@ -57,6 +57,7 @@ pub(super) fn trust_key(state: &mut State, key: &KeyEvent, action: Option<Action
 pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
     let Some(asked) = state.questions.shown() else { return Vec::new() };
     let (call, rules) = (asked.call.clone(), asked.rules.clone());
+    let of_agent = asked.agent.is_some();
     if matches!(asked.preview, Preview::Plan(_)) {
         return plan_key(state, action);
     }
@@ -88,8 +89,8 @@ pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
             form.field = Some(field(FieldKind::Note, &note));
             Vec::new()
         }
-        // An agent in the background belongs to no turn that could be stopped.
-        Some(Action::Cancel) if state.turn.is_none() => decide(state, Decided::Deny),
+        // An agent may work in the background: no turn is stopped for its call.
+        Some(Action::Cancel) if of_agent => decide(state, Decided::Deny),
         // Esc denies the call and stops the turn.
         Some(Action::Cancel) => {
             super::chat::interrupt(state);

@@ -54,7 +54,7 @@ fn activity(state: &State) -> (String, Role) {
         Phase::Ready | Phase::Following => {}
     }
     let Some(turn) = &state.turn else {
-        if state.questions.shown().is_some() {
+        if state.questions.shown().is_some() || state.choices.shown().is_some() {
             return ("waiting for you".into(), Role::Warn);
         }
         let sending = !state.queue.is_empty();
@@ -63,7 +63,7 @@ fn activity(state: &State) -> (String, Role) {
     let elapsed = clock_text(state.now.saturating_sub(turn.started));
     let (word, role) = if turn.stopping {
         ("stopping".to_owned(), Role::Warn)
-    } else if state.questions.shown().is_some() {
+    } else if state.questions.shown().is_some() || state.choices.shown().is_some() {
         ("waiting for you".to_owned(), Role::Warn)
     } else if turn.retrying.is_some() {
         ("trying again".to_owned(), Role::Warn)

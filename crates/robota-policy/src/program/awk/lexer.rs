@@ -7,7 +7,6 @@ use crate::program::sed::ends_in_bracket;
 pub(super) enum Token<'p> {
     Name(&'p str),
     Number(f64),
-    /// A text, without its quotes.
     Text(&'p str),
     Regex,
     Sign(&'p str),
@@ -39,7 +38,6 @@ impl<'p> Lexer<'p> {
         self.at = mark;
     }
 
-    /// Whether this character is next, without a blank.
     pub(super) fn follows(&self, c: char) -> bool {
         self.text[self.at..].starts_with(c)
     }

@@ -1,6 +1,6 @@
 //! Statements.
 
-use crate::shell::word::is_name;
+use crate::shell::word::{Piece, is_name};
 
 use super::{
     Compound, Document, Item, Parsed, Redirection, Sequence, Simple, Span, Spans, Statement, Stop,
@@ -10,7 +10,6 @@ use super::{
 /// Statements nested deeper than this are not followed: no person nests that far.
 const MAX_DEPTH: usize = 100;
 
-/// Builtins whose arguments are assignments.
 const DECLARE: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
 /// A here-document whose body has not been read yet.
@@ -22,6 +21,7 @@ struct Pending {
     strip_tabs: bool,
 }
 
+#[derive(Default)]
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
@@ -29,6 +29,8 @@ pub(super) struct Reader<'t> {
     pub(super) end: usize,
     documents: Vec<Document>,
     pub(super) spans: Spans,
+    /// The pieces of the word that is read, where they are asked for.
+    pub(super) pieces: Option<Vec<Piece>>,
     pending: Vec<Pending>,
     depth: usize,
 }
@@ -37,15 +39,7 @@ pub(super) type Read<T> = Result<T, Stop>;
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            at: 0,
-            end: text.len(),
-            documents: Vec::new(),
-            spans: Spans::default(),
-            pending: Vec::new(),
-            depth: 0,
-        }
+        Self { text, end: text.len(), ..Self::default() }
     }
 
     pub(super) fn program(mut self) -> Read<Parsed> {
@@ -102,7 +96,6 @@ impl<'t> Reader<'t> {
         result
     }
 
-    /// Skips blanks, continued lines and a comment.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek(0) {
@@ -202,7 +195,7 @@ impl<'t> Reader<'t> {
                 (b'&', b'&') => true,
                 (b'|', b'|') => false,
                 _ if rest.is_empty() => return Ok(first),
-                _ => return Ok(Statement::List { first: Box::new(first), rest }),
+                _ => return Ok(Statement::List(Box::new(first), rest)),
             };
             self.at += 2;
             self.newlines()?;
@@ -331,7 +324,7 @@ impl<'t> Reader<'t> {
             self.blanks();
             match self.redirection()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Statement::Compound { body, redirects }),
+                None => return Ok(Statement::Compound(body, redirects)),
             }
         }
     }
@@ -340,7 +333,7 @@ impl<'t> Reader<'t> {
         self.newlines()?;
         let body = self.deeper(Self::command)?;
         match body {
-            Statement::Compound { .. } => Ok(Statement::Function { body: Box::new(body) }),
+            Statement::Compound(..) => Ok(Statement::Function(Box::new(body))),
             _ => Err(Stop::Unparsable),
         }
     }
@@ -380,7 +373,7 @@ impl<'t> Reader<'t> {
             self.blanks();
             self.eat(";");
             let body = self.do_group()?;
-            return Ok(Compound::Counted { header, body });
+            return Ok(Compound::Counted(header, body));
         }
         let start = self.at;
         self.at += self.bare_word().len();
@@ -420,7 +413,7 @@ impl<'t> Reader<'t> {
         loop {
             self.newlines()?;
             if self.eat_word("esac") {
-                return Ok(Compound::Case { value, items });
+                return Ok(Compound::Case(value, items));
             }
             self.eat("(");
             let mut patterns = Vec::new();

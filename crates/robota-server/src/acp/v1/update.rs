@@ -198,6 +198,11 @@ pub enum ToolCallContent {
         /// The text after.
         new_text: String,
     },
+    /// A terminal of the client.
+    Terminal {
+        /// Its id.
+        terminal_id: String,
+    },
 }
 
 /// A place in a file.

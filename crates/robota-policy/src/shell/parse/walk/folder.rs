@@ -58,7 +58,6 @@ impl Walker<'_, '_> {
     }
 }
 
-/// A folder's name, when it is a literal or starts with the home.
 fn simple_path(word: &Word, home: &Path) -> Option<String> {
     if let Some(text) = word.literal() {
         return Some(text);

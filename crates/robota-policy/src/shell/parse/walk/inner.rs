@@ -15,7 +15,6 @@ use crate::shell::word::{Piece, Word};
 const COMPUTES: &str = "it computes, which can run commands";
 
 impl<'t> Walker<'t, '_> {
-    /// The word, after what is inside it.
     pub(super) fn word(&mut self, word: &'t WordSpan) -> Word {
         self.inner(&word.inner);
         self.parsed(self.raw(word.span))
@@ -69,7 +68,6 @@ impl<'t> Walker<'t, '_> {
         self.substituted = outer;
     }
 
-    /// `${…}` that is more than a name.
     fn parameter(&mut self, text: &str) {
         // `${#x}` is a length.
         if let Some(of) = text.strip_prefix('#')
@@ -101,7 +99,7 @@ impl<'t> Walker<'t, '_> {
             // A default that is assigned as well.
             [b'=', ..] | [b':', b'=', ..] => {
                 self.script.vars.entry(name.to_owned()).or_default().push(Value::Unknown);
-                !crate::shell::assign::is_dangerous(name)
+                !crate::shell::vars::is_dangerous(name)
             }
             [b':', offset @ ..] => {
                 self.names(&String::from_utf8_lossy(offset));
@@ -148,8 +146,7 @@ impl<'t> Walker<'t, '_> {
         self.numbers.extend(names_in(text));
     }
 
-    /// At the end: computations with values that are not numbers, aliases, and text that a
-    /// computation may run.
+    /// At the end: computations with other values than numbers, aliases, and text that may be run.
     pub(super) fn settle(&mut self) {
         for (name, target) in std::mem::take(&mut self.aliases) {
             // The name of the target is no value of either.

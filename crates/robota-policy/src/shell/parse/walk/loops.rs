@@ -60,7 +60,6 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// `[[ … ]]`.
     pub(super) fn compare(&mut self, words: &'t [WordSpan]) {
         let index = self.push(Part { is_test: true, ..Part::default() });
         let outer = std::mem::take(&mut self.reads_secret);
@@ -70,7 +69,6 @@ impl<'t> Walker<'t, '_> {
         self.script.parts[index].reads_secret = std::mem::replace(&mut self.reads_secret, outer);
     }
 
-    /// `[ … ]` is a simple command that tests.
     pub(super) fn single_bracket(&mut self, part: &mut Part) {
         let program = part.program().unwrap_or_default();
         let closed = part.words.last().and_then(Word::value).as_deref() == Some("]");
