@@ -112,8 +112,8 @@ impl ProcessAgents {
             end.drain(..cut);
         }));
         let running = self.supervisor.start(spec).await;
-        let running = running
-            .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        let running =
+            running.map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
         running.write(encode(&ToAgent::Start { start }));
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
@@ -192,8 +192,9 @@ impl AgentProcess {
             }
             FromAgent::Event { line } => match Envelope::decode(line.as_bytes()) {
                 Ok(envelope) => {
-                    progress.take(&envelope.event, reporter);
-                    if let Some(reason) = (self.observer)(&Arc::new(envelope))
+                    let envelope = Arc::new(envelope);
+                    progress.take(&envelope, reporter);
+                    if let Some(reason) = (self.observer)(&envelope)
                         && self.stopped.is_none()
                     {
                         self.stopped = Some(reason.clone());
