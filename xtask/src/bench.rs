@@ -38,10 +38,18 @@ pub(crate) struct Programs {
 impl Programs {
     /// Takes the programs of a folder, or builds them.
     pub(crate) fn find_or_build(root: &Path, built: Option<&Path>) -> Result<Self> {
+        Self::find_or(root, built, program::build)
+    }
+
+    fn find_or(
+        root: &Path,
+        built: Option<&Path>,
+        build: impl FnOnce(&Path, &Path) -> Result<PathBuf>,
+    ) -> Result<Self> {
         let target = target_folder(root)?;
         let folder = match built {
             Some(folder) => folder.canonicalize()?,
-            None => program::build(root, &target)?,
+            None => build(root, &target)?,
         };
         Ok(Self { folder, target })
     }
@@ -49,7 +57,7 @@ impl Programs {
 
 /// Measures the program against a model on loopback; builds both unless `built` contains them.
 pub fn program(root: &Path, built: Option<&Path>) -> Result<()> {
-    program::measure(&Programs::find_or_build(root, built)?)
+    program::measure(&Programs::find_or(root, built, program::build_counted)?)
 }
 
 /// Measures the terminal program on a pseudo terminal; builds it and the model unless `built`

@@ -1,5 +1,6 @@
 //! The program on a pseudo terminal: keys in, bytes out, with the time of each.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::sh;
 
@@ -28,6 +29,7 @@ pub(crate) struct Pty {
     keys: File,
     child: Child,
     written: Arc<Written>,
+    started: Instant,
 }
 
 #[derive(Default)]
@@ -43,26 +45,31 @@ impl Written {
 }
 
 impl Pty {
-    /// Starts a program on a terminal with this many columns and rows.
+    /// Starts a program on a terminal with this many columns and rows. The terminal itself shows no
+    /// typed keys: what is shown was printed by the program.
     pub(crate) fn start(
         dir: &Path,
         words: &[&str],
         env: &[(&str, &str)],
         (columns, rows): (u16, u16),
     ) -> Result<Self> {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&master)?;
         unlockpt(&master)?;
         let name = ptsname(&master, Vec::new())?;
         let slave = File::options().read(true).write(true).open(name.to_str()?)?;
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&slave, size)?;
+        let mut modes = tcgetattr(&slave)?;
+        modes.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&slave, OptionalActions::Now, &modes)?;
+        let started = Instant::now();
         let child = sh::start_on_terminal(dir, words, env, OwnedFd::from(slave))?;
         let (keys, output) = (File::from(master.try_clone()?), File::from(master));
         let written = Arc::new(Written::default());
         let (answers, shared) = (keys.try_clone()?, written.clone());
         std::thread::spawn(move || read_all(output, answers, &shared));
-        Ok(Self { keys, child, written })
+        Ok(Self { keys, child, written, started })
     }
 
     /// Types keys.
@@ -79,14 +86,9 @@ impl Pty {
         Ok(self.wait_from(from, &letter.to_string(), start, limit))
     }
 
-    /// Waits until the program has printed a text. Returns how long that took.
+    /// Waits until the program has printed a text. Returns how long that took since its start.
     pub(crate) fn wait_for(&self, text: &str, limit: Duration) -> Option<Duration> {
-        self.wait_since(0, text, limit)
-    }
-
-    /// Waits until the program has printed a text after the first `from` bytes.
-    pub(crate) fn wait_since(&self, from: usize, text: &str, limit: Duration) -> Option<Duration> {
-        self.wait_from(from, text, Instant::now(), limit)
+        self.wait_from(0, text, self.started, self.started.elapsed() + limit)
     }
 
     /// Waits until the program has printed nothing for this long.
@@ -99,6 +101,29 @@ impl Pty {
                 return;
             }
             bytes = guard;
+        }
+    }
+
+    /// Waits until the screen is as expected. Returns the last screen, also if it never was.
+    pub(crate) fn wait_for_screen(
+        &self,
+        size: (u16, u16),
+        limit: Duration,
+        expected: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let end = Instant::now() + limit;
+        loop {
+            let before = self.printed();
+            let parser = self.screen(size)?;
+            let shown = parser.screen().contents();
+            let left = end.saturating_duration_since(Instant::now());
+            if expected(&shown) || left.is_zero() {
+                return Ok(shown);
+            }
+            let bytes = self.written.bytes();
+            if bytes.len() == before {
+                let _ = self.written.changed.wait_timeout(bytes, left);
+            }
         }
     }
 
@@ -142,27 +167,37 @@ impl Pty {
         String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(2_000)..]).into_owned()
     }
 
-    /// Returns the CPU time that the program has used, in seconds.
+    /// Returns the CPU time that each thread of the program has used. It is exact, but does not have
+    /// that of threads that ended.
+    pub(crate) fn cpu_of_threads(&self) -> Result<HashMap<String, Duration>> {
+        let mut used = HashMap::new();
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let task = task?;
+            // The thread may have ended meanwhile.
+            let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
+            let time = text.split_whitespace().next().context("an unknown format of /proc")?;
+            let name = task.file_name().to_string_lossy().into_owned();
+            used.insert(name, Duration::from_nanos(time.parse()?));
+        }
+        Ok(used)
+    }
+
+    /// Returns the CPU time of all threads that the program has or had, in seconds. It grows in steps
+    /// of 10 ms.
     pub(crate) fn cpu(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(')').context("an unknown format of /proc")?;
-        let ticks: u64 = fields
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .map(|field| field.parse::<u64>().unwrap_or(0))
-            .sum();
-        #[expect(clippy::cast_precision_loss, reason = "a small count")]
-        let seconds = ticks as f64 / 100.0;
-        Ok(seconds)
+        let times = fields.split_whitespace().skip(11).take(2);
+        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+        Ok(f64::from(ticks) / 100.0)
     }
 
-    /// Returns the memory of the program, in KiB.
-    pub(crate) fn memory_kib(&self) -> Result<u64> {
+    /// Returns the memory of the program, in MB.
+    pub(crate) fn memory_mb(&self) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.split_whitespace().next());
-        Ok(kib.context("no VmRSS")?.parse()?)
+        Ok(f64::from(kib.context("no VmRSS")?.parse::<u32>()?) / 1024.0)
     }
 }
 

@@ -13,7 +13,8 @@ use crate::pty::Pty;
 
 /// Where the pictures are.
 const FOLDER: &str = "docs/screens";
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
+const QUIET: Duration = Duration::from_millis(800);
 
 /// One picture.
 struct Scene {
@@ -28,35 +29,81 @@ struct Scene {
 enum Step {
     /// Types these keys.
     Type(&'static str),
-    /// Waits until the program has drawn this text after the last keys.
+    /// Waits until the screen shows this text.
     See(&'static str),
+    /// Waits until nothing moves, so that a question takes keys.
+    Quiet,
 }
-use Step::{See, Type};
+use Step::{Quiet, See, Type};
 
 const SCENES: &[Scene] = &[
     Scene {
         name: "conversation",
-        size: (100, 30),
+        size: (100, 36),
         model: include_str!("screens/conversation.yaml"),
-        steps: &[Type("What does greet do?\r"), See("Run it with")],
+        steps: &[See("ready"), Type("What does greet do?\r"), See("Run it with"), See("ready")],
     },
     Scene {
         name: "approval",
-        size: (100, 30),
+        size: (100, 20),
         model: include_str!("screens/approval.yaml"),
-        steps: &[Type("Greet people in Chinese too.\r"), See("question"), See("always")],
+        steps: &[See("ready"), Type("Greet people in Chinese too.\r"), See("always")],
+    },
+    Scene {
+        name: "rule",
+        size: (100, 14),
+        model: include_str!("screens/command.yaml"),
+        steps: &[
+            See("ready"),
+            Type("Install it.\r"),
+            See("always"),
+            Quiet,
+            Type("e"),
+            See("would also allow"),
+        ],
     },
     Scene {
         name: "commands",
-        size: (100, 24),
+        size: (100, 12),
         model: "- Done.\n",
-        steps: &[See("›"), Type("/co"), See("context")],
+        steps: &[See("ready"), Type("/co"), See("context")],
     },
     Scene {
         name: "help",
         size: (100, 40),
         model: "- Done.\n",
-        steps: &[See("›"), Type("?"), See("Ctrl")],
+        steps: &[See("ready"), Type("?"), See("Ctrl")],
+    },
+    Scene {
+        name: "rewind",
+        size: (100, 16),
+        model: include_str!("screens/approval.yaml"),
+        steps: &[
+            See("ready"),
+            Type("Greet people in Chinese too.\r"),
+            See("always"),
+            Quiet,
+            Type("y"),
+            See("Done."),
+            See("ready"),
+            Type("/rewind\r"),
+            See("1 file changed"),
+            Type("\r"),
+            See("differ"),
+        ],
+    },
+    Scene {
+        name: "context",
+        size: (100, 12),
+        model: include_str!("screens/conversation.yaml"),
+        steps: &[
+            See("ready"),
+            Type("What does greet do?\r"),
+            See("Run it with"),
+            See("ready"),
+            Type("/context\r"),
+            See("free"),
+        ],
     },
 ];
 
@@ -79,28 +126,27 @@ pub fn draw(root: &Path, built: Option<&Path>, filter: Option<&str>) -> Result<(
 
 impl Scene {
     fn draw(&self, place: &Place) -> Result<String> {
-        let source = place.project.join("src");
+        // The pictures show no path of this machine.
+        let folder = place.home().join("demo");
+        let source = folder.join("src");
         std::fs::create_dir_all(&source)?;
         std::fs::write(source.join("app.py"), PROGRAM)?;
         let model = place.model(self.model)?;
         let mut env = place.env(&model.first_line).to_vec();
         env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
         let words = [place.robota.as_str(), "--provider", "anthropic", "--model", "mock-model"];
-        let mut pty = Pty::start(&place.project, &words, &env, self.size)?;
-        let mut from = 0;
+        let mut pty = Pty::start(&folder, &words, &env, self.size)?;
         for step in self.steps {
             match step {
-                Type(keys) => {
-                    from = pty.printed();
-                    pty.type_keys(keys)?;
-                }
+                Type(keys) => pty.type_keys(keys)?,
+                Quiet => pty.wait_until_quiet(QUIET),
                 See(text) => {
-                    let seen = pty.wait_since(from, text, LIMIT);
-                    ensure!(seen.is_some(), "no `{text}` on the screen:\n{}", pty.tail());
+                    let shown = pty.wait_for_screen(self.size, LIMIT, |it| it.contains(text))?;
+                    ensure!(shown.contains(text), "no `{text}` on the screen:\n{shown}");
                 }
             }
         }
-        pty.wait_until_quiet(Duration::from_millis(300));
+        pty.wait_until_quiet(QUIET);
         Ok(svg::draw(pty.screen(self.size)?.screen()))
     }
 }

@@ -18,6 +18,7 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("pip3", "python3-pip"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("tmux", "tmux"),
 ];
 
 /// The parts of the toolchain that the checks use; the smallest rustup profile has neither.

@@ -134,8 +134,15 @@ pub struct Running {
 impl Running {
     /// Starts the program and waits for its first line.
     pub fn start(dir: &Path, words: &[&str]) -> Result<Self> {
+        Self::start_with(dir, words, &[])
+    }
+
+    /// Starts the program with further variables, and waits for its first line.
+    pub fn start_with(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Self> {
         let line = words.join(" ");
-        let child = command(dir, words)?.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut command = command(dir, words)?;
+        command.envs(env.iter().copied()).stdin(Stdio::null());
+        let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.with_context(|| format!("cannot start `{line}`"))?;
         let mut first_line = String::new();
         if let Some(out) = child.stdout.as_mut() {
@@ -146,6 +153,16 @@ impl Running {
             bail!("`{line}` ended without output");
         }
         Ok(running)
+    }
+
+    /// Returns the memory that the program has written to and shares with no other, in KiB: heap, stacks
+    /// and relocated data, without the pages of its file that the system can drop.
+    pub fn private_kib(&self) -> Result<u64> {
+        let file = format!("/proc/{}/smaps_rollup", self.child.id());
+        let text = std::fs::read_to_string(&file).with_context(|| file.clone())?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
+        let value = line.and_then(|line| line.split_whitespace().next());
+        value.with_context(|| format!("{file} has no Private_Dirty"))?.parse().context(file)
     }
 }
 

@@ -111,12 +111,8 @@ pub(crate) async fn run() -> anyhow::Result<Exit> {
 async fn prepare(start: AgentStart) -> anyhow::Result<AgentProcess> {
     let given: ProcessSetup = serde_json::from_value(start.setup.clone())?;
     let environment = given.environment.into_iter().collect();
-    let setup = Setup::load_with(
-        &given.settings,
-        given.mode,
-        given.sandbox,
-        (given.sources, environment),
-    )?;
+    let setup =
+        Setup::load_with(&given.settings, given.mode, given.sandbox, (given.sources, environment))?;
     let request = ProviderRequest {
         provider: given.provider.as_deref(),
         model: WantedModel::Flag(given.model.as_deref()),

@@ -73,7 +73,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select or override settings. Every command that reads settings has them.
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]
@@ -311,10 +311,12 @@ pub(crate) struct PluginArgs {
 /// What to do with plugins.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// Copy a plugin from a folder, or from a marketplace by NAME@MARKETPLACE. It is not used before
-    /// it is enabled.
+    /// Copy a plugin from a folder, a git repository, or a marketplace by NAME@MARKETPLACE. It is not
+    /// used before it is enabled.
+    #[command(visible_alias = "add")]
     Install {
-        /// The folder, or NAME@MARKETPLACE.
+        /// The folder, the address of a repository (URL, URL#BRANCH, or OWNER/NAME on GitHub), or
+        /// NAME@MARKETPLACE.
         source: String,
         /// Install it for this project only.
         #[arg(long)]
@@ -329,6 +331,18 @@ pub(crate) enum PluginCommand {
         /// Enable it; without this, only what it does is shown.
         #[arg(long)]
         yes: bool,
+    },
+    /// Look for a new version of a plugin, show how it differs, and install it.
+    Update {
+        /// The name of the plugin; all plugins without it.
+        name: Option<String>,
+        /// Install the new version; without this, only the differences are shown. A plugin that was
+        /// enabled stays enabled.
+        #[arg(long)]
+        yes: bool,
+        /// Take this commit instead of the newest.
+        #[arg(long, requires = "name")]
+        commit: Option<String>,
     },
     /// Stop using a plugin.
     Disable {
@@ -350,10 +364,16 @@ pub(crate) enum PluginCommand {
 /// What to do with marketplaces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MarketplaceCommand {
-    /// Add a folder that lists plugins.
+    /// Add a folder or a git repository that lists plugins.
     Add {
-        /// The folder.
-        folder: PathBuf,
+        /// The folder, the address of a repository, or a name of `extraKnownMarketplaces` in the
+        /// settings.
+        source: String,
+    },
+    /// Fetch the newest lists of marketplaces from their repositories.
+    Update {
+        /// The name of the marketplace; all without it.
+        name: Option<String>,
     },
     /// List the marketplaces.
     List,

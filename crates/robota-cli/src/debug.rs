@@ -1,6 +1,6 @@
 //! Installs the tracing subscriber: the log file of `--debug` and the OpenTelemetry export.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::Context as _;
@@ -8,30 +8,38 @@ use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::output;
 use crate::telemetry::Telemetry;
 
 /// Installs the subscriber if `--debug` or the OpenTelemetry export needs one. `debug` is the
-/// optional FILE of `--debug`, if that was given.
+/// optional FILE of `--debug`, if that was given. Returns the log file.
 pub(crate) fn start(
     debug: Option<Option<&Path>>,
     cwd: &Path,
     telemetry: &Telemetry,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<PathBuf>> {
     let exported = telemetry.layer();
     if debug.is_none() && exported.is_none() {
-        return Ok(());
+        return Ok(None);
     }
-    let log_file = debug.map(|file| layer(file, cwd)).transpose()?;
+    let (path, log_file) = debug.map(|file| layer(file, cwd)).transpose()?.unzip();
     tracing::subscriber::set_global_default(
         tracing_subscriber::registry().with(log_file).with(exported),
     )
-    .context("cannot install the tracing subscriber")
+    .context("cannot install the tracing subscriber")?;
+    Ok(path)
 }
 
-/// Returns the layer that writes the debug log. The log has spans and events of robota's crates
+/// Returns the note for the user about the log file.
+pub(crate) fn note(log: &Path) -> String {
+    format!("robota: writing the debug log to {}", log.display())
+}
+
+/// Returns the log file and the layer that writes it. The log has spans and events of robota's crates
 /// only, and no content of messages.
-fn layer<S>(file: Option<&Path>, cwd: &Path) -> anyhow::Result<impl Layer<S> + Send + Sync + use<S>>
+fn layer<S>(
+    file: Option<&Path>,
+    cwd: &Path,
+) -> anyhow::Result<(PathBuf, impl Layer<S> + Send + Sync + use<S>)>
 where
     S: tracing::Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -48,10 +56,10 @@ where
             .with_context(|| format!("cannot write {}", ignore.display()))?;
     }
     let file = open(path).with_context(|| format!("cannot write {}", path.display()))?;
-    output::note(&format!("robota: writing the debug log to {}", path.display()));
-    Ok(fmt::layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(EnvFilter::new(
+    let layer = fmt::layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(EnvFilter::new(
         "robota=debug,robota_core=debug,robota_exec=debug,robota_store=debug,robota_tools=debug",
-    )))
+    ));
+    Ok((path.to_owned(), layer))
 }
 
 fn open(path: &Path) -> std::io::Result<std::fs::File> {

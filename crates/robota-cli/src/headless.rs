@@ -1,4 +1,4 @@
-//! Headless runs: one prompt (`robota -p`), or a host that speaks the stream-json protocol.
+//! Headless runs: one prompt (`robota -p`), or a host that uses the stream-json protocol.
 //!
 //! `docs/headless.md` describes formats, flags and exit codes. Every run is the same: a session,
 //! whose events [`project`] turns into lines and [`result`] into an outcome; [`drive`] sends
@@ -51,7 +51,7 @@ use crate::telemetry::Telemetry;
 use crate::{Configuration, Exit, Usage, debug, output, signals, stdin};
 pub(crate) use choose::session_choice;
 use drive::FirstInput;
-use fallback::Fallback;
+pub(crate) use fallback::Fallback;
 use host::Host;
 use input::FromHost;
 use meter::Meter;
@@ -60,7 +60,8 @@ use open::{Opening, open};
 use options::LineMode;
 pub(crate) use options::RunOptions;
 use permissions::HostApprover;
-use requests::{HostSetup, Requests, has_price, no_price};
+use requests::{HostSetup, Requests};
+pub(crate) use requests::{has_price, no_price};
 pub(crate) use saved_rules::SavedRules;
 use writer::LineWriter;
 
@@ -89,7 +90,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let cwd = setup.places.cwd.clone();
     store::check_project_folder(&cwd)?;
     let telemetry = Telemetry::start(&setup.environment);
-    debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    let log = debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    log.iter().for_each(|log| output::note(&debug::note(log)));
     let request = ProviderRequest {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
@@ -106,11 +108,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));
     }
     let sessions = &args.session;
-    let store = if sessions.no_session_persistence {
-        Arc::new(robota_core::journal::MemoryStore::new())
-    } else {
-        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
-    };
+    let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(|error| match options.lines {
@@ -232,7 +230,7 @@ async fn first_message(
 }
 
 /// Prepares `--fallback-model`.
-async fn fallback(
+pub(crate) async fn fallback(
     args: &PrintArgs,
     setup: &Setup,
     chosen: &mut ChosenProvider,

@@ -121,10 +121,10 @@ impl SessionHost for ProgramSessions {
             .approvals(request.approvals)
             .rule_sink(SavedRules::new(setup.clone()))
             .on_notice(move |notice| on_notice(notice));
-        if !request.mcp_servers.is_empty() {
-            let arguments = vec![mcp_config(&request.mcp_servers)];
-            builder = builder.mcp(McpSetup { arguments, ..McpSetup::default() });
-        }
+        let given = !request.mcp_servers.is_empty();
+        let arguments = given.then(|| mcp_config(&request.mcp_servers)).into_iter().collect();
+        let elicitor = request.elicitor;
+        builder = builder.mcp(McpSetup { arguments, elicitor, ..McpSetup::default() });
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
         }

@@ -4,9 +4,9 @@
 //! everything it runs. `robota --version` starts no runtime and reads no
 //! file.
 
+mod agent_process;
 #[cfg(feature = "count-allocations")]
 mod allocations;
-mod agent_process;
 mod args;
 mod colour;
 mod commands;
@@ -213,7 +213,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
-        Some(Command::Plugin(args)) => commands::plugin::run(&args),
+        Some(Command::Plugin(args)) => on_runtime(commands::plugin::run(args)),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Worktrees(args)) => on_runtime(commands::worktrees::run(args.command)),
         Some(Command::Schedule(args)) => on_runtime(commands::schedule::run(*args)),

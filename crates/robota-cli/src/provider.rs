@@ -127,6 +127,11 @@ pub(crate) fn host(setup: &Setup) -> anyhow::Result<Host> {
     Ok(Host::new(Variables::new(setup).transport()?))
 }
 
+/// Returns whether a model is given with its vendor, as `vendor/model`.
+pub(crate) fn names_vendor(model: &str, setup: &Setup) -> bool {
+    vendors(setup).is_ok_and(|vendors| vendors.split_model(model).is_some())
+}
+
 /// Selects the provider and model of a run.
 pub(crate) async fn choose(
     request: ProviderRequest<'_>,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use robota_config::{SettingSource, SettingsArgument};
 use robota_core::hook::HookNotice;
-use robota_core::journal::JournalStore;
+use robota_core::journal::{JournalStore, MemoryStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::ReaperProgram;
 use robota_sdk::{Notice, Project, ProjectOptions, SdkError};
 use robota_store::DurabilityLevel;
 
-use crate::args::SettingsArgs;
+use crate::args::{SessionArgs, SettingsArgs};
 use crate::stored_keys::{self, StoredKeys};
 use crate::{Usage, output};
 
@@ -123,6 +123,17 @@ pub(crate) fn print_notice(notice: &Notice) {
 /// Prints a notice of a hook.
 pub(crate) fn print_hook_notice(notice: &HookNotice) {
     output::note(&format!("robota: {} hook: {}", notice.event.name(), notice.text));
+}
+
+/// Opens the store of a run: in memory with `--no-session-persistence`, otherwise as `--store` says.
+pub(crate) async fn session_store(
+    args: &SessionArgs,
+    project: &Project,
+) -> anyhow::Result<Arc<dyn JournalStore>> {
+    if args.no_session_persistence {
+        return Ok(Arc::new(MemoryStore::new()));
+    }
+    open_store(args.store.as_deref(), args.durability.into(), project).await
 }
 
 /// Opens the store that `--store` names; without it, the files of the project.

@@ -6,6 +6,8 @@
 //! scrollback once, and only the live region below them is drawn again ([`screen`]).
 
 mod ansi;
+mod background;
+mod choice;
 mod composer;
 mod conversation;
 mod diff;
@@ -14,7 +16,9 @@ mod event;
 mod highlight;
 mod keys;
 mod markdown;
+mod notify;
 mod output_tail;
+mod plain;
 mod popup;
 mod question;
 mod run;

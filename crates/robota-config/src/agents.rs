@@ -36,6 +36,7 @@ pub use model::AgentModel;
 use crate::clean::one_line;
 use crate::frontmatter::{Fields, Header, Markdown};
 use crate::layer::{Layer, Origin, Scope};
+use crate::plugins::{Plugin, agent_folders};
 use crate::reader::{Boundary, ContextReader, Depth, Folders, warning};
 use crate::report::{Problem, Report, Severity};
 use crate::trust::TrustStore;
@@ -82,7 +83,7 @@ impl Agents {
         let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
         agents.extend(arguments);
         for source in sources(&reader.folders) {
-            agents.add_folder(reader, trust, &source);
+            agents.add_folder(reader, trust, &source, |agent| agent);
         }
         for text in BUILT_IN {
             let Markdown { header, body, .. } = Markdown::parse(text);
@@ -99,6 +100,33 @@ impl Agents {
         let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
         agents.extend(definitions);
         agents
+    }
+
+    /// Adds the agents of plugins that the user enabled. Their names have the name of the plugin in
+    /// front: `plugin:name`. They have no hooks, MCP servers and permission mode of their own: what the
+    /// plugin does is what the user saw when enabling it.
+    #[must_use]
+    pub fn with_plugins<'a>(
+        mut self,
+        reader: &ContextReader,
+        plugins: impl IntoIterator<Item = &'a Plugin>,
+    ) -> Self {
+        for plugin in plugins {
+            let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
+            for folder in agent_folders(plugin) {
+                let boundary = Boundary::Within(root.clone());
+                let source = Source { folder, layer: Layer::UserRobota, boundary };
+                self.add_folder(reader, &TrustStore::default(), &source, |agent| AgentDefinition {
+                    name: format!("{}:{}", plugin.manifest.name, agent.name),
+                    hooks: None,
+                    mcp_servers: None,
+                    permission_mode: None,
+                    requests: Vec::new(),
+                    ..agent
+                });
+            }
+        }
+        self
     }
 
     /// Returns an agent by name.
@@ -148,7 +176,13 @@ impl Agents {
     }
 
     /// Adds the definitions of a folder and of the folders in it.
-    fn add_folder(&mut self, reader: &ContextReader, trust: &TrustStore, source: &Source) {
+    fn add_folder(
+        &mut self,
+        reader: &ContextReader,
+        trust: &TrustStore,
+        source: &Source,
+        change: impl Fn(AgentDefinition) -> AgentDefinition,
+    ) {
         let Source { folder, layer, boundary } = source;
         let files =
             reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.report.problems);
@@ -159,7 +193,7 @@ impl Agents {
                 return;
             }
             match read_file(reader, trust, source, &file.path, &mut self.report.problems) {
-                Ok(agent) => self.extend(agent),
+                Ok(agent) => self.extend(agent.map(&change)),
                 Err(reason) => {
                     let message = format!("not read: {reason}");
                     self.report.problems.push(warning(*layer, &file.path, message));

@@ -6,7 +6,10 @@ use robota_core::permission::TrustLevel;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::model::{Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
+use crate::model::{
+    Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, NotificationChannel,
+    OneOrMany, OpenApiService,
+};
 use crate::path::KeyPath;
 
 /// The names of hook events, including those of other programs that read the same files. Hooks
@@ -165,6 +168,8 @@ pub(crate) enum Check {
     Type(fn(&Value) -> Result<(), Mismatch>),
     /// It is a list of strings. An item that is not a string is reported; the others apply.
     Texts,
+    /// It is a list of descriptions of MCP servers. An item that is none is reported; the others apply.
+    Servers,
     /// It is a list of hook groups. An invalid hook is reported and kept: it denies where hooks
     /// decide.
     Hooks,
@@ -216,6 +221,7 @@ macro_rules! keys {
     };
     (@check texts) => { Check::Texts };
     (@check hooks) => { Check::Hooks };
+    (@check servers) => { Check::Servers };
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
@@ -296,8 +302,11 @@ keys! {
     "enableAllProjectMcpServers" Highest, TightensWhen(False), Supported, (bool);
     "enabledMcpjsonServers" Union, Grants, Supported, texts;
     "disabledMcpjsonServers" Union, Tightens, Supported, texts;
-    "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
-    "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
+    "allowedMcpServers" Union, UserOnly, Supported, servers;
+    "deniedMcpServers" Union, Tightens, Supported, servers;
+    "openApi.*" Highest, Grants, Supported, (OpenApiService);
+    "enabledPlugins.*" Highest, Grants, Supported, (bool);
+    "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 
@@ -305,8 +314,10 @@ keys! {
     "preset" Highest, Grants, NoEffect, (String);
     "outputStyle" Highest, Grants, Supported, (String);
     "agent" Highest, Grants, NoEffect, (String);
-    "statusLine" Highest, Grants, NoEffect, (CommandLine);
-    "statusline" Highest, Grants, NoEffect, (BuiltInStatusLine);
+    "statusLine" Highest, Grants, Supported, (CommandLine);
+    "statusline" Highest, Grants, Supported, (BuiltInStatusLine);
+    "preferredNotifChannel" Highest, UserOnly, Supported, (NotificationChannel);
+    "screenReader" Highest, UserOnly, Supported, (bool);
     "autoCompactThreshold" Highest, Grants, Supported, (CompactThreshold);
     "autoCompactEnabled" Highest, Grants, Supported, (bool);
     "claudeMdExcludes" Union, Grants, Supported, texts;
@@ -321,7 +332,7 @@ keys! {
     "worktree" Highest, Grants, Partial, (Object);
     "agentProcesses" Highest, Grants, Supported, (bool);
     "theme" Highest, Grants, NoEffect, (String);
-    "verbose" Highest, Grants, NoEffect, (bool);
+    "verbose" Highest, Grants, Supported, (bool);
 }
 
 /// Returns whether this version uses a key; none for a path that is no key of the table.

@@ -87,8 +87,8 @@ pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
 pub use mcp::{
-    McpEntry, McpListing, McpScope, McpWriteError, ProjectServers, add_server, check_mcp_argument,
-    mcp_servers, remove_server,
+    McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError, ProjectServers,
+    Reached, add_server, check_mcp_argument, mcp_servers, remove_server,
 };
 pub use model::SettingsFile;
 pub use path::KeyPath;

@@ -5,6 +5,7 @@
 //! `~/.robota/mcp.json` and in the file of the same form that Claude Code writes, `~/.claude.json`:
 //! `mcpServers` for all folders, `projects.<folder>.mcpServers` for one.
 
+mod access;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use access::{McpAccess, McpServerMatch, Reached};
 pub use write::{McpWriteError, add_server, remove_server};
 
 use crate::files::read_bounded;
 use crate::layer::Layer;
 use crate::places::{Places, SettingSource};
+use crate::plugins::Plugin;
 use crate::settings::Settings;
 
 /// Servers by name, with the fields of each.
@@ -37,6 +40,8 @@ pub enum McpScope {
     Project,
     /// By the user, for all folders.
     User,
+    /// By a plugin.
+    Plugin,
 }
 
 impl McpScope {
@@ -49,6 +54,7 @@ impl McpScope {
             Self::Settings => "settings",
             Self::Project => "project",
             Self::User => "user",
+            Self::Plugin => "plugin",
         }
     }
 }
@@ -178,6 +184,16 @@ impl McpListing {
             if !self.entries.iter().any(|entry| entry.name == name) {
                 self.entries.push(McpEntry { name, scope, file: file.map(Path::to_owned), fields });
             }
+        }
+    }
+
+    /// Adds the servers of plugins that the user enabled.
+    pub fn add_plugins<'a>(&mut self, plugins: impl IntoIterator<Item = &'a Plugin>) {
+        for plugin in plugins {
+            let (servers, problems) = plugin.mcp_servers();
+            let name = &plugin.manifest.name;
+            self.problems.extend(problems.iter().map(|it| format!("the plugin `{name}`: {it}")));
+            self.extend(McpScope::Plugin, Some(&plugin.root), servers.into_iter().collect());
         }
     }
 

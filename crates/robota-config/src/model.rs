@@ -1,6 +1,7 @@
 //! The settings as types. Every field is optional, because each file sets only some keys. The JSON
 //! Schema is generated from these types; [`crate::keys`] defines how keys are merged.
 
+mod openapi;
 mod provider;
 mod sandbox;
 
@@ -10,6 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::mcp::McpServerMatch;
+
+pub use openapi::OpenApiService;
 pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use robota_core::hook::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
@@ -111,17 +115,25 @@ pub struct SettingsFile {
     /// The sandbox for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxSettings>,
-    /// A command that prints the status line. No effect yet.
+    /// A command that prints more lines below the status line of the terminal. It gets the state of the
+    /// session as JSON on standard input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_line: Option<CommandLine>,
-    /// What the built-in status line shows. No effect yet.
+    /// What the built-in status line shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statusline: Option<BuiltInStatusLine>,
+    /// How the terminal reports that it waits for the user or that a turn ended; absent for not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preferred_notif_channel: Option<NotificationChannel>,
+    /// Whether the terminal writes plain lines for screen readers and redraws nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screen_reader: Option<bool>,
 
-    /// Plugins that are turned on or off, by `name@marketplace`. No effect yet.
+    /// Plugins that are turned on or off, by `name@marketplace`. True uses only a plugin that
+    /// the user enabled.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub enabled_plugins: IndexMap<String, bool>,
-    /// Marketplaces for plugins, by name. No effect yet.
+    /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
     /// MCP servers, by name.
@@ -137,6 +149,16 @@ pub struct SettingsFile {
     /// The servers of `.mcp.json` that are not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_mcpjson_servers: Option<Vec<String>>,
+    /// The only MCP servers that are used; without it all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_mcp_servers: Option<Vec<McpServerMatch>>,
+    /// MCP servers that are never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_mcp_servers: Option<Vec<McpServerMatch>>,
+
+    /// Web services whose operations are tools, by the name that the tools begin with.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub open_api: IndexMap<String, OpenApiService>,
 
     /// Skills that are turned on or off, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -185,7 +207,7 @@ pub struct SettingsFile {
     /// The colour theme of the terminal. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
-    /// Whether all details are shown. No effect yet.
+    /// Whether the terminal shows the whole output of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbose: Option<bool>,
 
@@ -372,6 +394,29 @@ pub struct CommandLine {
 pub enum CommandKind {
     /// A shell command.
     Command,
+}
+
+/// How the terminal reports that it waits for the user or that a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationChannel {
+    /// What the terminal is known to support; otherwise the bell.
+    Auto,
+    /// The bell.
+    TerminalBell,
+    /// A notification by OSC 9, as iTerm2 and others show it.
+    #[serde(alias = "osc9")]
+    Iterm2,
+    /// OSC 9 and the bell.
+    Iterm2WithBell,
+    /// A notification by OSC 777, as Ghostty, WezTerm and others show it.
+    #[serde(alias = "osc777")]
+    Ghostty,
+    /// A notification by OSC 99, as kitty shows it.
+    #[serde(alias = "osc99")]
+    Kitty,
+    /// None.
+    NotificationsDisabled,
 }
 
 /// What the built-in status line shows.

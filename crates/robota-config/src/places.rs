@@ -22,6 +22,8 @@ pub struct Places {
     pub settings: Option<SettingsArgument>,
     /// The settings files to read (`--setting-sources`); `None` reads all.
     pub sources: Option<Vec<SettingSource>>,
+    /// The file with what the administrator of the machine decided.
+    pub managed: Option<PathBuf>,
     /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
 }
@@ -90,6 +92,7 @@ impl Places {
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
             sources: None,
+            managed: Some(PathBuf::from("/etc/robota/managed-settings.json")),
             flags: Map::new(),
         })
     }

@@ -28,6 +28,8 @@ mod content;
 mod manifest;
 mod marketplace;
 mod registry;
+mod servers;
+mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +39,8 @@ use serde_json::Value;
 
 pub use manifest::{PluginManifest, PluginPermissions};
 pub use marketplace::{Marketplace, MarketplaceEntry};
-pub use registry::{PluginScope, Plugins};
+pub use registry::{PluginOrigin, PluginScope, Plugins};
+pub use source::{GitSource, PluginSource, marketplace_source};
 
 use crate::clean::one_line;
 
@@ -52,6 +55,8 @@ pub enum PluginState {
     Enabled,
     /// The user has not enabled it.
     Disabled,
+    /// The settings turn it off.
+    TurnedOff,
     /// Its files changed since the user enabled it. It is not used.
     Changed,
     /// Its files cannot be read. It is not used.
@@ -71,9 +76,25 @@ pub struct Plugin {
     pub state: PluginState,
     /// Where it was installed from.
     pub source: String,
+    /// The repository and the commit that it was installed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// The marketplace that it was installed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marketplace: Option<String>,
 }
 
 impl Plugin {
+    /// Returns the name in the settings: NAME@MARKETPLACE, or the name.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let name = &self.manifest.name;
+        match &self.marketplace {
+            Some(marketplace) => format!("{name}@{marketplace}"),
+            None => name.clone(),
+        }
+    }
+
     /// Returns the hooks by event, with `${CLAUDE_PLUGIN_ROOT}` replaced, and what is wrong with them.
     #[must_use]
     pub fn hooks(&self) -> (Vec<(HookEvent, Vec<HookGroup>)>, Vec<String>) {
@@ -117,9 +138,18 @@ impl Plugin {
         if self.manifest.prompt.is_some() {
             found.push("adds text to the system prompt".to_owned());
         }
-        for (folder, what) in [("skills", "skills"), ("commands", "commands"), ("agents", "agents")]
-        {
-            if self.root.join(folder).is_dir() {
+        let (servers, _) = self.mcp_servers();
+        found.extend(servers.iter().map(|(name, fields)| servers::request(name, fields)));
+        let exists = |folders: Vec<PathBuf>| folders.iter().any(|folder| folder.is_dir());
+        let (skills, commands): (Vec<_>, Vec<_>) =
+            skill_folders(self).into_iter().partition(|(_, is_skills)| *is_skills);
+        let folders = |list: Vec<(PathBuf, bool)>| list.into_iter().map(|(path, _)| path).collect();
+        for (folders, what) in [
+            (folders(skills), "skills"),
+            (folders(commands), "commands"),
+            (agent_folders(self), "agents"),
+        ] {
+            if exists(folders) {
                 found.push(format!("adds {what}, which may run commands"));
             }
         }
@@ -164,20 +194,29 @@ fn replace(value: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// Returns the folders with skills and commands of a plugin.
+/// Returns the folders with skills (true) and commands (false) of a plugin.
 pub(crate) fn skill_folders(plugin: &Plugin) -> Vec<(PathBuf, bool)> {
-    let given = |paths: &[String], fallback: &str, is_skills: bool| -> Vec<(PathBuf, bool)> {
-        let mut found: Vec<String> = paths.to_vec();
-        // Skills add to the usual folder, commands replace it.
-        if is_skills || found.is_empty() {
-            found.insert(0, format!("./{fallback}"));
-        }
-        let inside = |path: &String| manifest::inside(&plugin.root, path).ok();
-        found.iter().filter_map(inside).map(|path| (path, is_skills)).collect()
-    };
-    let mut all = given(&plugin.manifest.skills, "skills", true);
-    all.extend(given(&plugin.manifest.commands, "commands", false));
-    all
+    // Skills add to the usual folder, commands replace it.
+    let mut skills = vec!["./skills".to_owned()];
+    skills.extend_from_slice(&plugin.manifest.skills);
+    let skills = folders_of(plugin, &skills, "./skills").map(|path| (path, true));
+    let commands = folders_of(plugin, &plugin.manifest.commands, "./commands");
+    skills.chain(commands.map(|path| (path, false))).collect()
+}
+
+/// Returns the folders with agents of a plugin.
+pub(crate) fn agent_folders(plugin: &Plugin) -> Vec<PathBuf> {
+    folders_of(plugin, &plugin.manifest.agents, "./agents").collect()
+}
+
+fn folders_of(
+    plugin: &Plugin,
+    paths: &[String],
+    fallback: &str,
+) -> impl Iterator<Item = PathBuf> + use<> {
+    let given: Vec<_> = if paths.is_empty() { vec![fallback.to_owned()] } else { paths.to_vec() };
+    let root = plugin.root.clone();
+    given.into_iter().filter_map(move |path| manifest::inside(&root, &path).ok())
 }
 
 /// Returns whether a path is a folder and no link.

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use robota_core::hook::HookEvent;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::json::{Document, Kind, Member, Node};
 use crate::keys::{self, Check, Found, KeyRule, Mismatch, Step};
 use crate::layer::{Layer, Origin};
+use crate::mcp::McpServerMatch;
 use crate::model::HookDefinition;
 use crate::path::KeyPath;
 use crate::report::{Problem, Severity};
@@ -194,6 +196,24 @@ impl Walk<'_> {
                     }
                 }
                 Some(Content::Items(texts))
+            }
+            (Check::Servers, Kind::Array(items)) => {
+                let mut servers = Vec::new();
+                for item in items {
+                    let value = item.to_value();
+                    if McpServerMatch::deserialize(&value).is_ok() {
+                        servers.push((value, self.origin(item.span.start)));
+                    } else {
+                        let expected =
+                            "an object with `serverName`, `serverCommand` or `serverUrl`";
+                        self.unreadable(path, item, expected);
+                    }
+                }
+                Some(Content::Items(servers))
+            }
+            (Check::Servers, _) => {
+                self.unreadable(path, node, "a list of objects");
+                None
             }
             (Check::Hooks, Kind::Array(groups)) => Some(Content::Items(
                 groups

@@ -4,6 +4,7 @@
 
 pub(crate) mod atomic;
 mod edit;
+pub(crate) mod records;
 
 use std::path::{Path, PathBuf};
 

@@ -248,7 +248,7 @@ fn sandbox_and_other_keys_have_types() {
     let settings = world.load();
     let no_effect: Vec<_> =
         settings.report.problems.iter().map(|p| p.key.clone().unwrap().to_string()).collect();
-    assert_eq!(no_effect, ["enabledPlugins", "cleanupPeriodDays", "fallbackModel"]);
+    assert_eq!(no_effect, ["cleanupPeriodDays", "fallbackModel"]);
     assert!(settings.report.dropped.is_empty(), "{:?}", settings.report);
     let sandbox = settings.values.sandbox.unwrap();
     assert_eq!(sandbox.enabled, Some(true));
@@ -261,20 +261,17 @@ fn sandbox_and_other_keys_have_types() {
 /// and only where it would apply.
 #[test]
 fn sdk_11_keys_without_effect_are_reported() {
-    let project = r#"{"theme": "dark", "enabledPlugins": {"x@y": true}}"#;
+    let project = r#"{"theme": "dark", "transports": {"x": {}}}"#;
     let world = World::with(&[
         (Layer::UserRobota, "{\n\"preset\": \"high\"}"),
-        (
-            Layer::UserClaude,
-            r#"{"preset": "low", "enabledPlugins": {"a@b": true, "c@d": true}, "model": "m"}"#,
-        ),
+        (Layer::UserClaude, r#"{"preset": "low", "transports": {"a": {}, "b": {}}, "model": "m"}"#),
         (Layer::ProjectClaude, project),
     ]);
     let settings = world.load();
     let problems = problems(&settings);
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(problems[0].contains("settings.json:2: `preset`: no effect yet"), "{problems:?}");
-    assert!(problems[1].contains("`enabledPlugins`: no effect yet"), "{problems:?}");
+    assert!(problems[1].contains("`transports`: no effect yet"), "{problems:?}");
     assert!(settings.report.problems.iter().all(|p| p.severity == Severity::Warning));
     assert_eq!(settings.values.preset.as_deref(), Some("low"), "the value is kept");
 }

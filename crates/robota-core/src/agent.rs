@@ -49,7 +49,7 @@ use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
 use crate::typed::{self, Answer, Attempts, TypedError};
 
-/// An agent that lives as long as its process: its journal is in memory. Two agents share nothing but
+/// An agent in memory: it ends with its process. Two agents share nothing but
 /// what their builders were given. For an agent that survives a crash use a durable session.
 pub struct Agent {
     ports: Ports,

@@ -202,7 +202,7 @@ pub enum PreToolDecision {
 /// The hooks' decision about arguments that one of them changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AfterChange {
-    /// No decision: the gate's judgement stands.
+    /// No decision: the judgement of the gate applies.
     #[default]
     Judge,
     /// Like [`PreToolDecision::Allow`].

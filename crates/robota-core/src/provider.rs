@@ -99,9 +99,9 @@ pub trait Provider: Send + Sync {
 /// The limits of a model, as its service tells them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelLimits {
-    /// The context window in tokens, prompt and answer together; `None` if not told.
+    /// The context window in tokens, prompt and answer together; `None` if the service does not report it.
     pub context_window: Option<u64>,
-    /// The maximum number of tokens of one answer; `None` if not told.
+    /// The maximum number of tokens of one answer; `None` if the service does not report it.
     pub max_output: Option<u64>,
 }
 

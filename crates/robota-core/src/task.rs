@@ -1,4 +1,4 @@
-//! Background tasks: work that runs beside the conversation. A task is a fold over its changes, like
+//! Background tasks: work that runs while the conversation continues. A task is a fold over its changes, like
 //! the session itself: [`TaskState::apply`] is the only code that computes its state, in the manager
 //! that runs tasks and at resume.
 
@@ -44,7 +44,7 @@ impl TaskKind {
 pub enum TaskMode {
     /// The call that started it waits for its result.
     Foreground,
-    /// Nobody waits; the model is told when it ends.
+    /// No call waits for it; its end is reported to the model.
     #[default]
     Background,
 }
@@ -304,7 +304,7 @@ pub enum TaskChange {
     },
     /// It ended.
     Finished(TaskFinished),
-    /// The model was told that it ended.
+    /// Its end was reported to the model.
     Told,
     /// It was removed from the list.
     Closed,

@@ -77,7 +77,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns whether models are told of the tool. A tool that is not offered can be called all the
+    /// Returns whether requests to models contain the tool. A tool that is not offered can be called all the
     /// same: by a model that found it in another way, such as by a search.
     fn offered(&self) -> bool {
         true

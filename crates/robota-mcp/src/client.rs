@@ -6,26 +6,35 @@
 
 mod call;
 mod connection;
+mod event_stream;
+mod form;
 mod handler;
 mod host;
 mod http;
+mod http_client;
 mod link;
 mod list;
 mod options;
 mod outcome;
 mod prompts;
 mod resources;
+mod sampling;
 mod search;
 mod server;
 mod servers;
 mod session_tools;
 mod sse;
 mod stdio;
+mod task;
 mod tool;
 
+pub(crate) use http::client as new_http_client;
+
+pub use form::{Choice, FieldKind, Form, FormField};
 pub use host::HostChannel;
-pub use options::{ElicitAnswer, Elicitation, Elicitor, McpOptions};
+pub use options::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions};
 pub use prompts::PromptCommand;
+pub use sampling::{Sampler, SamplingAnswer, SamplingMessage, SamplingRequest};
 pub use server::{ServerReport, ServerStatus};
 pub use servers::McpServers;
 pub use session_tools::{LIST_RESOURCES, READ_RESOURCE, SessionTools, TOOL_SEARCH};

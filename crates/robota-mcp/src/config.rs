@@ -79,6 +79,8 @@ pub struct ServerConfig {
     pub timeout: Option<Duration>,
     /// Whether its tools are always offered instead of being found by a search.
     pub always_load: bool,
+    /// Whether it may use the model of the user, if the user or a rule agrees.
+    pub sampling: bool,
     /// How to log in.
     pub oauth: OAuthConfig,
     /// Which versions of the protocol are tried.
@@ -175,6 +177,7 @@ impl ServerConfig {
             identity: identity(name, &endpoint, entry),
             timeout: timeout.filter(|timeout| *timeout >= MIN_TIMEOUT),
             always_load: entry.get("alwaysLoad") == Some(&Value::Bool(true)),
+            sampling: entry.get("sampling") == Some(&Value::Bool(true)),
             oauth: oauth(entry, &mut expand)?,
             endpoint,
             protocol,
@@ -192,6 +195,7 @@ impl ServerConfig {
             endpoint,
             timeout: None,
             always_load: false,
+            sampling: false,
             oauth: OAuthConfig::default(),
             protocol: ProtocolChoice::Legacy,
         }

@@ -19,6 +19,17 @@ pub enum McpError {
         /// The server.
         server: String,
     },
+    /// The rights of the login do not suffice.
+    #[error(
+        "the MCP server `{server}` wants more rights than the login has{}; run `robota mcp login \
+         {server}`", scope.as_ref().map(|scope| format!(" ({scope})")).unwrap_or_default()
+    )]
+    NeedsRights {
+        /// The server.
+        server: String,
+        /// The scopes that it names.
+        scope: Option<String>,
+    },
     /// The server failed too often.
     #[error(
         "the MCP server `{server}` failed {times} times within {} minutes: {problem}; it is not \
@@ -88,7 +99,7 @@ impl McpError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Connect { .. } | Self::GaveUp { .. } => "mcp_unreachable",
-            Self::NeedsLogin { .. } => "mcp_needs_login",
+            Self::NeedsLogin { .. } | Self::NeedsRights { .. } => "mcp_needs_login",
             Self::Answer { .. } => "mcp_error",
             Self::TimedOut { .. } => "timeout",
             Self::Closed { .. } => "mcp_closed",
@@ -106,6 +117,7 @@ impl McpError {
             Self::Invalid { .. } => true,
             Self::Connect { .. }
             | Self::NeedsLogin { .. }
+            | Self::NeedsRights { .. }
             | Self::GaveUp { .. }
             | Self::Answer { .. }
             | Self::Expired { .. } => false,

@@ -6,7 +6,9 @@
 
 mod login;
 mod store;
+mod token;
 
 pub use login::{Login, LoginError, start_login};
 pub use store::TokenStore;
 pub(crate) use store::stored_login;
+pub(crate) use token::StoredToken;

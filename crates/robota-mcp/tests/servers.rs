@@ -212,6 +212,17 @@ async fn results_without_end_close_the_connection() {
 }
 
 #[tokio::test]
+async fn a_server_that_never_stops_sending_is_ended() {
+    let world = World::new();
+    let servers = world.server("plain");
+    servers.check("fake").await.unwrap();
+    let tools = servers.session_tools();
+    let outcome = run(&tools, "mcp__fake__endless", json!({})).await;
+    assert!(outcome.text().contains("notifications without end"), "{}", outcome.text());
+    assert!(run(&tools, "mcp__fake__echo", json!({"text": "x"})).await.ok, "it is started again");
+}
+
+#[tokio::test]
 async fn noise_is_skipped_and_odd_tools_spoil_only_themselves() {
     let world = World::new();
     let servers = world.server("noise recursive built-in");
@@ -235,6 +246,10 @@ async fn lists_without_end_and_with_too_many_tools_are_cut() {
     let report = world.server("tools=30000").check("fake").await.unwrap();
     assert_eq!(report.tools.len(), 2_048);
     assert!(world.notices().contains("more than 2048 tools"), "{}", world.notices());
+    // So many tools that their list is longer than a message may be.
+    let world = World::new();
+    let error = world.server("tools=100000").check("fake").await.unwrap_err().to_string();
+    assert!(error.contains("more than 16777216 bytes"), "{error}");
     let world = World::new();
     let report = world.server("pages").check("fake").await.unwrap();
     assert_eq!(report.tools.len(), 9, "{:?}", report.tools);

@@ -19,7 +19,6 @@ pub struct ToolCall<'a> {
 pub(crate) const TYPED: &str = "BashInput";
 
 impl<'a> ToolCall<'a> {
-    /// The script of a call to a shell.
     pub(crate) fn script(&self) -> Option<&'a str> {
         let field = if self.tool == TYPED { "input" } else { "command" };
         self.input.get(field).and_then(Value::as_str)
@@ -29,16 +28,13 @@ impl<'a> ToolCall<'a> {
 /// Tools that share rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
-    /// Everything that runs a shell command.
     Shell,
     /// Everything that changes a file. Writing can do whatever editing can, so they share.
     Edit,
-    /// Everything that shows what is in files.
     Read,
 }
 
 impl Family {
-    /// The family a tool belongs to.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         match name {
             "Bash" | "Shell" | "BackgroundProcess" | "ExecuteCommand" | TYPED => Some(Self::Shell),
@@ -81,11 +77,9 @@ pub(crate) const SHELL_PARAMETERS: &[&str] = &[
     "stdin",
 ];
 
-/// Names under which a tool may take a file.
 pub(crate) const PATH_FIELDS: &[&str] =
     &["file_path", "filePath", "path", "notebook_path", "notebookPath"];
 
-/// Names under which a shell tool may take its folder.
 pub(crate) const CWD_FIELDS: &[&str] = &["workingDirectory", "working_directory", "cwd", "workdir"];
 
 /// A scalar as rules compare it.

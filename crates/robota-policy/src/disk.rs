@@ -8,26 +8,16 @@ use std::rc::Rc;
 
 use robota_core::paths::Paths;
 
-use crate::rule::{List, Rule};
+use crate::policy::Rules;
+use crate::rule::Rule;
 use crate::workspace::FileRef;
 
-/// What a rule about a file is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum About {
-    /// Reading it.
-    Read,
-    /// Reading something that lies in it.
-    Below,
-}
+/// What was looked for: in which list, by its address, about which file, and whether below it.
+type RuleKey = (usize, Rc<FileRef>, bool);
 
-/// What was looked for: in which list, and about which file.
-type RuleKey = (About, List, Rc<FileRef>);
-
-/// The disk, as far as it was looked at.
 pub(crate) struct Disk<'a> {
     pub(crate) paths: &'a dyn Paths,
     files: RefCell<HashMap<PathBuf, Rc<FileRef>>>,
-    /// The rule about a file, once it was looked for.
     rules: RefCell<HashMap<RuleKey, Option<&'a Rule>>>,
     fold: OnceCell<bool>,
     /// How many scripts inside the command may still be analysed.
@@ -35,17 +25,14 @@ pub(crate) struct Disk<'a> {
     pub(crate) budget: Budget,
 }
 
-/// More scripts inside one command than this are not analysed.
 const MAX_SCRIPTS: usize = 256;
 
-/// More steps than this are not taken for one verdict.
 const MAX_STEPS: usize = 20_000;
 
 /// The steps that one verdict may still take where their number can grow faster than the command.
 pub(crate) struct Budget(Cell<usize>);
 
 impl Budget {
-    /// Takes so many steps; false when there are not as many left.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         self.0.set(self.0.get().saturating_sub(steps));
         !self.is_spent()
@@ -76,7 +63,6 @@ impl<'a> Disk<'a> {
         left > 0
     }
 
-    /// Looks an absolute path up.
     pub(crate) fn lookup(&self, path: &Path) -> Rc<FileRef> {
         if let Some(known) = self.files.borrow().get(path) {
             return Rc::clone(known);
@@ -86,15 +72,14 @@ impl<'a> Disk<'a> {
         file
     }
 
-    /// The rule of a list about a file, as `find` finds it.
     pub(crate) fn rule(
         &self,
-        about: About,
-        list: List,
+        list: &'a Rules,
         file: &Rc<FileRef>,
+        below: bool,
         find: impl FnOnce() -> Option<&'a Rule>,
     ) -> Option<&'a Rule> {
-        let key = (about, list, Rc::clone(file));
+        let key = (std::ptr::from_ref(list).addr(), Rc::clone(file), below);
         if let Some(known) = self.rules.borrow().get(&key) {
             return *known;
         }

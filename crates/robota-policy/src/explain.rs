@@ -1,19 +1,18 @@
 //! What was decided about each simple command of a script, and what a rule covers. Both are the
 //! judge's own findings: a command is judged as part of its call, an example with the rule alone.
 
-mod rule;
-
-pub use rule::{RuleExample, RuleExplanation, explain_rule};
-
 use robota_core::paths::Paths;
-use robota_core::permission::Verdict;
+use robota_core::permission::{Class, Verdict};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::call::{Family, ToolCall};
 use crate::disk::Disk;
-use crate::policy::Policy;
+use crate::policy::{Policy, PolicySpec};
+use crate::rule::{List, RuleError, RuleSource};
 use crate::shell::Script;
 use crate::verdict::{PolicyVerdict, Reason};
+use crate::workspace::{LexicalPaths, Workspace};
 
 /// The verdict on a call, and the verdict on each command in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -73,5 +72,182 @@ impl Policy {
         let commands = commands.collect();
         let doubts = script.doubts.iter().map(|doubt| doubt.why.clone()).collect();
         Explanation { verdict, commands, doubts }
+    }
+}
+
+/// Calls that are judged to show what a rule covers, a kind and an example per line.
+const EXAMPLES: &str = include_str!("explain/examples.txt");
+
+/// A rule in one list, and what it changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleExplanation {
+    /// The rule as it was written.
+    pub rule: String,
+    /// The list it would be in.
+    pub list: List,
+    /// What it is about, in one sentence.
+    pub about: String,
+    /// Calls whose verdict it changes to that of its list.
+    pub covered: Vec<RuleExample>,
+    /// Similar calls that it does not cover.
+    pub not_covered: Vec<RuleExample>,
+}
+
+/// A call that was judged with the rule and without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleExample {
+    /// The tool and its argument; for a shell the command.
+    pub call: String,
+    /// The verdict with the rule.
+    pub verdict: Verdict,
+    /// The decisive reason.
+    pub reason: String,
+}
+
+/// Explains a rule by calls that are made from it and judged with it alone, in default mode.
+///
+/// # Errors
+/// If the rule cannot be read.
+pub fn explain_rule(
+    rule: &str,
+    list: List,
+    workspace: &Workspace,
+) -> Result<RuleExplanation, RuleError> {
+    // An allow shows where the mode asks; a deny or ask where everything is allowed.
+    let spec = match list {
+        List::Allow => PolicySpec::new(workspace.clone()),
+        List::Ask | List::Deny => PolicySpec::new(workspace.clone()).rules(
+            List::Allow,
+            RuleSource::session(),
+            ["Bash", "Edit", "Read", "WebFetch", "mcp__server"],
+        ),
+    };
+    let without = Policy::new(&spec, &LexicalPaths).0;
+    let spec = spec.rules(list, RuleSource::session(), [rule]);
+    let (with, errors) = Policy::new(&spec, &LexicalPaths);
+    if let Some(error) = errors.into_iter().next() {
+        return Err(error);
+    }
+    let wanted = match list {
+        List::Allow => Verdict::Allow,
+        List::Ask => Verdict::Ask,
+        List::Deny => Verdict::Deny,
+    };
+    let (name, specifier) = match rule.split_once('(') {
+        Some((name, rest)) => (name.trim(), rest.trim_end().strip_suffix(')').unwrap_or(rest)),
+        None => (rule.trim(), ""),
+    };
+    let mut explanation = RuleExplanation {
+        rule: rule.to_owned(),
+        list,
+        about: about(name, specifier, list),
+        covered: Vec::new(),
+        not_covered: Vec::new(),
+    };
+    for (tool, argument) in candidates(name, specifier) {
+        let input = input(&tool, &argument);
+        let class = match tool.as_str() {
+            "Read" | "WebFetch" => Class::Inspect,
+            "Edit" => Class::Modify,
+            _ => Class::Execute,
+        };
+        let call = ToolCall { tool: &tool, input: &input, class };
+        let (before, after) =
+            (without.judge(&call, &LexicalPaths), with.judge(&call, &LexicalPaths));
+        let call = if tool == "Bash" { argument } else { format!("{tool}({argument})") };
+        let example = RuleExample { call, verdict: after.verdict, reason: after.why().to_owned() };
+        if after.verdict == wanted && before.verdict != wanted {
+            explanation.covered.push(example);
+        } else if before.verdict != wanted {
+            explanation.not_covered.push(example);
+        }
+    }
+    Ok(explanation)
+}
+
+fn about(name: &str, specifier: &str, list: List) -> String {
+    let verb = match list {
+        List::Allow => "runs without approval",
+        List::Ask => "needs approval in every mode",
+        List::Deny => "never runs",
+    };
+    let what = match (name, specifier) {
+        ("Bash" | "Shell", "" | "*") => "every shell command".to_owned(),
+        ("Bash" | "Shell", text) if text.ends_with(" *") || text.ends_with(":*") => {
+            let prefix = text.trim_end_matches('*').trim_end_matches([' ', ':']);
+            format!("`{prefix}` alone or with more words")
+        }
+        ("Bash" | "Shell", text) if text.contains('*') => {
+            format!("each simple command that matches `{text}`")
+        }
+        ("Bash" | "Shell", text) => format!("exactly the command `{text}`"),
+        (name, "" | "*") => format!("every call of {name}"),
+        (name, text) => format!("{name} of `{text}`"),
+    };
+    let parts = match (name, list) {
+        ("Bash" | "Shell", List::Allow) => {
+            "; in a longer command every other part must be allowed too"
+        }
+        ("Bash" | "Shell", List::Ask | List::Deny) => {
+            "; one such part of a longer command is enough"
+        }
+        _ => "",
+    };
+    format!("{what} {verb}{parts}")
+}
+
+/// Calls that the rule may cover, and similar calls.
+fn candidates(name: &str, specifier: &str) -> Vec<(String, String)> {
+    let on = |tool: &str, arguments: &[String]| {
+        arguments.iter().map(|argument| (tool.to_owned(), argument.clone())).collect()
+    };
+    match name {
+        "Bash" | "Shell" => on("Bash", &commands(specifier)),
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => on("Edit", &files(specifier)),
+        "Read" | "Grep" | "Glob" => on("Read", &files(specifier)),
+        "WebFetch" => on("WebFetch", &urls(specifier)),
+        other => vec![
+            (other.trim_end_matches('*').to_owned(), String::new()),
+            (format!("{other}__tool"), String::new()),
+            (format!("{other}x"), String::new()),
+        ],
+    }
+}
+
+/// The examples of a kind: `{}` is what the rule names, `{program}` its first word.
+fn examples(kind: &str, named: &str) -> Vec<String> {
+    let program = named.split(' ').next().unwrap_or_default();
+    let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix(": "));
+    lines.map(|line| line.replace("{program}", program).replace("{}", named)).collect()
+}
+
+fn commands(pattern: &str) -> Vec<String> {
+    let stem = pattern.trim_end_matches(":*").trim_end_matches('*').trim_end();
+    let stem = if stem.is_empty() { "npm test" } else { stem };
+    examples("command", &stem.replace('*', "x"))
+}
+
+fn files(pattern: &str) -> Vec<String> {
+    let stem = pattern.trim_end_matches("/**").trim_end_matches("/*");
+    let stem = if stem.is_empty() || stem == "*" { "notes.txt" } else { stem };
+    let plain = stem.strip_prefix("//").map_or_else(|| stem.to_owned(), |rest| format!("/{rest}"));
+    examples("file", &plain.replace("**", "a/b").replace('*', "x"))
+}
+
+fn urls(pattern: &str) -> Vec<String> {
+    let host = pattern.strip_prefix("domain:").unwrap_or(pattern);
+    let host = if host.is_empty() { "example.com" } else { host };
+    if host.contains("://") {
+        return examples("address", &host.replace('*', "page"));
+    }
+    examples("host", &host.replace('*', "sub"))
+}
+
+fn input(tool: &str, argument: &str) -> Value {
+    match tool {
+        "Bash" => json!({ "command": argument }),
+        "Edit" | "Read" => json!({ "file_path": argument }),
+        "WebFetch" => json!({ "url": argument }),
+        _ => json!({}),
     }
 }

@@ -7,22 +7,15 @@ use std::borrow::Cow;
 /// One position of text to be matched: a known character, or an unknown stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ch {
-    /// This character.
     Is(char),
     /// Any run of characters, also none: a variable, a substitution, a glob.
     Any,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tok {
-    Is(char),
-    Star,
-}
-
 /// A pattern in which `*` stands for any run of characters and `\*` for a star.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wild {
-    toks: Vec<Tok>,
+    toks: Vec<SegTok>,
     /// What stands before the first wildcard: most texts are told apart by it.
     prefix: String,
 }
@@ -33,41 +26,32 @@ impl Wild {
         let mut chars = pattern.chars().peekable();
         while let Some(c) = chars.next() {
             let tok = match c {
-                '*' => Tok::Star,
+                '*' => SegTok::Star,
                 '\\' if matches!(chars.peek(), Some('*' | '\\')) => {
-                    Tok::Is(chars.next().unwrap_or('\\'))
+                    SegTok::Is(chars.next().unwrap_or('\\'))
                 }
-                other => Tok::Is(other),
+                other => SegTok::Is(other),
             };
-            if !(tok == Tok::Star && toks.last() == Some(&Tok::Star)) {
+            if tok != SegTok::Star || toks.last() != Some(&SegTok::Star) {
                 toks.push(tok);
             }
         }
-        let prefix = toks
-            .iter()
-            .map_while(|tok| match tok {
-                Tok::Is(c) => Some(*c),
-                Tok::Star => None,
-            })
-            .collect();
+        let prefix = toks.iter().map_while(SegTok::plain).collect();
         Self { toks, prefix }
     }
 
     pub(crate) fn has_star(&self) -> bool {
-        self.toks.contains(&Tok::Star)
+        self.toks.contains(&SegTok::Star)
     }
 
-    /// Whether anything may follow what was matched.
     pub(crate) fn ends_open(&self) -> bool {
-        self.toks.last() == Some(&Tok::Star)
+        self.toks.last() == Some(&SegTok::Star)
     }
 
-    /// What stands before the first wildcard.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether the pattern matches this text, all of it.
     pub(crate) fn matches(&self, text: &str) -> bool {
         if !self.has_star() {
             return text == self.prefix;
@@ -77,30 +61,7 @@ impl Wild {
         if toks.len() == 1 {
             return true;
         }
-        let text: Vec<char> = rest.chars().collect();
-        let (mut p, mut t) = (0, 0);
-        let mut retry: Option<(usize, usize)> = None;
-        while t < text.len() {
-            match toks.get(p) {
-                Some(Tok::Star) => {
-                    p += 1;
-                    retry = Some((p, t));
-                }
-                Some(Tok::Is(c)) if *c == text[t] => {
-                    p += 1;
-                    t += 1;
-                }
-                _ => match retry {
-                    Some((star, from)) => {
-                        p = star;
-                        t = from + 1;
-                        retry = Some((star, from + 1));
-                    }
-                    None => return false,
-                },
-            }
-        }
-        toks[p..].iter().all(|tok| *tok == Tok::Star)
+        seg_match(toks, rest, false)
     }
 
     /// Whether the pattern *could* match text of which parts are unknown: whether any filling
@@ -118,13 +79,13 @@ impl Wild {
                     continue;
                 }
                 let ch = text.get(t);
-                if tok == Some(&Tok::Star) || ch == Some(&Ch::Any) {
+                if tok == Some(&SegTok::Star) || ch == Some(&Ch::Any) {
                     if t + 1 < cols {
                         reach[t + 1] = true;
                     }
                     next[t] = true;
                 }
-                if let (Some(Tok::Is(a)), Some(Ch::Is(b))) = (tok, ch)
+                if let (Some(SegTok::Is(a)), Some(Ch::Is(b))) = (tok, ch)
                     && a == b
                 {
                     next[t + 1] = true;
@@ -159,6 +120,15 @@ enum SegTok {
     Set { not: bool, ranges: Vec<(char, char)> },
 }
 
+impl SegTok {
+    fn plain(&self) -> Option<char> {
+        match self {
+            Self::Is(c) => Some(*c),
+            Self::One | Self::Star | Self::Set { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seg {
     /// `**`: any number of folders, also none.
@@ -177,10 +147,7 @@ pub(crate) struct PathGlob {
 impl PathGlob {
     /// `base` is literal; `pattern` has wildcards. An error says what is wrong.
     pub(crate) fn new(base: &str, pattern: &str) -> Result<Self, String> {
-        let mut segs: Vec<Seg> = Vec::new();
-        for name in base.split('/').filter(|name| !name.is_empty()) {
-            segs.push(Seg::Name(name.chars().map(SegTok::Is).collect()));
-        }
+        let mut segs = literal(base);
         for name in pattern.split('/') {
             match name {
                 "" | "." => {}
@@ -212,7 +179,6 @@ impl PathGlob {
         &self.needle
     }
 
-    /// The names before the first wildcard, as an absolute path.
     pub(crate) fn literal_prefix(&self) -> String {
         let mut path = String::new();
         for seg in &self.segs {
@@ -225,16 +191,11 @@ impl PathGlob {
 
     /// The pattern with its literal prefix replaced (by where a link in it leads).
     pub(crate) fn rebased(&self, base: &str) -> Self {
-        let mut segs: Vec<Seg> = base
-            .split('/')
-            .filter(|name| !name.is_empty())
-            .map(|name| Seg::Name(name.chars().map(SegTok::Is).collect()))
-            .collect();
+        let mut segs = literal(base);
         segs.extend(self.segs.iter().skip_while(|seg| plain(seg).is_some()).cloned());
         Self::of(segs)
     }
 
-    /// Whether the path, or a folder it lies in, is matched.
     pub(crate) fn covers(&self, path: &str, fold: bool) -> bool {
         if !fold && !path.contains(&self.needle) {
             return false;
@@ -244,7 +205,6 @@ impl PathGlob {
         self.run(&names, fold, |p, n, _| p == self.segs.len() && n <= names.len())
     }
 
-    /// Whether something below this folder could be matched.
     pub(crate) fn may_match_below(&self, folder: &str, fold: bool) -> bool {
         let names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
         self.run(&names, fold, |_, n, total| n == total)
@@ -284,16 +244,15 @@ impl PathGlob {
     }
 }
 
+fn literal(path: &str) -> Vec<Seg> {
+    let names = path.split('/').filter(|name| !name.is_empty());
+    names.map(|name| Seg::Name(name.chars().map(SegTok::Is).collect())).collect()
+}
+
 fn plain(seg: &Seg) -> Option<String> {
     match seg {
         Seg::Deep => None,
-        Seg::Name(toks) => toks
-            .iter()
-            .map(|tok| match tok {
-                SegTok::Is(c) => Some(*c),
-                _ => None,
-            })
-            .collect(),
+        Seg::Name(toks) => toks.iter().map(SegTok::plain).collect(),
     }
 }
 

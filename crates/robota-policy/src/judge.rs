@@ -9,7 +9,6 @@ mod shell_fed;
 mod shell_loose;
 mod shell_repo;
 mod shell_rules;
-mod shell_shapes;
 
 pub(crate) use shell_rules::is_sink;
 
@@ -34,9 +33,7 @@ pub(crate) enum Base {
     ReadOutside,
     /// An allow rule covers a read elsewhere; it holds in plan mode too.
     ReadAllowed,
-    /// An allow rule covers it.
     Allowed(Class),
-    /// The mode decides.
     ByMode(Class),
     /// The mode would decide by class, but the file lies outside the workspace.
     OutsideWrite,
@@ -71,16 +68,12 @@ impl Base {
             (Self::OutsideWrite, _) => Verdict::Ask,
         }
     }
-}
 
-impl Base {
     /// Both at once: in every mode the stricter verdict, and the class that does more.
     pub(crate) fn and(self, other: Self) -> Self {
         let verdicts = |base: Self| Mode::ALL.map(|mode| base.verdict(mode));
-        let rank = |class: Class| match class {
-            Class::Inspect => 0,
-            Class::Modify => 1,
-            Class::Execute => 2,
+        let rank = |class| {
+            [Class::Inspect, Class::Modify, Class::Execute].iter().position(|c| *c == class)
         };
         let (a, b) = (verdicts(self), verdicts(other));
         let both: [Verdict; 4] = std::array::from_fn(|i| a[i].max(b[i]));
@@ -135,7 +128,7 @@ impl Policy {
                 proof = proven;
                 base
             }
-            Some(Family::Edit) => self.edit_call(call, paths, &mut found),
+            Some(Family::Edit) => self.edit_call(call.input, paths, &mut found),
             Some(Family::Read) => self.read_call(call, paths, &mut found),
             None => self.other_call(call, &mut found),
         };

@@ -46,7 +46,6 @@
 //! [`Paths`]: robota_core::paths::Paths
 
 mod call;
-mod defaults;
 mod disk;
 mod explain;
 #[cfg(feature = "fuzzing")]
@@ -62,13 +61,13 @@ mod shell;
 mod suggest;
 mod verdict;
 mod web;
+mod words;
 mod workspace;
 
 pub use call::ToolCall;
-pub use defaults::DEFAULT_ALLOW;
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
 pub use policy::{Policy, PolicySpec};
-pub use presets::{Preset, presets};
+pub use presets::{DEFAULT_ALLOW, Preset, presets};
 #[doc(hidden)]
 pub use program::listing::{FreeCommand, FreeOption, free_commands};
 pub use protect::protected;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_core::paths::Paths;
-use robota_core::permission::Mode;
+use robota_core::permission::{Mode, Verdict};
 
-use crate::defaults::DEFAULT_ALLOW;
+use crate::call::Family;
 use crate::glob::folded;
+use crate::presets::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
 use crate::workspace::{FileRef, Roots, Workspace, within};
 
@@ -88,7 +89,6 @@ pub struct Policy {
     pub(crate) workspace: Workspace,
     pub(crate) roots: Roots,
     pub(crate) free_reads: bool,
-    /// Shared by copies of the policy until one of them gets another rule.
     pub(crate) deny: Arc<Rules>,
     pub(crate) ask: Arc<Rules>,
     pub(crate) allow: Arc<Rules>,
@@ -97,6 +97,15 @@ pub struct Policy {
     /// The further protected files by every name.
     protected: Arc<[String]>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access<'t> {
+    Read(&'t str),
+    Edit,
+}
+
+/// Reading by whatever shows contents.
+pub(crate) const READ: Access<'static> = Access::Read("Read");
 
 /// One list, sorted by what its rules match.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +120,6 @@ pub(crate) struct Rules {
     /// File rules by a name that each of their paths has, and those without one.
     by_name: HashMap<String, Vec<usize>>,
     anywhere: Vec<usize>,
-    /// Some rule is about reading files.
     reads: bool,
     /// A list that counts as well: rules are tried out without copying those that are there.
     below: Option<Arc<Rules>>,
@@ -139,23 +147,15 @@ impl Rules {
                 self.reads |= *reads && only.is_none();
                 self.files.push(rule);
             }
-            Matcher::Family(_)
-            | Matcher::Name(_)
-            | Matcher::Host(_)
-            | Matcher::Named { .. }
-            | Matcher::Parameter { .. }
-            | Matcher::Argument { .. } => self.calls.push(rule),
+            _ => self.calls.push(rule),
         }
     }
-}
 
-impl Rules {
     /// No rules but those of the other list, and room for more.
     pub(crate) fn above(below: &Arc<Self>) -> Self {
         Self { below: Some(Arc::clone(below)), ..Self::default() }
     }
 
-    /// The lists that count: the one below, and this.
     fn lists(&self) -> impl Iterator<Item = &Self> {
         self.below.as_deref().into_iter().chain([self])
     }
@@ -165,22 +165,43 @@ impl Rules {
         self.lists().flat_map(|list| &list.calls)
     }
 
-    /// Rules over shell commands.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &Rule> {
         self.lists().flat_map(|list| &list.commands)
     }
 
-    /// Rules over files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Rule> {
         self.lists().flat_map(|list| &list.files)
     }
 
-    /// Whether some rule is about reading files.
     pub(crate) fn about_reads(&self) -> bool {
         self.lists().any(|list| list.reads)
     }
 
-    /// The file rules that may match this file.
+    /// The rule about an access to a file: one over all such accesses, or one that names the file.
+    pub(crate) fn about(&self, file: &FileRef, access: Access<'_>) -> Option<&Rule> {
+        let family = if access == Access::Edit { Family::Edit } else { Family::Read };
+        let whole = |rule: &&Rule| matches!(rule.matcher, Matcher::Family(f) if f == family);
+        self.calls().find(whole).or_else(|| self.naming(file, access))
+    }
+
+    /// The same, of the rules that name files.
+    pub(crate) fn naming(&self, file: &FileRef, access: Access<'_>) -> Option<&Rule> {
+        let hits = |rule: &&Rule| match (&rule.matcher, access) {
+            (Matcher::File { reads: true, only: Some(only), .. }, Access::Read(tool))
+                if only != tool =>
+            {
+                false
+            }
+            (Matcher::File { reads: true, pattern, .. }, Access::Read(_))
+            | (Matcher::File { reads: false, pattern, .. }, Access::Edit) => match rule.list {
+                List::Allow => pattern.covers(file),
+                List::Ask | List::Deny => pattern.touches(file),
+            },
+            _ => false,
+        };
+        self.files_for(file).into_iter().find(hits)
+    }
+
     pub(crate) fn files_for(&self, file: &FileRef) -> Vec<&Rule> {
         let mut found = Vec::new();
         for list in self.lists().filter(|list| !list.files.is_empty()) {
@@ -197,7 +218,6 @@ impl Rules {
         found
     }
 
-    /// The command rules that may match one of these texts.
     pub(crate) fn commands_for<'a>(
         &'a self,
         texts: impl Iterator<Item = &'a String>,
@@ -215,6 +235,10 @@ impl Rules {
 }
 
 impl Policy {
+    pub(crate) fn forbidding(&self) -> [(&Rules, Verdict); 2] {
+        [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)]
+    }
+
     /// Compiles a policy. Rules that cannot be read are returned as errors and match nothing.
     #[must_use]
     pub fn new(spec: &PolicySpec, paths: &dyn Paths) -> (Self, Vec<RuleError>) {
@@ -300,7 +324,7 @@ impl Policy {
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
         let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
-        self.read_rule(&self.deny, &file, "Read").is_none()
+        self.deny.about(&file, READ).is_none()
     }
 
     /// Whether an allow rule names this private or loopback address, or `localhost`, for this URL.

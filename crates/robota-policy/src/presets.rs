@@ -15,11 +15,15 @@ pub struct Preset {
     pub rules: &'static [&'static str],
 }
 
-/// The rules of a data file: every line that is no comment.
 fn rules(text: &'static str) -> &'static [&'static str] {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     Box::leak(lines.collect())
 }
+
+/// Rules every session starts with: what an agent may always read are the instructions that were
+/// written for it. Settings and credentials in the same folders are not among them.
+pub static DEFAULT_ALLOW: LazyLock<&[&str]> =
+    LazyLock::new(|| rules(include_str!("presets/defaults.rules")));
 
 /// Returns every shipped rule set.
 #[must_use]

@@ -24,89 +24,79 @@ pub(crate) mod wrap;
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-/// What a value, or an option without one, does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Nothing beyond what is printed, and how.
-    Inert,
-    /// Like inert, if every number in the value is small: others fill the memory.
-    Width,
-    /// A format of git, which may show signatures, for which git runs a program.
-    Format,
-    /// A file that is read.
-    Read,
-    /// A range of lines and the file they are in: `1,5:file`.
-    Lines,
-    /// A file that is written.
-    Write,
-    /// A folder that the program goes to first.
-    Folder,
-    /// A command that is run.
-    Run,
-    /// A script that a shell runs.
-    Shell,
-    /// Code, or settings that name code, which is loaded.
-    Load,
-    /// A pattern or another text, instead of the first operand.
-    Pattern,
-    /// A script in the program's own language, instead of the first operand.
-    Script,
-    /// A file with such a script.
-    ScriptFile,
-    /// A message for people.
-    Message,
-    /// Everything below the operands is included.
-    Deep,
-    /// Links are followed to wherever they lead.
-    Links,
-    /// The operands are removed once they are copied.
-    Remove,
-    /// The operands are written in place.
-    InPlace,
-    /// It makes the command a query with any operands.
-    Query,
-    /// Alone, it shows the program's version.
-    Version,
-    /// It runs, writes or loads something that is not its value.
-    Danger,
-    /// It does something else than reading.
-    Other,
+use crate::shell::word::Word;
+
+/// Defines an enum whose values have names in the data.
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $first:ident = $name1:literal, $($value:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub(crate) enum $name { #[default] $first, $($value,)* }
+
+        impl $name {
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $name1 => Some(Self::$first),
+                    $($text => Some(Self::$value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// What a value, or an option without one, does.
+    Effect {
+        Inert = "",        // nothing beyond what is printed, and how
+        Width = "n",       // inert if every number in it is small: others fill the memory
+        Narrow = "only",   // inert, and leaves most files alone
+        Format = "fmt",    // a format of git, which may show signatures, for which git runs a program
+        Read = "r",        // a file that is read
+        Lines = "ln",      // a range of lines and the file they are in: `1,5:file`
+        Write = "w",       // a file that is written
+        Folder = "d",      // a folder that the program goes to first
+        Run = "x",         // a command that is run
+        Setting = "set",   // a setting of ssh, of which some name commands that are run
+        Shell = "sh",      // a script that a shell runs
+        Load = "l",        // code, or settings that name code, which is loaded
+        Linker = "ld",     // options of a linker, of which few load code
+        Style = "style",   // the name of a part that comes with the program, or a file to load
+        Pattern = "p",     // a pattern or another text, instead of the first operand
+        Script = "s",      // a script in the program's own language, instead of the first operand
+        ScriptFile = "f",  // a file with such a script
+        Message = "m",     // a message for people
+        Deep = "deep",     // everything below the operands is included
+        Links = "links",   // links are followed to wherever they lead
+        Remove = "rm",     // the operands, or the value, are removed
+        Drop = "drop",     // what is copied is removed
+        Strategy = "strategy", // a strategy of git, which is a program unless it comes with git
+        InPlace = "i",     // the operands are written in place
+        Query = "q",       // it makes the command a query with any operands
+        Version = "v",     // alone, it shows the program's version
+        Danger = "X",      // it runs, writes or loads something that is not its value
+        Other = "o",       // it does something else than reading
+    }
 }
 
 impl Effect {
     /// Whether a command with such an option may still only read.
     pub(crate) fn only_reads(self) -> bool {
-        match self {
-            Self::Inert
-            | Self::Width
-            | Self::Format
-            | Self::Read
-            | Self::Lines
-            | Self::Pattern
-            | Self::Script
-            | Self::ScriptFile
-            | Self::Message
-            | Self::Deep
-            | Self::Links
-            | Self::Query
-            | Self::Version => true,
-            Self::Write
-            | Self::Folder
-            | Self::Run
-            | Self::Shell
-            | Self::Load
-            | Self::Remove
-            | Self::InPlace
-            | Self::Danger
-            | Self::Other => false,
-        }
+        use Effect::{Danger, Drop, Folder, InPlace, Other, Remove, Strategy, Write};
+        let changes = matches!(self, Write | Folder | Remove | Drop | InPlace | Danger);
+        !self.runs() && !changes && !matches!(self, Strategy | Other)
+    }
+
+    /// Whether the value is run or loaded.
+    pub(crate) fn runs(self) -> bool {
+        use Effect::{Linker, Load, Run, Setting, Shell, Style};
+        matches!(self, Run | Setting | Shell | Load | Linker | Style)
     }
 }
 
 /// What follows an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arity {
-    /// Nothing.
     None,
     /// A value: the rest of the word, or the next one.
     Required,
@@ -127,107 +117,164 @@ pub(crate) struct Opt {
     pub(crate) effect: Effect,
 }
 
-/// What the words are that are no options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Nothing is known of them.
-    Any,
-    /// Texts that name no file.
-    Text,
-    /// There must be none.
-    Nothing,
-    /// Files that are read.
-    Reads,
-    /// One file that is read; a second one is written.
-    One,
-    /// Files and folders of which names and sizes are shown.
-    Names,
-    /// Files of which it is shown whether they exist, and how large they are.
-    Facts,
-    /// Folders that are read with all that is in them.
-    Trees,
-    /// A pattern or a script, then files that are read.
-    Pattern,
-    /// A pattern, then folders that are read with all that is in them.
-    PatternTrees,
-    /// Files that are written.
-    Writes,
-    /// Files and folders that are created.
-    Creates,
-    /// Files that are read and written.
-    Edits,
-    /// Files that are copied to the last one.
-    Copies,
-    /// Files that are moved to the last one.
-    Moves,
-    /// Files that are removed.
-    Removes,
-    /// A mode or an owner, then files that are changed.
-    Modes,
-    /// Addresses that are fetched or sent to.
-    Fetches,
-    /// Revisions and files of a repository.
-    Revisions,
-    /// None, unless an option makes the command a query.
-    Query,
-    /// So many words, then a command.
-    Command(u8),
-    /// Any of them may begin a command.
-    Tails,
-    /// So many words, then the text of a script for a shell.
-    Script(u8),
-    /// A script for a shell (`-c`), or a file with one.
-    Shell,
-    /// A program of its own language, in a word or a file.
-    Code,
-    /// The first word names a subcommand.
-    Sub,
-    /// Starting points and an expression, as find has them.
-    Find,
+named! {
+    /// What the words are that are no options.
+    Shape {
+        Any = "any",             // nothing is known of them
+        Text = "text",           // texts that name no file
+        Nothing = "none",        // there must be none
+        Reads = "reads",         // files that are read
+        One = "one",             // one file that is read; a second one is written
+        Names = "names",         // files and folders of which names and sizes are shown
+        Facts = "facts",         // files of which it is shown whether they exist, and how large they are
+        Trees = "trees",         // folders that are read with all that is in them
+        Pattern = "pattern",     // a pattern or a script, then files that are read
+        PatternTrees = "patterntrees", // a pattern, then folders that are read with all that is in them
+        Writes = "writes",       // files that are written
+        Creates = "creates",     // files and folders that are created
+        Edits = "edits",         // files that are read and written
+        Copies = "copies",       // files that are copied to the last one
+        Moves = "moves",         // files that are moved to the last one
+        Removes = "removes",     // files that are removed
+        Modes = "modes",         // a mode or an owner, then files that are changed
+        Fetches = "fetches",     // addresses that are fetched or sent to
+        Revisions = "revisions", // revisions and files of a repository
+        Query = "query",         // none, unless an option makes the command a query
+        Command = "command",     // so many words as its number, then a command
+        Tails = "tails",         // any of them may begin a command
+        Script = "script",       // so many words as its number, then the text of a script for a shell
+        Shell = "shell",         // a script for a shell (`-c`), or a file with one
+        Code = "code",           // a program of its own language, in a word or a file
+        Sub = "sub",             // the first word names a subcommand
+        Find = "find",           // starting points and an expression
+        Device = "device",       // `if=file` that is read, `of=file` that is written
+    }
+}
+
+named! {
+    /// What else is known of a program or a subcommand.
+    Trait {
+        Free = "free",           // it only reads, as long as its options are known to
+        Clear = "clear",         // every kind of rule applies to the command it runs
+        Gnu = "gnu",             // long options may be shortened
+        Posix = "posix",         // options end at the first operand
+        Single = "single",       // long options have one dash, and there are no clusters
+        Digits = "digits",       // `-5` is an option
+        Assigns = "assigns",     // `NAME=value` may come before the command
+        RunsInput = "stdin",     // it runs what it reads from its input
+        NamesInput = "names",    // it takes names of files from its input
+        Inert = "inert",         // its words do nothing to files and are no commands, with any options
+        Breaks = "breaks",       // it can make a machine unusable
+        Empties = "empties",     // it writes over the device that it is given
+        Volumes = "volumes",     // it removes volumes and pools, which have no path
+        Redefines = "redefines", // it changes what later words mean
+        PlainEdit = "edit",      // where edits are free it may be, since it does nothing else
+        Broad = "broad",         // a rule for the program alone would allow almost anything
+        Danger = "danger",       // the command itself is code that is run, with any options
+        MayWrite = "writes",     // it may write to the files it is given to read, or beside them
+        Interprets = "code",     // its words may be programs of a language of their own
+        Inline = "inline",       // its words may be programs that remove files
+        Targets = "targets",     // it has no subcommands; its first word selects what it does
+        Git = "git",             // it works on a repository, whose settings decide what it runs
+        Shows = "shows",         // it shows contents of files and revisions
+        Searches = "searches",   // it searches everything below
+        Lists = "lists",         // it lists files, those that show contents with an option
+        Sets = "sets",           // with a second operand it sets a value
+        OneName = "names-one",   // with one known operand it is a query
+        Makes = "makes",         // operands behind so many as its number are created
+        Cleans = "cleans",       // with force it removes what is not tracked
+        Files = "files",         // without an option it removes files alone
+        Whole = "whole",         // it removes folders with all that is in them, with any options
+        Remover = "remover",     // a command that it is given may be a removal of its own
+        Linked = "linked",       // it compares folders with what links in them lead to
+        Remote = "remote",       // `host:path` is a file of another machine
+        Here = "here",           // one operand alone is linked into the working directory
+        Own = "own",             // it is for more than running the command it is given
+        Keys = "keys",           // `-i` names a key, which everybody has and which is read
+        Asked = "asked",         // it searches folders only where an option asks for that
+        Passes = "passes",       // it passes lines on as they are, or not at all
+        Sources = "sources",     // it runs its first operand, or its input, as a script
+        Fills = "fills",         // names that it reads are added to the command
+        First = "first",         // only the first operand is a script
+        Rest = "rest",           // any word may begin the command as well
+        Prints = "prints",       // it prints its words
+        Variables = "variables", // its words name variables, which are set
+        Indexes = "indexes",     // its words name variables, and an index in one is evaluated
+        Declares = "declares",   // it declares variables
+        Old = "old",             // its first word may be options without a dash
+        Make = "make",           // `NAME=value` can contain a call of the shell
+        Plus = "plus",           // `+command` is run
+        Exec = "exec",           // an address can be a command
+        Flags = "flags",         // operands can be options of a compiler
+    }
+}
+
+named! {
+    /// The language of a program's scripts.
+    Language {
+        Sed = "sed",
+        Awk = "awk",
+        Jq = "jq",
+        Paths = "paths",       // proven only where a script is a path
+        Perl = "perl",         // never proven
+        Database = "database", // queries, and commands that leave the prompt
+    }
+}
+
+named! {
+    /// How a program lists files.
+    Lists {
+        Find = "find",       // by an expression
+        Fd = "fd",           // by a pattern
+        Names = "names",     // with an option, those in which a pattern matches
+        Matches = "matches", // the same, below folders with another one
+        Entries = "entries", // the entries of folders
+        Git = "git",         // those of the repository
+    }
+}
+
+named! {
+    /// How it is proven that a command with a grammar of its own only reads.
+    Proof {
+        Never = "never",     // it is not
+        Enter = "cd",        // one folder, which is entered
+        Find = "find",       // only tests and printing
+        Wait = "wait",       // times that end soon
+        Shown = "shown",     // words that are printed
+        Printf = "printf",   // a format that assigns nothing, and words that are printed
+        Count = "count",     // numbers that are not far from each other
+        Public = "public",   // names of variables that are no secrets
+        Date = "date",       // formats of the time
+        Test = "test",       // comparisons that evaluate nothing
+        Lookup = "lookup",   // with an option that asks for names
+        Known = "known",     // known words
+        Bsd = "bsd",         // letters that show no variables of other programs
+        Lines = "lines",     // lines of an input, stored under plain names
+        Strict = "strict",   // options that make a script stricter
+        Code = "exit",       // nothing, or a small number
+        Listing = "listing", // letters that list an archive
+        Unzip = "unzip",     // an option that lists an archive
+        Pipe = "pipe",       // with an option that prints, or without a file
+        Batch = "batch",     // printed a number of times
+        Alone = "alone",     // no words
+        Screen = "screen",   // questions about the screen
+    }
 }
 
 /// A program, or a subcommand of one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Program {
     /// The words that name it, without the program's own name for a subcommand.
     pub(crate) names: Vec<&'static str>,
     pub(crate) shape: Shape,
-    /// It only reads, as long as its options are known to.
-    pub(crate) free: bool,
-    /// Every kind of rule applies to the command it runs.
-    pub(crate) clear: bool,
-    /// Long options may be shortened.
-    pub(crate) short_longs: bool,
-    /// Options end at the first operand.
-    pub(crate) posix: bool,
-    /// Long options have one dash, and there are no clusters.
-    pub(crate) single: bool,
-    /// `-5` is an option.
-    pub(crate) digits: bool,
-    /// `NAME=value` may come before the command.
-    pub(crate) assigns: bool,
-    /// It runs what it reads from its input.
-    pub(crate) runs_input: bool,
-    /// It takes names of files from its input.
-    pub(crate) names_input: bool,
-    /// Its words do nothing to files and are no commands, with any options.
-    pub(crate) inert: bool,
-    /// It can make a machine unusable.
-    pub(crate) breaks: bool,
-    /// It changes what later words mean.
-    pub(crate) redefines: bool,
-    /// Where edits are free it may be, since it does nothing else.
-    pub(crate) plain_edit: bool,
-    /// A rule for the program alone would allow almost anything.
-    pub(crate) broad: bool,
-    /// The command itself is code that is run, with any options.
-    pub(crate) danger: bool,
-    /// It may write to the files it is given to read, or beside them.
-    pub(crate) may_write: bool,
-    /// Its words may be programs of a language of their own.
-    pub(crate) interprets: bool,
-    /// It has no subcommands; its first word selects what it does.
-    pub(crate) has_targets: bool,
+    /// How many words come before a command or a script.
+    pub(crate) places: usize,
+    pub(crate) traits: Vec<Trait>,
+    pub(crate) proof: Option<Proof>,
+    pub(crate) language: Option<Language>,
+    pub(crate) lists: Option<Lists>,
+    /// Files that choose the toolchain, and so which program runs.
+    pub(crate) chosen_by: Vec<&'static str>,
     /// Subcommands whose next word selects what they do; `*` are all.
     pub(crate) groups: Vec<&'static str>,
     /// Subcommands whose words change what they do from a query to a change: "always" saves only
@@ -240,8 +287,24 @@ pub(crate) struct Program {
 impl Program {
     /// What is known of a program by its name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
-        let entry = INDEX.get(name)?;
-        Some(entry.parsed.get_or_init(|| read::program(entry.text)))
+        let known = |name| {
+            let entry: &'static Entry = INDEX.get(name)?;
+            Some(entry.parsed.get_or_init(|| read::program(entry.text)))
+        };
+        // `mkfs.ext4`, `newfs_msdos`
+        known(name).or_else(|| {
+            let stem = name.split(['.', '_']).next()?;
+            known(stem).filter(|program| program.is(Trait::Empties))
+        })
+    }
+
+    /// What is known of the program that these words run, in any folder.
+    pub(crate) fn of(words: &[Word]) -> Option<&'static Self> {
+        Self::find(args::base(&words.first()?.value()?))
+    }
+
+    pub(crate) fn is(&self, what: Trait) -> bool {
+        self.traits.contains(&what)
     }
 
     /// The option of this name, as it is written in full.
@@ -254,7 +317,7 @@ impl Program {
         if let Some(found) = self.option(name) {
             return Some(found);
         }
-        if !self.short_longs || name.len() < 3 {
+        if !self.is(Trait::Gnu) || name.len() < 3 {
             return None;
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));

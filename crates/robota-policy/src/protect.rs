@@ -10,7 +10,6 @@ const NAMES: &str = include_str!("protect/names.txt");
 /// Folders below protected ones where agents do their work.
 const WORKTREES: &[(&str, &str)] = &[(".claude", "worktrees"), (".robota", "worktrees")];
 
-/// The entries by their first name, in small letters.
 static INDEX: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
     let mut index: HashMap<String, Vec<&'static str>> = HashMap::new();
     let lines = NAMES.lines().filter(|line| !line.starts_with('#'));

@@ -111,25 +111,35 @@ pub struct Rule {
     pub(crate) matcher: Matcher,
 }
 
-/// What a rule matches.
 #[derive(Debug, Clone)]
 pub(crate) enum Matcher {
-    /// Every call of a family of tools (`Bash`, `Edit`, `Read`).
     Family(Family),
     /// Every call of tools with such a name (`WebSearch`, `mcp__github__*`, `*`).
     Name(Wild),
-    /// Shell commands.
     Command(CommandPattern),
     /// Files, read or changed; `only` names the one tool it binds (`Glob(…)`).
-    File { reads: bool, only: Option<String>, pattern: Box<FilePattern> },
-    /// Hosts to fetch from.
+    File {
+        reads: bool,
+        only: Option<String>,
+        pattern: Box<FilePattern>,
+    },
     Host(HostPattern),
     /// A named thing: an agent, a skill.
-    Named { tool: &'static str, name: Wild, boundary: bool },
-    /// A parameter of a call.
-    Parameter { tool: Wild, name: String, value: Wild },
+    Named {
+        tool: &'static str,
+        name: Wild,
+        boundary: bool,
+    },
+    Parameter {
+        tool: Wild,
+        name: String,
+        value: Wild,
+    },
     /// The one text argument of a tool we know nothing about.
-    Argument { tool: String, value: Wild },
+    Argument {
+        tool: String,
+        value: Wild,
+    },
 }
 
 impl Rule {

@@ -5,14 +5,11 @@
 //! (also inside substitutions, functions and wrappers) is judged by deny and ask rules; only
 //! what is proven can be covered by an allow rule or count as read-only.
 
-pub(crate) mod assign;
 pub(crate) mod bomb;
-pub(crate) mod builtins;
 pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod scan;
 mod syntax;
-pub(crate) mod text;
 pub(crate) mod vars;
 pub(crate) mod word;
 

@@ -12,18 +12,15 @@ use crate::call::{self, Family, PATH_FIELDS, ToolCall};
 use crate::disk::Disk;
 use crate::policy::{Policy, Rules};
 use crate::program::wrap;
-use crate::program::{Program, Shape};
+use crate::program::{Program, Shape, Trait};
 use crate::rule::{CommandPattern, List, RuleSource};
 use crate::shell::{Part, RedirectKind, Script, Word};
 use crate::verdict::Suggestion;
 use crate::web::Target;
+use crate::words;
 use crate::workspace::{normal, text};
 
-/// More than this is not a decision any more.
 const MAX_RULES: usize = 5;
-
-/// Subcommands that run what their next word names.
-const RUNNERS: &[&str] = &["run", "exec", "x", "dlx", "run-script", "workspace"];
 
 /// Whether a rule is too broad to be saved by a single click.
 ///
@@ -56,16 +53,15 @@ pub fn too_broad(rule: &str) -> bool {
     if pattern.is_exact() {
         return false;
     }
-    let words = pattern.fixed_words();
-    let Some(first) = words.first() else { return true };
+    let fixed = pattern.fixed_words();
+    let Some(first) = fixed.first() else { return true };
     let program = wrap::base(first);
     // `npm run *` and `python -m *` are as broad as the program alone.
-    let meaningful =
-        words[1..].iter().filter(|w| !w.starts_with('-') && !RUNNERS.contains(&w.as_str())).count();
-    Program::find(program).is_some_and(|program| program.broad) && meaningful == 0
+    let selects = |word: &String| !word.starts_with('-') && !words::has("runners", word);
+    Program::find(program).is_some_and(|program| program.is(Trait::Broad))
+        && !fixed[1..].iter().any(selects)
 }
 
-/// Rules that would allow this call, when narrow ones exist.
 pub(crate) fn suggest(
     policy: &Policy,
     call: &ToolCall<'_>,
@@ -120,21 +116,21 @@ fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<St
 
 fn command_rule(part: &Part) -> Option<String> {
     // The rule is for what the transparent wrappers run.
-    let words = wrap::see(part)
+    let given = wrap::see(part)
         .views
         .into_iter()
         .filter(|view| view.covered)
         .min_by_key(|view| view.words.len())?
         .words;
-    let values: Vec<String> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let values: Vec<String> = given.iter().map(Word::literal).collect::<Option<_>>()?;
     let program = values.first()?;
     let exact = || {
-        let text = words.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
+        let text = given.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
         format!("Bash({})", escape_command(&text))
     };
     let first = values.get(1).map(String::as_str).unwrap_or_default();
     let Some(known) = Program::find(program)
-        .filter(|known| known.shape == Shape::Sub || known.has_targets)
+        .filter(|known| known.shape == Shape::Sub || known.is(Trait::Targets))
         .filter(|known| !known.exact.contains(&first))
     else {
         return Some(exact());
@@ -147,7 +143,7 @@ fn command_rule(part: &Part) -> Option<String> {
         }
         stem.push(value.clone());
         let group = stem.len() == 2 && is_group(value);
-        if !group && !RUNNERS.contains(&value.as_str()) {
+        if !group && !words::has("runners", value) {
             break;
         }
     }
@@ -191,14 +187,8 @@ fn file_rule(tool: &str, path: &Path, policy: &Policy) -> String {
 }
 
 fn escape_path(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
+    let escaped = |c| matches!(c, '*' | '?' | '[' | '\\').then_some('\\').into_iter().chain([c]);
+    path.chars().flat_map(escaped).collect()
 }
 
 fn other(call: &ToolCall<'_>) -> Option<String> {

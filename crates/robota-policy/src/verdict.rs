@@ -3,6 +3,7 @@
 use robota_core::permission::{Class, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::policy::Rules;
 use crate::rule::{List, Rule};
 
 /// What a verdict comes from, from the weakest to the strongest.
@@ -102,10 +103,8 @@ impl PolicyVerdict {
     }
 }
 
-/// More reasons than this are not kept.
 const MOST: usize = 64;
 
-/// Reasons as they are found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     reasons: Vec<Reason>,
@@ -131,6 +130,24 @@ impl Findings {
         });
     }
 
+    pub(crate) fn ask(&mut self, from: VerdictSource, text: impl Into<String>, part: Option<&str>) {
+        self.add(Verdict::Ask, from, text, part);
+    }
+
+    /// Adds a rule of each list that forbids, where there is one.
+    pub(crate) fn rules<'r>(
+        &mut self,
+        lists: [(&'r Rules, Verdict); 2],
+        part: &str,
+        find: impl Fn(&'r Rules) -> Option<&'r Rule>,
+    ) {
+        for (rules, verdict) in lists {
+            if let Some(rule) = find(rules) {
+                self.rule(verdict, rule, Some(part));
+            }
+        }
+    }
+
     pub(crate) fn rule(&mut self, verdict: Verdict, rule: &Rule, part: Option<&str>) {
         if self.is_idle(verdict) {
             return;
@@ -152,7 +169,6 @@ impl Findings {
         });
     }
 
-    /// Whether one more reason of this kind would change nothing.
     fn is_idle(&self, verdict: Verdict) -> bool {
         self.reasons.len() >= MOST && self.worst() >= verdict
     }

@@ -108,7 +108,6 @@ fn names_address(host: &str, target: &Target, address: IpAddr) -> bool {
     }
 }
 
-/// Where a URL leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// The host a client connects to: lower case, no trailing dot, punycode, addresses in
@@ -141,7 +140,6 @@ impl Target {
     }
 }
 
-/// The same spelling of a host that [`Target::parse`] gives.
 fn canonical_host(host: &str) -> Result<String, String> {
     let host = host.trim_end_matches('.');
     // IPv6 comes with brackets, as it does in a URL; a port is no part of a domain.

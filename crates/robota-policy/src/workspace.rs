@@ -66,12 +66,10 @@ pub(crate) struct FileRef {
     pub(crate) link: Option<String>,
     /// Where it leads; `None` when that cannot be known.
     pub(crate) target: Option<String>,
-    /// Whether case makes no difference on its disk.
     pub(crate) fold: bool,
 }
 
 impl FileRef {
-    /// Looks an absolute path up.
     pub(crate) fn lookup(path: &Path, paths: &dyn Paths) -> Self {
         let name = normal(path);
         let target = paths.canonical(path);
@@ -85,14 +83,12 @@ impl FileRef {
         Self { name: text(&name), link, target: target.map(|t| text(&t)), fold }
     }
 
-    /// Every name, for rules that forbid.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         [Some(self.name.as_str()), self.link.as_deref(), self.target.as_deref()]
             .into_iter()
             .flatten()
     }
 
-    /// The name people should see.
     pub(crate) fn shown(&self) -> &str {
         &self.name
     }
@@ -117,11 +113,8 @@ pub(crate) fn within(path: &str, dir: &str, fold: bool) -> bool {
 /// The folders with links followed, once per policy.
 #[derive(Debug, Clone)]
 pub(crate) struct Roots {
-    /// The workspace's folders, canonical.
     pub(crate) inside: Vec<String>,
-    /// `cwd` as given and canonical.
     pub(crate) cwd: Vec<String>,
-    /// The home as given and canonical.
     pub(crate) home: Vec<String>,
 }
 
@@ -139,7 +132,6 @@ impl Roots {
         Self { inside, cwd: both(&workspace.cwd), home: both(&workspace.home) }
     }
 
-    /// Whether the file really lies in the workspace.
     pub(crate) fn holds(&self, file: &FileRef) -> bool {
         file.target
             .as_deref()

@@ -1,7 +1,7 @@
 //! Model providers: four HTTP APIs ("wires"), any vendor.
 //!
 //! A *wire* is an HTTP API shape: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses or
-//! Gemini. A *vendor* is a data file that names the wire a service speaks, its address, how its key
+//! Gemini. A *vendor* is a data file that names the wire of a service, its address, how its key
 //! is sent, and its compatibility options ([`Quirks`]). [`build`] creates a
 //! [`Provider`](robota_core::provider::Provider) from a vendor and a user's settings:
 //! ```

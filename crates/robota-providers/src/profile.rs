@@ -22,7 +22,7 @@ use crate::definition::{
     CredentialRequirement, HelpLink, HelpLinkKind, ModelCatalogue, SetupPrompt,
 };
 
-/// The HTTP API that a service speaks.
+/// The HTTP API of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
@@ -122,7 +122,7 @@ pub struct Profile {
     /// Other names that [`Vendors::find`] accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The wire that the service speaks.
+    /// The wire of the service.
     #[serde(default)]
     pub wire: Wire,
     /// The base URL of the service; absent if the user must set it.

@@ -66,7 +66,7 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// Returns the wire that the service speaks.
+    /// Returns the wire of the service.
     #[must_use]
     pub fn wire(&self) -> Wire {
         self.wire

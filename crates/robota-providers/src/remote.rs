@@ -277,7 +277,7 @@ pub async fn execute(
         }
         Err(error) => futures::stream::iter([RemoteEvent::Error(error)]).boxed(),
     };
-    // The provider lives as long as its answer.
+    // The answer keeps the provider.
     Ok(answer.map(move |event| {
         let _ = &provider;
         sse_event(&event)

@@ -44,6 +44,18 @@ use crate::notice::Notice;
 use crate::project::Project;
 
 /// How a session runs agents.
+///
+/// ```
+/// use robota_sdk::{AgentOptions, AgentPermissions};
+///
+/// // The model may start agents, but they cannot do anything that needs an approval.
+/// let options = AgentOptions {
+///     tool: true,
+///     permissions: AgentPermissions::Deny,
+///     ..AgentOptions::default()
+/// };
+/// assert!(options.definitions.is_empty());
+/// ```
 #[derive(Clone, Default)]
 pub struct AgentOptions {
     /// Whether the tool Agent is offered, with which the model gives tasks to agents.

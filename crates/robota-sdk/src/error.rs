@@ -94,6 +94,14 @@ pub enum SdkError {
         /// How many may wait.
         limit: usize,
     },
+    /// A repository cannot be fetched.
+    #[error("cannot fetch {url}: {problem}")]
+    Git {
+        /// The address.
+        url: String,
+        /// What git reported.
+        problem: String,
+    },
     /// The prompt had no turn of its own; another turn answered it.
     #[error("the prompt had no turn of its own: {0}")]
     NoTurn(String),
@@ -152,6 +160,7 @@ impl Diagnose for SdkError {
             Self::Journal(error) => error.kind(),
             Self::Session(error) => error.kind(),
             Self::Mcp(_) => ErrorKind::Configuration,
+            Self::Git { .. } => ErrorKind::Configuration,
             Self::Io { .. } => ErrorKind::Storage,
         }
     }
@@ -162,6 +171,7 @@ impl Diagnose for SdkError {
             Self::Session(error) => error.hint(),
             Self::Sandbox(error) => error.hint(),
             Self::Skill(error) => error.hint(),
+            Self::Git { .. } => Some("run `git ls-remote` with the address to test it".to_owned()),
             Self::Option { .. }
             | Self::Rule { .. }
             | Self::Folder { .. }

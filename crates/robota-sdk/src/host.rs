@@ -11,8 +11,12 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use robota_core::permission::Mode;
+pub use robota_mcp::client::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor};
 use robota_session::{Approvals, SessionError};
-pub use robota_tools::{AnswerOption, EditorFiles, QuestionHandler, UserQuestion};
+pub use robota_tools::{
+    AnswerOption, EditorFiles, QuestionHandler, TerminalCommand, TerminalEnd, TerminalResult,
+    UserQuestion,
+};
 
 use serde_json::{Map, Value, json};
 
@@ -23,6 +27,19 @@ use crate::notice::Notice;
 use crate::select::SessionChoice;
 
 /// Opens and finds sessions.
+///
+/// ```
+/// use robota_sdk::{HostError, OpenRequest, SessionChoice, SessionHost};
+///
+/// /// Answers one prompt of a client, as a protocol does.
+/// async fn answer(host: &dyn SessionHost, prompt: &str) -> Result<String, HostError> {
+///     host.check_model().await?;
+///     let hosted = host.open(OpenRequest::new(SessionChoice::New(None))).await?;
+///     let result = hosted.session.submit(prompt).await?.result().await?;
+///     Ok(result.response)
+/// }
+/// # let _ = answer;
+/// ```
 #[async_trait::async_trait]
 pub trait SessionHost: Send + Sync {
     /// Checks that a model is configured.
@@ -47,6 +64,18 @@ pub trait SessionHost: Send + Sync {
 }
 
 /// What a session is opened with.
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::{Earlier, OpenRequest, SessionChoice};
+///
+/// let request = OpenRequest {
+///     cwd: Some("/work/project".into()),
+///     mode: Some(Mode::Plan),
+///     ..OpenRequest::new(SessionChoice::Earlier(Earlier::Latest))
+/// };
+/// assert!(request.model.is_none());
+/// ```
 pub struct OpenRequest {
     /// Which session.
     pub choice: SessionChoice,
@@ -60,6 +89,8 @@ pub struct OpenRequest {
     pub approvals: Approvals,
     /// Who answers the questions of the model; none does not offer the tool.
     pub questions: Option<Arc<dyn QuestionHandler>>,
+    /// Who answers the questions of MCP servers; without it `questions` does.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// The editor that has the folder open.
     pub editor: Option<Arc<dyn EditorFiles>>,
     /// The model; none for the configured one.
@@ -85,6 +116,7 @@ impl OpenRequest {
             mode: None,
             approvals: Approvals::Deny,
             questions: None,
+            elicitor: None,
             editor: None,
             model: None,
             provider: None,
@@ -96,6 +128,15 @@ impl OpenRequest {
 }
 
 /// An MCP server that a client passes to a session.
+///
+/// ```
+/// use robota_sdk::host::{ClientMcpServer, McpConnection, mcp_config};
+///
+/// let connection =
+///     McpConnection::Http { url: "https://example.com/mcp".to_owned(), headers: [].into() };
+/// let server = ClientMcpServer { name: "docs".to_owned(), connection };
+/// assert!(mcp_config(&[server]).starts_with(r#"{"mcpServers":{"docs":"#));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientMcpServer {
     /// The name of the server.
@@ -105,9 +146,20 @@ pub struct ClientMcpServer {
 }
 
 /// How an MCP server is reached.
+///
+/// ```
+/// use robota_sdk::host::McpConnection;
+///
+/// let server = McpConnection::Stdio {
+///     command: "npx".to_owned(),
+///     args: vec!["-y".to_owned(), "@modelcontextprotocol/server-everything".to_owned()],
+///     env: [("LEVEL".to_owned(), "info".to_owned())].into(),
+/// };
+/// # let _ = server;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpConnection {
-    /// A program that speaks over its standard input and output.
+    /// A program that is reached through its standard input and output.
     Stdio {
         /// The program.
         command: String,
@@ -154,6 +206,15 @@ pub fn mcp_config(servers: &[ClientMcpServer]) -> String {
 }
 
 /// An open session, and what its client can choose.
+///
+/// ```
+/// use robota_sdk::HostedSession;
+///
+/// fn menu(hosted: &HostedSession) -> Vec<&str> {
+///     hosted.models.iter().map(|model| model.name.as_str()).collect()
+/// }
+/// # let _ = menu;
+/// ```
 #[derive(Clone)]
 pub struct HostedSession {
     /// The session.
@@ -169,6 +230,13 @@ pub struct HostedSession {
 }
 
 /// A model that a client can choose.
+///
+/// ```
+/// use robota_sdk::host::ModelChoice;
+///
+/// let choice = ModelChoice { id: "claude-sonnet-5-5".to_owned(), name: "Sonnet 5.5".to_owned() };
+/// assert_ne!(choice.id, choice.name);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
     /// The id.
@@ -181,6 +249,17 @@ pub struct ModelChoice {
 pub const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// Why a host cannot do what a client asks for.
+///
+/// ```
+/// use robota_sdk::HostError;
+/// use robota_sdk::host::HostErrorKind;
+///
+/// let error = HostError {
+///     hint: Some("run `robota setup`".to_owned()),
+///     ..HostError::new(HostErrorKind::NoModel, "no model is configured")
+/// };
+/// assert_eq!(error.to_string(), "no model is configured");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
@@ -193,6 +272,19 @@ pub struct HostError {
 }
 
 /// The kinds of [`HostError`].
+///
+/// ```
+/// use robota_sdk::host::HostErrorKind;
+///
+/// fn status(kind: HostErrorKind) -> u16 {
+///     match kind {
+///         HostErrorKind::NotFound => 404,
+///         HostErrorKind::Invalid | HostErrorKind::NoModel => 400,
+///         HostErrorKind::Failed => 500,
+///     }
+/// }
+/// assert_eq!(status(HostErrorKind::NotFound), 404);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostErrorKind {
     /// There is no such session.

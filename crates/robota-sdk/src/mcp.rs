@@ -1,22 +1,26 @@
 //! The MCP servers of a session: which are configured, and how they are started.
 
+mod elicitation;
 mod mentions;
 mod prompts;
+mod sampling;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use robota_config::{McpListing, McpScope, mcp_servers};
+use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
 use robota_core::tool::ToolSource as _;
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
 use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
-use robota_mcp::config::ServerConfig;
+use robota_mcp::config::{Endpoint, ServerConfig};
 use robota_mcp::oauth::TokenStore;
 
+pub(crate) use elicitation::QuestionElicitor;
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
+pub(crate) use sampling::ModelSampler;
 
 use crate::notice::Notice;
 use crate::project::Project;
@@ -29,6 +33,16 @@ pub const DEFAULT_WAIT: Duration = Duration::from_millis(500);
 const HOST_WAIT: Duration = Duration::from_secs(10);
 
 /// What the caller adds to the configured servers.
+///
+/// ```
+/// use robota_sdk::McpSetup;
+///
+/// // Only this server, whatever the settings configure.
+/// let servers = r#"{"mcpServers": {"docs": {"type": "http", "url": "https://example.com/mcp"}}}"#;
+/// let setup =
+///     McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// # let _ = setup;
+/// ```
 #[derive(Clone)]
 pub struct McpSetup {
     /// Configurations of servers: files, or JSON.
@@ -39,7 +53,8 @@ pub struct McpSetup {
     pub host_servers: Vec<String>,
     /// Reaches the servers in the host program.
     pub host: Option<Arc<dyn HostChannel>>,
-    /// Answers questions of servers; none declines them.
+    /// Answers questions of servers. Without it whoever answers the questions of the model does; they
+    /// are declined if there is nobody.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// How long the opening of the session waits for servers whose tools are not known yet.
     pub wait: Duration,
@@ -59,17 +74,45 @@ impl Default for McpSetup {
 }
 
 /// An entry that cannot be used.
+///
+/// ```
+/// use robota_sdk::{McpSetup, Project, ProjectOptions, mcp};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// let servers = r#"{"mcpServers": {"docs": {"type": "stdio"}}}"#;
+/// let setup = McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// let error = &mcp::configured(&project, &setup).errors[0];
+/// assert_eq!((error.name.as_str(), error.code), ("docs", "invalid_config"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpEntryError {
     /// The name of the server.
     pub name: String,
-    /// The kind of error: `invalid_config` or `url_missing_type`.
+    /// The kind of error: `invalid_config`, `url_missing_type` or `blocked_by_settings`.
     pub code: &'static str,
     /// What is wrong.
     pub message: String,
 }
 
 /// The configured servers of a folder.
+///
+/// ```
+/// use robota_sdk::{McpSetup, Project, ProjectOptions, mcp};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let options = ProjectOptions { cwd: Some(folder.path().to_owned()), ..Default::default() };
+/// let project = Project::load(options)?;
+/// let servers = r#"{"mcpServers": {"docs": {"command": "docs-server"}}}"#;
+/// let setup = McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };
+/// let configured = mcp::configured(&project, &setup);
+/// assert_eq!(configured.configs[0].name, "docs");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Default)]
 pub struct ConfiguredServers {
     /// Their configurations, highest precedence first.
@@ -85,8 +128,12 @@ pub struct ConfiguredServers {
 /// Returns the configured servers of a folder.
 #[must_use]
 pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
-    let McpListing { entries, problems, waiting } =
+    let mut listing =
         mcp_servers(&project.places, &project.settings, &setup.arguments, setup.strict);
+    if !setup.strict {
+        listing.add_plugins(project.plugins.active());
+    }
+    let McpListing { entries, problems, waiting } = listing;
     let mut found = ConfiguredServers::default();
     found.notices.extend(problems.into_iter().map(Notice::Error));
     if !waiting.is_empty() {
@@ -96,6 +143,7 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
             waiting.join(", ")
         )));
     }
+    let access = McpAccess::load(&project.places, &project.settings);
     let variable = |name: &str| project.environment.get(name).map(str::to_owned);
     for entry in entries {
         match ServerConfig::parse(&entry.name, &entry.fields, &variable) {
@@ -104,8 +152,13 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
                     let text = format!("MCP server `{}`: {warning}", entry.name);
                     found.notices.push(Notice::Note(text));
                 }
-                found.scopes.insert(entry.name.clone(), entry.scope);
-                found.configs.push(parsed.config);
+                match access.refusal(&entry.name, reached(&parsed.config)) {
+                    None => {
+                        found.scopes.insert(entry.name.clone(), entry.scope);
+                        found.configs.push(parsed.config);
+                    }
+                    Some(why) => found.refuse(entry.name, why),
+                }
             }
             Err(error) => {
                 let text = format!("the MCP server `{}` is not used: {error}", entry.name);
@@ -116,12 +169,34 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
         }
     }
     for name in &setup.host_servers {
-        if !found.scopes.contains_key(name) {
-            found.scopes.insert(name.clone(), McpScope::Dynamic);
-            found.configs.push(ServerConfig::in_host(name));
+        if found.scopes.contains_key(name) {
+            continue;
+        }
+        match access.refusal(name, Reached::Host) {
+            None => {
+                found.scopes.insert(name.clone(), McpScope::Dynamic);
+                found.configs.push(ServerConfig::in_host(name));
+            }
+            Some(why) => found.refuse(name.clone(), why),
         }
     }
     found
+}
+
+impl ConfiguredServers {
+    fn refuse(&mut self, name: String, why: String) {
+        self.notices.push(Notice::Note(format!("the MCP server `{name}` is not used: {why}")));
+        self.errors.push(McpEntryError { name, code: "blocked_by_settings", message: why });
+    }
+}
+
+/// Returns how a server is reached.
+fn reached(config: &ServerConfig) -> Reached<'_> {
+    match &config.endpoint {
+        Endpoint::Stdio { command, args, .. } => Reached::Command(command, args),
+        Endpoint::Http(http) | Endpoint::Sse(http) => Reached::Url(&http.url),
+        Endpoint::Host => Reached::Host,
+    }
 }
 
 /// Returns what the servers of a folder share.
@@ -143,6 +218,15 @@ pub fn options(
 }
 
 /// The servers of a session.
+///
+/// ```
+/// fn show(session: &robota_sdk::InteractiveSession) {
+///     for error in session.mcp().map(|mcp| mcp.errors()).unwrap_or_default() {
+///         println!("{}: {}", error.name, error.message);
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Clone)]
 pub struct SessionMcp {
     pub(crate) servers: McpServers,
@@ -165,8 +249,11 @@ impl SessionMcp {
         if found.configs.is_empty() && found.errors.is_empty() {
             return None;
         }
-        let options =
-            McpOptions { host: setup.host.clone(), elicitor: setup.elicitor.clone(), ..options };
+        let options = McpOptions {
+            host: setup.host.clone(),
+            elicitor: setup.elicitor.clone().or(options.elicitor),
+            ..options
+        };
         let servers = McpServers::new(found.configs, &options);
         servers.start_unknown();
         Some(Self {

@@ -103,13 +103,23 @@ impl Project {
         places.cwd = cwd;
         places.settings = options.settings.clone().map(check_settings).transpose()?;
         places.sources = options.sources.clone();
-        let plugins = Plugins::load(&places);
+        let mut plugins = Plugins::load(&places);
         places.flags = flags(&options, &plugins)?;
         check_rules(&options, &places)?;
-        let files = Files::read(&places);
         let store = TrustStore::load(&places);
-        let trust = if options.trust { Trust::Trusted } else { store.status(&files) };
-        let settings = Settings::from_files(&files, trust, &rule_check(&places));
+        let read = |places: &Places| {
+            let files = Files::read(places);
+            let trust = if options.trust { Trust::Trusted } else { store.status(&files) };
+            Settings::from_files(&files, trust, &rule_check(places))
+        };
+        let mut settings = read(&places);
+        let active = plugins.active().count();
+        plugins.apply_settings(&settings.values.enabled_plugins);
+        if plugins.active().count() < active {
+            // The rules of plugins that the settings turn off do not apply.
+            places.flags = flags(&options, &plugins)?;
+            settings = read(&places);
+        }
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
         let ProjectOptions { sandbox, secrets, trust: trusted_by_caller, .. } = options;
@@ -199,6 +209,7 @@ impl Project {
         }
         self.ignored(&mut notices);
         notices.extend(self.plugins.problems.iter().map(|it| Notice::Error(it.clone())));
+        notices.extend(self.plugins.notes.iter().map(|it| Notice::Note(it.clone())));
         notices
     }
 

@@ -56,7 +56,7 @@ pub enum Earlier {
     Named(String),
 }
 
-/// The session that a choice stands for.
+/// The session that a choice selects.
 ///
 /// ```
 /// use robota_core::ids::SessionId;

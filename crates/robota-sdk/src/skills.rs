@@ -222,7 +222,7 @@ impl SkillRunner {
         if !runs.kinds().iter().any(|(name, _)| name == agent) {
             return Err(failed(format!("there is no agent `{agent}`")));
         }
-        // What a user sees, the model is told with the next prompt.
+        // The model receives with the next prompt what the user saw.
         let mode = match by {
             Invoker::User => TaskMode::Background,
             Invoker::Model => TaskMode::Foreground,

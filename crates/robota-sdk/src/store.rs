@@ -44,11 +44,11 @@ pub fn check_project_folder(cwd: &Path) -> Result<(), SdkError> {
     }
 }
 
-/// Opens the store that a name stands for; without a name, the files of the project. What the user
+/// Opens the store that a name selects; without a name, the files of the project. What the user
 /// should know is added to `notices`.
 ///
 /// # Errors
-/// If the name stands for no store, or the store cannot be opened.
+/// If the name selects no store, or the store cannot be opened.
 pub async fn open(
     name: Option<&str>,
     level: DurabilityLevel,

@@ -1,5 +1,5 @@
-//! The background tasks of a session: their journal, Bash's background commands, and what the model
-//! is told of them.
+//! The background tasks of a session: their journal, Bash's background commands, and the
+//! reports about them to the model.
 
 mod commands;
 mod notices;

@@ -15,7 +15,7 @@ use crate::agents::filter_tools;
 /// The file gives the prompt, the description, the model, the permission mode, the most rounds of a
 /// turn, and which of `tools` the agent has; `Agent(dev, qa)` or `Task(dev, qa)` among its tools
 /// names the templates that it may delegate to. Everything else (the provider, the gate, hooks of
-/// code) is that of `base`; `parent` is the model that `model: inherit` stands for.
+/// code) is that of `base`; `parent` is the model for `model: inherit`.
 #[must_use]
 pub fn template_of(
     definition: &AgentDefinition,

@@ -22,6 +22,23 @@ use line::Lines;
 const BATCH: usize = 1_000;
 
 /// The transcript of a session, for its hooks.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_core::hook::HookTranscript as _;
+/// use robota_core::ids::SessionId;
+/// use robota_core::journal::MemoryStore;
+/// use robota_sdk::SessionTranscript;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, session) = (Arc::new(MemoryStore::new()), SessionId::from("nightly"));
+/// let transcript = SessionTranscript::new(store, session, "/work/project".to_owned());
+/// let file = transcript.write().await.ok_or("the file cannot be written")?;
+/// assert!(file.ends_with("nightly.jsonl"));
+/// # Ok(()) }
+/// ```
 pub struct SessionTranscript {
     store: Arc<dyn JournalStore>,
     session: SessionId,

@@ -8,6 +8,21 @@ use crate::host::SessionHost;
 ///
 /// A program makes a transport, attaches the sessions, and starts it. The program that serves an
 /// editor and the program that serves MCP differ in the transport alone.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_sdk::{SessionHost, Transport, TransportError};
+///
+/// async fn serve(
+///     transport: &mut dyn Transport,
+///     sessions: Arc<dyn SessionHost>,
+/// ) -> Result<(), TransportError> {
+///     transport.attach(sessions);
+///     transport.start().await
+/// }
+/// # let _ = serve;
+/// ```
 #[async_trait::async_trait]
 pub trait Transport: Send {
     /// Returns the name of the protocol, such as `acp`.
@@ -27,6 +42,16 @@ pub trait Transport: Send {
 }
 
 /// Why a transport ended early.
+///
+/// ```
+/// use robota_sdk::TransportError;
+///
+/// let error = TransportError::NotAttached("acp");
+/// assert_eq!(
+///     error.to_string(),
+///     "the transport acp has no sessions; attach them before it starts"
+/// );
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// No sessions were attached.

@@ -7,12 +7,14 @@
 
 mod agent;
 mod client_files;
+mod client_terminals;
 mod connection;
 mod open;
 mod options;
 mod permission;
 mod project;
 mod prompt;
+mod prompt_order;
 mod questions;
 mod rpc;
 mod sessions;

@@ -66,6 +66,34 @@ pub enum HostRequest<'a> {
         /// The message, as the protocol of MCP has it.
         message: &'a Value,
     },
+    /// Ask the user for an MCP server.
+    Elicitation {
+        /// The server.
+        mcp_server_name: &'a str,
+        /// The question.
+        message: &'a str,
+        /// `form` or `url`.
+        mode: ElicitationMode,
+        /// The address to open; absent for a form.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<&'a str>,
+        /// The id of the question; absent for a form.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elicitation_id: Option<&'a str>,
+        /// The schema of the form; absent for an address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        requested_schema: Option<&'a Value>,
+    },
+}
+
+/// What an MCP server asks the user for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationMode {
+    /// To fill in a form.
+    Form,
+    /// To open an address.
+    Url,
 }
 
 /// A change of the permissions.

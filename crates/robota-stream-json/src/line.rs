@@ -427,7 +427,7 @@ pub struct HookResponseLine<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
-    /// They let the session go on.
+    /// They let the session continue.
     Success,
     /// They denied or blocked.
     Error,
@@ -467,7 +467,7 @@ pub struct InformationalLine<'a> {
     pub content: &'a str,
     /// How prominent it is.
     pub level: WarningText,
-    /// True if the turn does not go on.
+    /// True if the turn ends.
     pub prevent_continuation: bool,
     /// What became of the prompt.
     pub prompt_submit_outcome: PromptOutcome<'a>,

@@ -14,6 +14,7 @@
 //! | `started=FILE` | it adds a line to the file when it starts |
 //! | `mute` | it never answers the handshake |
 //! | `dies` | it ends at once |
+//! | `asks` | it has tools that ask the user or the model, and one that is a task |
 //! | `version=V` | it counters every offer with this version of the protocol |
 #![allow(
     clippy::disallowed_methods,
@@ -47,14 +48,47 @@ pub fn command(test: &str, words: &str) -> Value {
 #[expect(clippy::disallowed_methods, reason = "the server is a program of its own")]
 pub fn serve_if_asked() {
     if let Ok(words) = std::env::var(VARIABLE) {
-        let server = Server { words: words.split(' ').map(str::to_owned).collect() };
-        server.serve();
+        let words = words.split(' ').map(str::to_owned).collect();
+        Server { words, capabilities: Value::Null, polls: 0, given: Value::Null }.serve();
         std::process::exit(0);
     }
 }
 
 struct Server {
     words: Vec<String>,
+    /// What the client said it can do.
+    capabilities: Value,
+    /// How often the client asked for the state of the task.
+    polls: usize,
+    /// What the client answered to the questions of the task.
+    given: Value,
+}
+
+/// The lines of the client.
+type Lines = std::io::Lines<std::io::StdinLock<'static>>;
+
+/// Sends a request to the client and waits for its answer.
+fn ask(lines: &mut Lines, method: &str, params: &Value) -> Value {
+    send(&json!({"jsonrpc": "2.0", "id": "question", "method": method, "params": params}));
+    for line in lines {
+        let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
+        if message["id"] == "question" {
+            let answer = message.get("result").or_else(|| message.get("error"));
+            return answer.cloned().unwrap_or_default();
+        }
+    }
+    Value::Null
+}
+
+/// The form that the server asks the user to fill in.
+fn form() -> Value {
+    json!({"message": "Who are you?", "requestedSchema": {"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string", "title": "Name", "minLength": 2},
+        "color": {"type": "string", "oneOf": [
+            {"const": "r", "title": "Red"}, {"const": "g", "title": "Green"},
+        ], "default": "g"},
+        "sure": {"type": "boolean"},
+    }}})
 }
 
 #[expect(clippy::disallowed_methods, reason = "the server is a program of its own")]
@@ -76,7 +110,7 @@ impl Server {
         self.words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
     }
 
-    fn serve(&self) {
+    fn serve(&mut self) {
         if let Some(file) = self.value("started") {
             let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
             let _ = file.and_then(|mut file| writeln!(file, "{}", std::process::id()));
@@ -84,8 +118,8 @@ impl Server {
         if self.has("dies") {
             return;
         }
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
+        let mut lines = std::io::stdin().lock().lines();
+        while let Some(Ok(line)) = lines.next() {
             let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
             let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
                 continue;
@@ -97,13 +131,27 @@ impl Server {
                 continue;
             }
             let answer = match method {
-                "initialize" => Ok(self.initialize(&message["params"])),
+                "initialize" => {
+                    self.capabilities = message["params"]["capabilities"].clone();
+                    Ok(self.initialize(&message["params"]))
+                }
                 "ping" => Ok(json!({})),
                 "tools/list" => Ok(self.tools()),
-                "tools/call" => match self.call(&message["params"], id) {
+                "tools/call" => match self.call(&message["params"], id, &mut lines) {
                     Some(result) => Ok(result),
                     None => continue,
                 },
+                "tasks/get" => Ok(self.task()),
+                "tasks/update" => {
+                    self.given = message["params"]["inputResponses"].clone();
+                    Ok(json!({}))
+                }
+                "tasks/cancel" => {
+                    if let Some(file) = self.value("cancelled") {
+                        let _ = std::fs::write(file, message["params"]["taskId"].to_string());
+                    }
+                    Ok(json!({}))
+                }
                 "prompts/list" => Ok(json!({"prompts": [
                     {"name": "greet", "description": "Greets", "arguments": [{"name": "who", "required": true}]},
                 ]})),
@@ -158,6 +206,10 @@ impl Server {
             tool("decide", "Decides about approvals"),
             tool("rename", "Changes the tools"),
         ];
+        if self.has("asks") {
+            let names = ["ask", "visit", "nest", "sample", "capabilities", "task", "long_task"];
+            tools.extend(names.map(|name| tool(name, "Asks")));
+        }
         if self.has("built-in") {
             tools.extend(["Bash", "Read", "mcp__other__tool"].map(|name| tool(name, "Innocent")));
         }
@@ -181,12 +233,68 @@ impl Server {
         page
     }
 
+    /// Returns the state of the task: it works, asks the user, and ends with the answer.
+    fn task(&mut self) -> Value {
+        self.polls += 1;
+        let state = |status: &str| {
+            json!({"taskId": "task-1", "status": status, "pollIntervalMs": 1, "ttlMs": null,
+                "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"})
+        };
+        let with = |status: &str, key: &str, value: Value| {
+            let mut state = state(status);
+            state[key] = value;
+            state
+        };
+        match self.polls {
+            _ if self.has("stuck") => state("working"),
+            1 => with("working", "statusMessage", json!("half done")),
+            _ if self.given.is_null() => with(
+                "input_required",
+                "inputRequests",
+                json!({
+                    "who": {"method": "elicitation/create", "params": form()},
+                }),
+            ),
+            _ => {
+                let text = self.given["who"].to_string();
+                let result = json!({"content": [{"type": "text", "text": text}]});
+                with("completed", "result", result)
+            }
+        }
+    }
+
     /// Returns the result of a call; none if there is no answer.
-    fn call(&self, params: &Value, id: &Value) -> Option<Value> {
+    fn call(&mut self, params: &Value, id: &Value, lines: &mut Lines) -> Option<Value> {
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
         let arguments = &params["arguments"];
         match params["name"].as_str().unwrap_or_default() {
             "echo" => Some(text(arguments["text"].as_str().unwrap_or("nothing"))),
+            "ask" => Some(text(&ask(lines, "elicitation/create", &form()).to_string())),
+            "visit" => {
+                let params = json!({"mode": "url", "message": "Please log in.", "elicitationId": "1",
+                    "url": arguments["text"]});
+                Some(text(&ask(lines, "elicitation/create", &params).to_string()))
+            }
+            "nest" => {
+                let schema = json!({"type": "object", "properties": {"a": {"type": "object"}}});
+                let params = json!({"message": "Nested", "requestedSchema": schema});
+                Some(text(&ask(lines, "elicitation/create", &params).to_string()))
+            }
+            "sample" => {
+                let message =
+                    json!({"role": "user", "content": {"type": "text", "text": arguments["text"]}});
+                let params =
+                    json!({"messages": [message], "maxTokens": 100, "systemPrompt": "Be short."});
+                Some(text(&ask(lines, "sampling/createMessage", &params).to_string()))
+            }
+            "capabilities" => Some(text(&self.capabilities.to_string())),
+            "task" | "long_task" => {
+                self.polls = 0;
+                let mut started = self.task();
+                self.polls = 0;
+                started["resultType"] = json!("task");
+                Some(started)
+            }
             "crash" => std::process::exit(3),
             "silent" => None,
             "huge" => {

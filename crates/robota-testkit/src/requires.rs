@@ -27,6 +27,8 @@ pub enum Part {
     McpPrograms,
     /// The reference MCP servers.
     McpServers,
+    /// tmux.
+    Tmux,
 }
 
 impl Part {
@@ -68,6 +70,7 @@ impl Part {
                 "the reference MCP servers",
                 "they need node and npm; the first run installs them into the cache folder",
             ),
+            Self::Tmux => ("tmux", "`cargo xtask setup` installs it"),
             Self::TypeScriptAgentSdk => (
                 "the Agent SDK for TypeScript",
                 "it needs node and npm; the first run installs the package into the cache folder",

@@ -43,7 +43,7 @@ pub trait CommandTasks: Send + Sync {
     /// If it cannot be started.
     async fn start(&self, command: NewCommand) -> Result<(String, Running), NotStarted>;
 
-    /// The model was told that the command ended.
+    /// The end of the command was reported to the model.
     fn end_was_told(&self, id: &str);
 }
 

@@ -1,5 +1,7 @@
 //! Bash: runs a command line.
 
+mod terminal;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,8 @@ use crate::background_commands::{NewCommand, NotStarted};
 use crate::blocking::run_blocking;
 use crate::cwd_tracker::CwdTracker;
 use crate::tool_workspace::ToolWorkspace;
+
+pub use terminal::{TerminalCommand, TerminalEnd, TerminalResult};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
@@ -136,6 +140,11 @@ impl Bash {
                 }
             }));
         self.save_files(context).await?;
+        let limit = Duration::from_millis(timeout);
+        if let Some(result) = self.run_in_editor(input, &spec, limit, context).await {
+            let missed = self.report_changes(context).await;
+            return Ok(terminal::report(&result, limit, missed.as_deref(), context));
+        }
         let run = self.workspace.supervisor.run(spec, &context.scope.cancel).await;
         let missed = self.report_changes(context).await;
         let mut outcome = run.map_err(|error| not_run(&error))?;

@@ -1,4 +1,4 @@
-//! Files of an editor that has the workspace open.
+//! Files and terminals of an editor that has the workspace open.
 //!
 //! The gate has judged a path before the editor is asked about it: an editor shows and changes what
 //! a call may read and change, nothing more.
@@ -6,10 +6,14 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use robota_core::ids::CallId;
+use tokio_util::sync::CancellationToken;
+
+use crate::bash::{TerminalCommand, TerminalResult};
 use crate::error::FileError;
 use crate::file::{FileStamp, PlannedChange, commit, open_file};
 
-/// The files of an editor.
+/// The files and terminals of an editor.
 #[async_trait::async_trait]
 pub trait EditorFiles: Send + Sync {
     /// Returns the text of a file as the editor has it, saved or not; none if it does not tell.
@@ -17,6 +21,22 @@ pub trait EditorFiles: Send + Sync {
 
     /// Writes the text of a file and saves it. Returns false if the editor does not.
     async fn write(&self, path: &Path, text: &str) -> bool;
+
+    /// Returns whether the editor runs commands in terminals.
+    fn has_terminals(&self) -> bool {
+        false
+    }
+
+    /// Runs a command in a terminal that the user sees, until it ends. Returns none if the editor did
+    /// not start it.
+    async fn run(
+        &self,
+        _call: &CallId,
+        _command: TerminalCommand,
+        _cancel: &CancellationToken,
+    ) -> Option<TerminalResult> {
+        None
+    }
 }
 
 /// Refuses changes of files that have changes in the editor that are not saved: the user would lose

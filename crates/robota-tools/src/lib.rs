@@ -74,6 +74,7 @@ pub use ask_user::{AnswerOption, AskUser, QuestionHandler, UserQuestion};
 pub use background_commands::{CommandTasks, NewCommand, NotStarted};
 pub use background_process::BackgroundProcess;
 pub use bash::Bash;
+pub use bash::{TerminalCommand, TerminalEnd, TerminalResult};
 pub use bash_input::BashInput;
 pub use bash_output::BashOutput;
 pub use capture::CaptureLimits;

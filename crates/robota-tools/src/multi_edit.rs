@@ -136,7 +136,7 @@ fn plan(
     Ok((changes, locations))
 }
 
-/// Copies a `file_path` beside `edits` into the edits that name no file: some models send it there,
+/// Copies a `file_path` next to `edits` into the edits that name no file: some models send it there,
 /// because they know a tool that edits one file.
 fn with_file_paths(input: &Value) -> Value {
     let mut input = input.clone();

@@ -54,6 +54,8 @@ pub struct TaskRequest {
     pub model: Option<String>,
     /// Where the agent works; none for what the agent says.
     pub isolation: Option<TaskIsolation>,
+    /// Whether the call returns at once, and the result is reported when the agent ends.
+    pub background: bool,
 }
 
 /// Runs other agents.
@@ -103,6 +105,9 @@ struct Job {
     /// `worktree`: in a git worktree of its own.
     #[serde(default)]
     isolation: Option<TaskIsolation>,
+    /// Return at once; the result is reported when the agent ends.
+    #[serde(default)]
+    run_in_background: bool,
 }
 
 /// The Agent tool.
@@ -148,14 +153,23 @@ impl Task {
             return Err(InvalidInput(text).into());
         }
         // All are checked before the first one starts.
-        let requests: Result<Vec<_>, _> =
-            jobs.into_iter().map(|job| request(job, &kinds, "jobs[].prompt")).collect();
-        Ok(self.runner.run_all(requests?, context).await)
+        let background = job.run_in_background;
+        let all = jobs.into_iter().map(|job| {
+            let mut request = request(job, &kinds, "jobs[].prompt")?;
+            request.background |= background;
+            Ok(request)
+        });
+        let requests = all.collect::<Result<Vec<_>, InvalidInput>>()?;
+        if requests.iter().any(|request| request.background != requests[0].background) {
+            let text = "`run_in_background` must be the same for all `jobs`";
+            return Err(InvalidInput(text.to_owned()).into());
+        }
+        Ok(self.runner.run_all(requests, context).await)
     }
 }
 
 fn request(job: Job, kinds: &[AgentKind], field: &str) -> Result<TaskRequest, InvalidInput> {
-    let Job { description, prompt, subagent_type, model, isolation } = job;
+    let Job { description, prompt, subagent_type, model, isolation, run_in_background } = job;
     let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
         return Err(InvalidInput(format!("`{field}` is missing")));
     };
@@ -168,7 +182,14 @@ fn request(job: Job, kinds: &[AgentKind], field: &str) -> Result<TaskRequest, In
     let short = || prompt.lines().next().unwrap_or_default().chars().take(60).collect();
     let model = model.filter(|model| !model.is_empty());
     let description = description.filter(|text| !text.is_empty()).unwrap_or_else(short);
-    Ok(TaskRequest { description, prompt, agent: kind.name.clone(), model, isolation })
+    Ok(TaskRequest {
+        description,
+        prompt,
+        agent: kind.name.clone(),
+        model,
+        isolation,
+        background: run_in_background,
+    })
 }
 
 #[async_trait::async_trait]

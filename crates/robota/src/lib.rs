@@ -34,8 +34,8 @@
 //! | `providers` | models of any vendor, over four wires |
 //! | `otel` | the export of spans and metrics by OpenTelemetry |
 //!
-//! Servers, subagents and MCP are not here yet; the README says what works today. Where to
-//! begin: [`Agent`], [`Tool`], [`Gate`], [`Event`], and [`core`] for everything else.
+//! The main types are [`Agent`], [`Tool`], [`Gate`] and [`Event`]; [`core`] has everything else. MCP
+//! servers, subagents, skills and commands are part of `sdk`.
 
 #[cfg(feature = "providers")]
 mod connect;

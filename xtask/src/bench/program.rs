@@ -1,8 +1,11 @@
 //! Measures the program as users run it, against a model on loopback, and prints the budget with
 //! each number. The journal is on, with the defaults of `robota -p`; times are medians.
 
+mod idle_servers;
 mod listener;
 
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +23,7 @@ const ROUNDS: usize = 50;
 const LONG: usize = 200;
 const LONG_SESSION: &str = "agent:bench/session:long";
 const ASK: [&str; 6] = ["-p", "Go on.", "--provider", "anthropic", "--model", "mock-model"];
+const STREAM_JSON: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
 /// The program that counts its allocations.
 const COUNTED: &str = "robota-counted";
 /// Repetitions of fast and of slow measurements.
@@ -37,16 +41,22 @@ pub(crate) struct Place {
     home: String,
 }
 
-/// Builds the programs and returns their folder.
-pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+const BUILD: [&str; 5] = ["cargo", "build", "--release", "--package", "robota-cli"];
+
+/// Builds the programs, and the one that counts its allocations. Returns their folder.
+pub(super) fn build_counted(root: &Path, target: &Path) -> Result<PathBuf> {
+    sh::run(root, &[&BUILD[..], &["--features", "count-allocations"]].concat(), &[])?;
     let built = target.join("release");
-    let robota = ["cargo", "build", "--release", "--package", "robota-cli"];
-    sh::run(root, &[&robota[..], &["--features", "count-allocations"]].concat(), &[])?;
     std::fs::copy(built.join("robota"), built.join(COUNTED))?;
-    sh::run(root, &robota, &[])?;
+    build(root, target)
+}
+
+/// Builds the program and the model, and returns their folder.
+pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+    sh::run(root, &BUILD, &[])?;
     let mock = ["--package", "robota-testkit", "--features", "mock", "--bin", "mock-model"];
-    sh::run(root, &[&robota[..3], &mock[..]].concat(), &[])?;
-    Ok(built)
+    sh::run(root, &[&BUILD[..3], &mock[..]].concat(), &[])?;
+    Ok(target.join("release"))
 }
 
 /// Measures the programs of a folder.
@@ -60,7 +70,9 @@ pub(super) fn measure(programs: &Programs) -> Result<()> {
     place.one_shot()?;
     place.resume()?;
     place.stream()?;
-    place.rounds()
+    place.rounds()?;
+    // The last, because the servers stay configured.
+    place.idle_servers()
 }
 
 impl Place {
@@ -81,6 +93,11 @@ impl Place {
         })
     }
 
+    /// Returns the home folder.
+    pub(crate) fn home(&self) -> &Path {
+        Path::new(&self.home)
+    }
+
     pub(crate) fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),
@@ -98,8 +115,13 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
-    pub(crate) fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
-        let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
+    fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+        self.answer_with(model, &[&ASK[2..], more].concat())
+    }
+
+    /// Runs the program with a prompt and these arguments until it has answered.
+    pub(super) fn answer_with(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+        let spent = self.robota(&[&ASK[..2], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
     }
@@ -134,7 +156,21 @@ impl Place {
         row("first request, in an empty project", &format!("{:.1} KB", kb(bytes)), "12 KB");
         row("one answer, whole", &ms(wall(&whole)), "");
         row("one answer, memory", &mb(peak(&whole)), "30 MB");
+        row("one answer, memory that it wrote", &mb(self.private_memory()?), "5 MB");
         Ok(())
+    }
+
+    /// Returns the memory that the program wrote to until its first request. The peak counts pages of
+    /// the program's file too, which the system maps in blocks, used or not: it follows the size of the
+    /// file.
+    fn private_memory(&self) -> Result<u64> {
+        let port = TcpListener::bind(("127.0.0.1", 0))?;
+        let origin = format!("http://{}", port.local_addr()?);
+        let words = [&[self.robota.as_str()][..], &ASK, &STREAM_JSON].concat();
+        let program = Running::start_with(&self.project, &words, &self.env(&origin))?;
+        let (mut request, _) = port.accept()?;
+        ensure!(request.read(&mut [0; 1024])? > 0, "no request arrived");
+        program.private_kib()
     }
 
     fn resume(&self) -> Result<()> {
@@ -167,6 +203,9 @@ impl Place {
         let alone = per_thousand(cpu(&all) - cpu(&base));
         row(&name("CPU per 1,000, alone"), &ms(alone), "");
         row(&name("memory"), &mb(peak(&all)), "30 MB");
+        let ratio = self.partial_messages(&long)?;
+        let what = "CPU of stream-json with partial messages, of that of events";
+        row(&name(what), &format!("{ratio:.2}x"), "1.5x");
         let (short, long) = (self.model(SHORT_ANSWER)?, self.model(&long)?);
         if let Some((start, whole)) = self.allocations(&short)?.zip(self.allocations(&long)?) {
             let shown = |value: f64| format!("{:.0}", per_thousand(value));
@@ -174,6 +213,18 @@ impl Place {
             row(&name("allocations per 1,000, alone"), &shown(whole - start), "");
         }
         Ok(())
+    }
+
+    /// Returns the CPU time of `stream-json` with partial messages by that of `events`.
+    fn partial_messages(&self, scenario: &str) -> Result<f64> {
+        let model = self.model(scenario)?;
+        let partial = [&STREAM_JSON[..], &["--include-partial-messages"]].concat();
+        let (mut lines, mut events) = (Vec::new(), Vec::new());
+        for _ in 0..SLOW {
+            lines.push(self.answer(&model, &partial)?);
+            events.push(self.answer(&model, &["--output-format", "events"])?);
+        }
+        Ok(cpu(&lines) / cpu(&events))
     }
 
     fn rounds(&self) -> Result<()> {
@@ -192,7 +243,7 @@ pub(super) fn calls(count: usize) -> String {
     format!("{}- Done.\n", call.repeat(count))
 }
 
-pub(super) fn row(name: &str, measured: &str, budget: &str) {
+fn row(name: &str, measured: &str, budget: &str) {
     println!("{name:<60} {measured:>12} {budget:>10}");
 }
 
@@ -201,7 +252,7 @@ fn text(path: PathBuf) -> Result<String> {
 }
 
 /// The median, in seconds.
-pub(super) fn median(mut times: Vec<Duration>) -> f64 {
+fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
@@ -218,11 +269,11 @@ fn peak(all: &[Spent]) -> u64 {
     all.iter().map(|one| one.peak_kib).max().unwrap_or(0)
 }
 
-pub(super) fn ms(seconds: f64) -> String {
+fn ms(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-pub(super) fn mb(kib: u64) -> String {
+fn mb(kib: u64) -> String {
     format!("{:.1} MB", kb(kib))
 }
 

@@ -1,14 +1,17 @@
 //! Measures the terminal program on a pseudo terminal: how fast keys appear, alone and while an
 //! answer is streamed, what it costs, and what it costs when nothing happens.
 
+mod report;
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::Programs;
-use super::program::{Place, calls, mb, median, ms, row};
+use super::program::{Place, calls};
 use crate::pty::Pty;
+use report::{Report, Unit, at_percent, median};
 
 /// The pieces of the streamed answer, and the pause after each group of them: 1,000 a second.
 const GROUPS: usize = 1_000;
@@ -17,30 +20,40 @@ const PAUSE_MS: usize = 20;
 /// Starts of the program.
 const STARTS: usize = 11;
 /// Letters that are typed while nothing happens.
-const IDLE_KEYS: usize = 60;
+const IDLE_KEYS: usize = 100;
+/// Letters that are typed at once in the stream; they fit into one row.
+const BURST: usize = 60;
 /// How long the program is left alone.
 const IDLE: Duration = Duration::from_secs(30);
+/// When nothing was printed for this long, everything that happened is on the screen.
+const QUIET: Duration = Duration::from_millis(1_500);
 /// A key that has not appeared by then is lost.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Rounds of the long session: each has two messages.
 const LONG: usize = 5_000;
 const LONG_SESSION: &str = "agent:bench/session:terminal";
-const WORDS: [&str; 4] = ["--provider", "anthropic", "--model", "mock-model"];
+const SIZE: (u16, u16) = (120, 40);
+const MODEL: [&str; 4] = ["--provider", "anthropic", "--model", "mock-model"];
+/// The long session needs a model with a large window.
+const LARGE_MODEL: [&str; 4] = ["--provider", "anthropic", "--model", "claude-opus-4-6"];
 
 /// Measures the programs of a folder.
 pub(super) fn measure(programs: &Programs) -> Result<()> {
     let place = Place::new(&programs.folder, &programs.target.join("bench-terminal"))?;
-    starts(&place)?;
-    stream(&place)?;
-    idle(&place)?;
-    long_session(&place)
+    let mut report = Report::begin()?;
+    starts(&place, &mut report)?;
+    stream(&place, &mut report)?;
+    idle(&place, &mut report)?;
+    long_session(&place, &mut report)?;
+    report.end();
+    Ok(())
 }
 
-fn start(place: &Place, model: &str, more: &[&str]) -> Result<Pty> {
-    let words = [&[place.robota.as_str()][..], &WORDS, more].concat();
+fn start(place: &Place, model: &str, words: &[&str], more: &[&str]) -> Result<Pty> {
+    let words = [&[place.robota.as_str()][..], words, more].concat();
     let mut env = place.env(model).to_vec();
     env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
-    Pty::start(&place.project, &words, &env, (120, 40))
+    Pty::start(&place.project, &words, &env, SIZE)
 }
 
 /// Returns letters that the program prints only as an echo.
@@ -55,15 +68,21 @@ fn key(pty: &mut Pty, letter: char) -> Result<Option<Duration>> {
     Ok(echo)
 }
 
-fn starts(place: &Place) -> Result<()> {
+/// Types a letter at the start of the program. Returns how long it took from the start until the
+/// program printed it.
+fn first_echo(pty: &mut Pty) -> Result<Duration> {
+    pty.type_keys("ж")?;
+    pty.wait_for("ж", LIMIT).with_context(|| format!("no echo after the start:\n{}", pty.tail()))
+}
+
+fn starts(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model("loop: true\nanswers: [Done.]\n")?;
     let mut first = Vec::new();
     for _ in 0..STARTS {
-        let mut pty = start(place, &model.first_line, &[])?;
-        let echo = pty.echo('ж', LIMIT)?;
-        first.push(echo.with_context(|| format!("no echo after the start:\n{}", pty.tail()))?);
+        let mut pty = start(place, &model.first_line, &MODEL, &[])?;
+        first.push(first_echo(&mut pty)?);
     }
-    row("start to first echo", &ms(median(first)), "50 ms");
+    report.row("start to first echo", Unit::Milliseconds, median(&first), Some(50.0));
     Ok(())
 }
 
@@ -87,29 +106,38 @@ fn long_answer() -> String {
     format!("answers: [{{steps: [{steps}{{text: finished-answer}}]}}]\n")
 }
 
-fn stream(place: &Place) -> Result<()> {
+fn stream(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model(&long_answer())?;
-    let mut pty = start(place, &model.first_line, &[])?;
-    pty.echo('ж', LIMIT)?.context("no echo after the start")?;
+    let mut pty = start(place, &model.first_line, &MODEL, &[])?;
+    first_echo(&mut pty)?;
     pty.type_keys("\x7f")?;
+    pty.wait_for("ready", LIMIT).context("the session was not opened")?;
+    pty.wait_until_quiet(QUIET);
     let mut letters = letters();
     let mut idle = Vec::new();
     for letter in letters.by_ref().take(IDLE_KEYS) {
         idle.push(key(&mut pty, letter)?.context("a key was lost while nothing happened")?);
+        // Keys come one by one, not while the last one is being deleted.
+        std::thread::park_timeout(Duration::from_millis(20));
     }
-    row("key to echo, idle", &ms(median(idle.clone())), "");
-    row("key to echo, idle, 95 %", &ms(percentile(idle, 95)), "16 ms");
-    row("memory, fresh", &mb(pty.memory_kib()?), "");
+    report.row("idle: key to echo", Unit::Milliseconds, median(&idle), None);
+    report.row("idle: key to echo, 95 %", Unit::Milliseconds, at_percent(&idle, 95), Some(16.0));
+    report.row("memory, fresh", Unit::Megabytes, pty.memory_mb()?, None);
 
     let (cpu, printed, began) = (pty.cpu()?, pty.printed(), Instant::now());
     pty.type_keys("Write a lot.\r")?;
     let (mut echoes, mut lost) = (Vec::new(), 0);
     // The stream takes this long at least, so that all keys are typed while it runs.
     let streaming = Duration::from_millis(u64::try_from(GROUPS * PAUSE_MS)?);
+    let mut burst = false;
     while began.elapsed() < streaming {
         match key(&mut pty, letters.next().unwrap_or('ж'))? {
             Some(echo) => echoes.push(echo),
             None => lost += 1,
+        }
+        if !burst && began.elapsed() > streaming / 2 {
+            burst = true;
+            lost += lost_of_burst(&mut pty)?;
         }
         // Keys come as fast as a person types.
         std::thread::park_timeout(Duration::from_millis(90));
@@ -117,60 +145,79 @@ fn stream(place: &Place) -> Result<()> {
     let ended = pty.wait_for("finished-answer", Duration::from_secs(60));
     ensure!(ended.is_some(), "the answer did not end:\n{}", pty.tail());
     let whole = began.elapsed();
+    pty.wait_until_quiet(QUIET);
     let quarter = echoes.len() / 4;
-    let (first, last) = (echoes[..quarter].to_vec(), echoes[echoes.len() - quarter..].to_vec());
-    let ratio = median(last) / median(first);
+    let ratio = median(&echoes[echoes.len() - quarter..]) / median(&echoes[..quarter]);
     let name = |what: &str| format!("{} deltas: {what}", GROUPS * PIECES_PER_GROUP);
-    row(&name("time"), &format!("{:.1} s", whole.as_secs_f64()), "");
-    row(&name("key to echo"), &ms(median(echoes.clone())), "");
-    row(&name("key to echo, 95 %"), &ms(percentile(echoes.clone(), 95)), "16 ms");
-    row(&name("key to echo, slowest"), &ms(percentile(echoes, 100)), "");
-    row(&name("last quarter against the first"), &format!("{ratio:.2}x"), "1.5x");
-    row(&name("keys lost"), &lost.to_string(), "0");
-    row(&name("CPU"), &format!("{:.2} s", pty.cpu()? - cpu), "5 s");
-    let bytes = u64::try_from(pty.printed() - printed)?;
-    row(&name("bytes written"), &mb(bytes / 1024), "");
-    row(&name("memory after"), &mb(pty.memory_kib()?), "60 MB");
+    report.row(&name("time"), Unit::Seconds, whole.as_secs_f64(), None);
+    report.row(&name("key to echo"), Unit::Milliseconds, median(&echoes), None);
+    let slow = at_percent(&echoes, 95);
+    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
+    let slowest = at_percent(&echoes, 100);
+    report.row(&name("key to echo, slowest"), Unit::Milliseconds, slowest, None);
+    report.row(&name("last quarter against the first"), Unit::Times, ratio, Some(1.5));
+    report.row(&name("keys lost"), Unit::Count, f64::from(lost), Some(0.0));
+    report.row(&name("CPU"), Unit::Seconds, pty.cpu()? - cpu, Some(5.0));
+    let written = u32::try_from(pty.printed() - printed)?;
+    report.row(&name("written"), Unit::Megabytes, f64::from(written) / 1_048_576.0, None);
+    report.row(&name("memory after"), Unit::Megabytes, pty.memory_mb()?, Some(60.0));
     Ok(())
 }
 
-fn idle(place: &Place) -> Result<()> {
+/// Types many letters at once, and counts those that do not appear.
+fn lost_of_burst(pty: &mut Pty) -> Result<u32> {
+    let burst: String = letters().take(BURST).collect();
+    pty.type_keys(&burst)?;
+    let whole = format!("› {burst}");
+    let shown = pty.wait_for_screen(SIZE, LIMIT, |screen| screen.contains(&whole))?;
+    pty.type_keys(&"\x7f".repeat(BURST))?;
+    let lost = BURST - burst.chars().filter(|letter| shown.contains(*letter)).count();
+    Ok(u32::try_from(lost)?)
+}
+
+fn idle(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model("loop: true\nanswers: [Done.]\n")?;
-    let mut pty = start(place, &model.first_line, &[])?;
+    let mut pty = start(place, &model.first_line, &MODEL, &[])?;
     pty.type_keys("Answer.\r")?;
     ensure!(pty.wait_for("Done.", LIMIT).is_some(), "no answer:\n{}", pty.tail());
-    let (cpu, printed) = (pty.cpu()?, pty.printed());
+    pty.wait_until_quiet(QUIET);
+    let (before, printed) = (pty.cpu_of_threads()?, pty.printed());
     std::thread::park_timeout(IDLE);
-    let used = (pty.cpu()? - cpu) / IDLE.as_secs_f64() * 100.0;
-    row("idle: CPU over 30 s", &format!("{used:.1} %"), "0.0 %");
-    row("idle: bytes written", &(pty.printed() - printed).to_string(), "0");
+    let used: Duration = pty
+        .cpu_of_threads()?
+        .iter()
+        .map(|(thread, used)| *used - before.get(thread).copied().unwrap_or_default())
+        .sum();
+    let used = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
+    let bytes = u32::try_from(pty.printed() - printed)?;
+    report.row("idle: CPU over 30 s", Unit::Percent, used, Some(0.05));
+    report.row("idle: bytes written", Unit::Count, f64::from(bytes), Some(0.0));
     Ok(())
 }
 
-fn long_session(place: &Place) -> Result<()> {
+fn long_session(place: &Place, report: &mut Report) -> Result<()> {
     std::fs::write(place.project.join("notes.txt"), "hello\n")?;
     let model = place.model(&calls(LONG))?;
     let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan", "--max-turns", "0"];
-    place.answer(&model, &plan)?;
-    let mut first = Vec::new();
-    let mut echoes = Vec::new();
+    place.answer_with(&model, &[&LARGE_MODEL[..], &plan].concat())?;
+    let (mut first, mut drawn, mut echoes, mut memory) = (vec![], vec![], vec![], 0.0_f64);
     for _ in 0..STARTS {
-        let mut pty = start(place, &model.first_line, &["-r", LONG_SESSION])?;
-        let echo = pty.echo('ж', LIMIT)?;
-        first.push(echo.with_context(|| format!("no echo:\n{}", pty.tail()))?);
-        let drawn = pty.wait_for("Done.", LIMIT);
-        ensure!(drawn.is_some(), "the history was not drawn:\n{}", pty.tail());
-        echoes.push(key(&mut pty, 'ы')?.context("a key was lost")?);
+        let mut pty = start(place, &model.first_line, &LARGE_MODEL, &["-r", LONG_SESSION])?;
+        first.push(first_echo(&mut pty)?);
+        let shown = pty.wait_for("Done.", LIMIT);
+        drawn.push(shown.with_context(|| format!("no history was drawn:\n{}", pty.tail()))?);
+        pty.type_keys("\x7f")?;
+        pty.wait_until_quiet(Duration::from_millis(100));
+        for letter in letters().take(10) {
+            echoes.push(key(&mut pty, letter)?.context("a key was lost")?);
+        }
+        memory = memory.max(pty.memory_mb()?);
     }
     let name = |what: &str| format!("{} messages of history: {what}", LONG * 2);
-    row(&name("start to first echo"), &ms(median(first)), "100 ms");
-    row(&name("key to echo"), &ms(median(echoes)), "16 ms");
+    report.row(&name("start to first echo"), Unit::Milliseconds, median(&first), Some(50.0));
+    report.row(&name("start to history drawn"), Unit::Milliseconds, median(&drawn), Some(100.0));
+    let slow = at_percent(&echoes, 95);
+    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
+    report.row(&name("memory"), Unit::Megabytes, memory, None);
     Ok(())
-}
-
-/// Returns the value that this share of the values does not exceed, in seconds.
-fn percentile(mut times: Vec<Duration>, percent: usize) -> f64 {
-    times.sort_unstable();
-    let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
-    times.get(at).map_or(f64::NAN, Duration::as_secs_f64)
 }

@@ -29,6 +29,10 @@ pub(crate) struct PrintArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<String>,
 
+    /// Write plain lines for a screen reader: nothing is redrawn, and questions are numbered lines.
+    #[arg(long)]
+    pub(crate) screen_reader: bool,
+
     /// Model provider: a profile from the settings, a vendor (see `robota models --all`), or
     /// scripted:FILE to replay a script.
     #[arg(long, value_name = "PROVIDER")]

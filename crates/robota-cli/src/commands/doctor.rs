@@ -71,9 +71,13 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     Ok(if failed { Exit::Failure } else { Exit::Ok })
 }
 
-/// Runs all checks with the selected provider. Returns the lines that `robota doctor` prints.
-pub(crate) async fn report(setup: &Setup) -> Vec<String> {
-    let request = ProviderRequest { provider: None, model: WantedModel::Flag(None) };
+/// Runs all checks with a provider and a model. Returns the lines that `robota doctor` prints.
+pub(crate) async fn report(
+    setup: &Setup,
+    provider: Option<&str>,
+    model: Option<&str>,
+) -> Vec<String> {
+    let request = ProviderRequest { provider, model: WantedModel::Flag(model) };
     let checks = checks(request, setup, REPORT_TIMEOUT).await;
     checks.iter().flat_map(lines).collect()
 }

@@ -1,25 +1,34 @@
-//! `robota plugin`: installs, lists, enables, disables and removes plugins.
+//! `robota plugin`: installs, updates, lists, enables, disables and removes plugins.
 
-use std::path::{Path, PathBuf};
+mod marketplace;
+mod source;
+mod update;
 
-use robota_config::plugins::{PluginScope, PluginState, Plugins};
-use robota_config::{Environment, Places};
+use robota_config::plugins::{Plugin, PluginScope, PluginState, Plugins};
+use robota_sdk::Project;
 
-use crate::args::{MarketplaceCommand, PluginArgs, PluginCommand};
+use self::source::Sources;
+use crate::args::{PluginArgs, PluginCommand, SettingsArgs};
+use crate::setup::Setup;
 use crate::{Exit, Usage, output};
 
 /// Runs the command.
-pub(crate) fn run(args: &PluginArgs) -> anyhow::Result<Exit> {
-    let places = Places::from_env(&Environment::of_process())?;
-    let mut plugins = Plugins::load(&places);
+pub(crate) async fn run(args: PluginArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&SettingsArgs::default(), None)?;
+    let project: &Project = &setup;
+    let mut plugins = project.plugins.clone();
     plugins.problems.iter().for_each(|problem| output::error(problem));
-    match &args.command {
+    let sources = Sources::new(project);
+    match args.command {
         PluginCommand::Install { source, project } => {
-            let scope = if *project { PluginScope::Project } else { PluginScope::User };
-            let folder = folder_of(&plugins, source)?;
-            let plugin = plugins.install(&folder, scope)?;
+            let scope = if project { PluginScope::Project } else { PluginScope::User };
+            let found = sources.plugin(&plugins, &source).await?;
+            let plugin = plugins.install_from(found.folder(), scope, found.origin.clone())?;
             let name = plugin.manifest.name.clone();
             output::line(&format!("Installed {name} in {}.", plugin.root.display()));
+            if let Some(commit) = commit(plugin) {
+                output::line(&format!("It is pinned to commit {commit}."));
+            }
             show_requests(&plugins, &name);
             output::line(&format!(
                 "It is not used yet. To use it: robota plugin enable {name} --yes"
@@ -27,12 +36,10 @@ pub(crate) fn run(args: &PluginArgs) -> anyhow::Result<Exit> {
         }
         PluginCommand::List => list(&plugins),
         PluginCommand::Enable { name, yes } => {
-            if plugins.get(name).is_none() {
-                return Err(unknown(name));
-            }
-            show_requests(&plugins, name);
-            if *yes {
-                plugins.enable(name)?;
+            known(&plugins, &name)?;
+            show_requests(&plugins, &name);
+            if yes {
+                plugins.enable(&name)?;
                 output::line(&format!(
                     "Enabled {name}. If its files change, it is not used until you enable it again."
                 ));
@@ -40,23 +47,33 @@ pub(crate) fn run(args: &PluginArgs) -> anyhow::Result<Exit> {
                 output::line(&format!("To use it: robota plugin enable {name} --yes"));
             }
         }
+        PluginCommand::Update { name, yes, commit } => {
+            update::run(&sources, &mut plugins, name.as_deref(), yes, commit).await?;
+        }
         PluginCommand::Disable { name } => {
-            plugins.get(name).ok_or_else(|| unknown(name))?;
-            plugins.disable(name)?;
+            known(&plugins, &name)?;
+            plugins.disable(&name)?;
             output::line(&format!("Disabled {name}."));
         }
         PluginCommand::Remove { name } => {
-            plugins.get(name).ok_or_else(|| unknown(name))?;
-            plugins.remove(name)?;
+            known(&plugins, &name)?;
+            plugins.remove(&name)?;
             output::line(&format!("Removed {name}."));
         }
-        PluginCommand::Marketplace { command } => marketplace(&mut plugins, command)?,
+        PluginCommand::Marketplace { command } => {
+            marketplace::run(&sources, &mut plugins, command).await?;
+        }
     }
     Ok(Exit::Ok)
 }
 
-fn unknown(name: &str) -> anyhow::Error {
-    Usage(format!("there is no plugin `{name}`; `robota plugin list` shows them")).into()
+fn known<'p>(plugins: &'p Plugins, name: &str) -> anyhow::Result<&'p Plugin> {
+    let unknown = || Usage(format!("there is no plugin `{name}`; `robota plugin list` shows them"));
+    Ok(plugins.get(name).ok_or_else(unknown)?)
+}
+
+fn commit(plugin: &Plugin) -> Option<&str> {
+    plugin.git.as_ref()?.commit.as_deref()
 }
 
 fn list(plugins: &Plugins) {
@@ -67,6 +84,7 @@ fn list(plugins: &Plugins) {
         let state = match plugin.state {
             PluginState::Enabled => "enabled",
             PluginState::Disabled => "disabled",
+            PluginState::TurnedOff => "turned off by the settings",
             PluginState::Changed => "changed, not used",
             PluginState::Broken => "broken, not used",
         };
@@ -75,76 +93,28 @@ fn list(plugins: &Plugins) {
             PluginScope::Project => "project",
         };
         let manifest = &plugin.manifest;
-        let version = manifest.version.as_deref().unwrap_or("no version");
+        let version = match (manifest.version.as_deref(), commit(plugin)) {
+            (Some(version), _) => version,
+            (None, Some(commit)) => short(commit),
+            (None, None) => "no version",
+        };
         let description = manifest.description.as_deref().unwrap_or_default();
-        output::line(&format!("{} {version} ({scope}, {state}) {description}", manifest.name));
+        output::line(&format!("{} {version} ({scope}, {state}) {description}", plugin.id()));
     }
+}
+
+/// Returns the first characters of a commit, as git shows it.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }
 
 fn show_requests(plugins: &Plugins, name: &str) {
     let Some(plugin) = plugins.get(name) else { return };
     let requests = plugin.requests();
     if requests.is_empty() {
-        output::line(&format!("{name} does nothing but be there."));
+        output::line(&format!("{name} has no effect: it contains nothing that is used."));
         return;
     }
     output::line(&format!("{name}, when it is enabled:"));
     requests.iter().for_each(|request| output::line(&format!("  {request}")));
-}
-
-/// Returns the folder that a source names: a path, or NAME@MARKETPLACE.
-fn folder_of(plugins: &Plugins, source: &str) -> anyhow::Result<PathBuf> {
-    if Path::new(source).is_dir() {
-        return Ok(PathBuf::from(source));
-    }
-    let Some((name, market)) = source.split_once('@') else {
-        return Err(Usage(format!("`{source}` is no folder and not NAME@MARKETPLACE")).into());
-    };
-    let found = plugins.marketplaces().find(|(known, _)| *known == market);
-    let (_, marketplace) = found.ok_or_else(|| {
-        Usage(format!(
-            "there is no marketplace `{market}`; add it with `robota plugin marketplace add`"
-        ))
-    })?;
-    let marketplace = marketplace.map_err(|problem| anyhow::anyhow!("{market}: {problem}"))?;
-    let entry = marketplace.plugins.iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| Usage(format!("{market} has no plugin `{name}`")))?;
-    let far = || Usage(format!("the source of `{name}` is not a folder of the marketplace"));
-    Ok(entry.folder.clone().ok_or_else(far)?)
-}
-
-fn marketplace(plugins: &mut Plugins, command: &MarketplaceCommand) -> anyhow::Result<()> {
-    match command {
-        MarketplaceCommand::Add { folder } => {
-            let name = plugins.add_marketplace(folder)?;
-            output::line(&format!("Added the marketplace {name}."));
-        }
-        MarketplaceCommand::List => {
-            for (name, marketplace) in plugins.marketplaces() {
-                match marketplace {
-                    Ok(found) => output::line(&format!(
-                        "{name}: {} plugins in {}",
-                        found.plugins.len(),
-                        found.folder.display()
-                    )),
-                    Err(problem) => output::error(&format!("{name}: {problem}")),
-                }
-            }
-        }
-        MarketplaceCommand::Remove { name } => {
-            if !plugins.remove_marketplace(name)? {
-                return Err(Usage(format!("there is no marketplace `{name}`")).into());
-            }
-            output::line(&format!("Removed the marketplace {name}."));
-        }
-        MarketplaceCommand::Search { text } => {
-            for (market, marketplace) in plugins.marketplaces() {
-                let Ok(marketplace) = marketplace else { continue };
-                for entry in marketplace.search(text) {
-                    output::line(&format!("{}@{market}: {}", entry.name, entry.description));
-                }
-            }
-        }
-    }
-    Ok(())
 }

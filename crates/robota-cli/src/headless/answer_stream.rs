@@ -154,7 +154,7 @@ impl AnswerStream {
         }
     }
 
-    /// Returns whether a piece of arguments can be printed: the provider told the id of the call.
+    /// Returns whether a piece of arguments can be printed: the provider has sent the id of the call.
     pub(crate) fn takes_input(&self, piece: &ToolInputChunk) -> bool {
         self.calls.contains_key(&piece.index) || (piece.id.is_some() && piece.name.is_some())
     }

@@ -370,6 +370,10 @@ impl Drive {
             let blobs = LoadedBlobs::load(wanted.into_iter(), &*self.blobs).await;
             self.projection.provide(blobs);
         }
+        if let Event::ToolResultAdded(_) = event.event() {
+            // The messages of an agent stand before the result of the call that started it.
+            self.print_tasks();
+        }
         let ended = self.projection.on_event(&event.envelope);
         if let (Event::PermissionAsked(data), Some(approver)) = (event.event(), &self.approver) {
             approver.announce_printed(data.call.clone());
@@ -446,11 +450,16 @@ impl Drive {
         });
     }
 
-    async fn finish_turn(&mut self, progress: &mut Progress) {
-        // What happened to tasks of the turn is printed before its result.
+    /// Prints what happened to tasks so far.
+    fn print_tasks(&mut self) {
         while let Some(Ok(event)) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
             self.projection.on_task(&event);
         }
+    }
+
+    async fn finish_turn(&mut self, progress: &mut Progress) {
+        // What happened to tasks of the turn is printed before its result.
+        self.print_tasks();
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();

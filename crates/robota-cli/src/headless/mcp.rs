@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::message::ToolInput;
-use robota_mcp::client::{HostChannel, McpServers, ServerReport, ServerStatus};
+use robota_mcp::client::{
+    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, McpServers, ServerReport,
+    ServerStatus,
+};
 use robota_sdk::{McpSetup, SessionMcp};
-use robota_stream_json::{HostRequest, McpServer, McpServerError};
+use robota_stream_json::{ElicitationMode, HostRequest, McpServer, McpServerError};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::host::Host;
@@ -37,7 +41,56 @@ pub(super) fn setup(options: &RunOptions, host: &Arc<Host>, host_servers: Vec<St
         strict: options.strict_mcp,
         host_servers,
         host: options.stream_input.then(|| Arc::new(HostServers(host.clone())) as _),
+        elicitor: options.stream_input.then(|| {
+            let (host, limit) = (host.clone(), options.host_timeout);
+            Arc::new(HostElicitor { host, limit }) as _
+        }),
         ..McpSetup::default()
+    }
+}
+
+/// Asks the host about questions of servers.
+struct HostElicitor {
+    host: Arc<Host>,
+    limit: Duration,
+}
+
+/// The answer of a host.
+#[derive(Deserialize)]
+struct HostElicitation {
+    action: String,
+    #[serde(default)]
+    content: Value,
+}
+
+#[async_trait::async_trait]
+impl Elicitor for HostElicitor {
+    async fn ask(&self, question: Elicitation) -> ElicitAnswer {
+        let (mode, url, elicitation_id, requested_schema) = match &question.kind {
+            ElicitationKind::Form { schema, .. } => {
+                (ElicitationMode::Form, None, None, Some(schema))
+            }
+            ElicitationKind::Address { url, id } => {
+                (ElicitationMode::Url, Some(url.as_str()), id.as_deref(), None)
+            }
+        };
+        let request = HostRequest::Elicitation {
+            mcp_server_name: &question.server,
+            message: &question.message,
+            mode,
+            url,
+            elicitation_id,
+            requested_schema,
+        };
+        // A host that cannot ask its user answers with an error.
+        let Ok(answer) = self.host.ask(request, self.limit).await else {
+            return ElicitAnswer::Decline;
+        };
+        match serde_json::from_value::<HostElicitation>(answer) {
+            Ok(answer) if answer.action == "accept" => ElicitAnswer::Accept(answer.content),
+            Ok(answer) if answer.action == "cancel" => ElicitAnswer::Cancel,
+            _ => ElicitAnswer::Decline,
+        }
     }
 }
 

@@ -158,6 +158,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         hooks: options.hook_events,
         replay: options.replay,
         host: requests.approver.is_some(),
+        agent_text: requests.host_setup.agent_text,
         notes: options.format == OutputFormat::Text,
     };
     let facts = RunFacts {
@@ -211,7 +212,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
 }
 
 /// Returns the names of the commands that a prompt can start with. Their files are read only for a
-/// host, which is told the names.
+/// host, because only a host receives the names.
 fn names(
     session: &InteractiveSession,
     options: &RunOptions,

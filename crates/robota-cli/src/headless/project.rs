@@ -1,5 +1,6 @@
 //! Turns the events of a session into lines for the host, and into a record of each turn.
 
+mod agent_lines;
 mod results;
 mod system_lines;
 mod tasks;
@@ -24,6 +25,7 @@ use super::model_watch::{AnswerPosition, ModelWatch};
 use super::result::{api_error_text, stop_name};
 use super::sent::HostMessage;
 use super::structured::Answer;
+use super::tool_output::AgentTotals;
 use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
 use robota_stream_json::{
@@ -46,7 +48,9 @@ pub(crate) struct Shown {
     pub(crate) replay: bool,
     /// Whether a host is asked about calls; its own denials need no line.
     pub(crate) host: bool,
-    /// Whether denials and retries are told on standard error.
+    /// Text and reasoning of agents. Their calls are always printed.
+    pub(crate) agent_text: bool,
+    /// Whether denials and retries are printed on standard error.
     pub(crate) notes: bool,
 }
 
@@ -70,6 +74,8 @@ pub(crate) struct Projection {
     calls: HashMap<CallId, Call>,
     /// The background tasks.
     tasks: ShownTasks,
+    /// The agents of the calls of this turn that have ended.
+    ended_agents: HashMap<CallId, Vec<AgentTotals>>,
     /// The to-do list after the last call of TodoWrite.
     todos: Value,
     /// The blobs that the next line shows.
@@ -122,6 +128,7 @@ impl Projection {
             messages: 0,
             calls: HashMap::new(),
             tasks: ShownTasks::default(),
+            ended_agents: HashMap::new(),
             todos: json!([]),
             blobs: LoadedBlobs::default(),
             rate_limits: RateLimitStatus::default(),
@@ -141,6 +148,7 @@ impl Projection {
     /// Returns the record of the turn, and starts a new one.
     pub(crate) fn take_record(&mut self) -> TurnRecord {
         self.calls.clear();
+        self.ended_agents.clear();
         self.hooks.clear();
         std::mem::take(&mut self.record)
     }

@@ -57,6 +57,8 @@ pub(crate) struct HostSetup {
     pub(crate) mcp_servers: Vec<String>,
     /// Definitions of agents.
     pub(crate) agents: Vec<AgentDefinition>,
+    /// Whether it wants the text and reasoning of agents, not only their calls.
+    pub(crate) agent_text: bool,
 }
 
 /// Answers the requests of the host.
@@ -141,6 +143,7 @@ struct Initialize {
     system_prompt: Option<Value>,
     append_system_prompt: Option<String>,
     title: Option<String>,
+    forward_subagent_text: bool,
 }
 
 impl Requests {
@@ -235,8 +238,16 @@ impl Requests {
         let title = request.title.or_else(|| self.host_setup.title.take());
         let append_system = request.append_system_prompt;
         let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
-        self.host_setup =
-            HostSetup { hooks, system, append_system, schema, title, mcp_servers, agents };
+        self.host_setup = HostSetup {
+            hooks,
+            system,
+            append_system,
+            schema,
+            title,
+            mcp_servers,
+            agents,
+            agent_text: request.forward_subagent_text,
+        };
         Ok(self.described(true))
     }
 

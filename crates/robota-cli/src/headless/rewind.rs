@@ -10,8 +10,8 @@ use super::writer::block_line_id;
 /// How many events are read from the journal at a time.
 const PAGE: usize = 4_096;
 
-/// Restores the files; `dry_run` only tells what would change. What stands against it is part of the
-/// answer.
+/// Restores the files; with `dry_run` it only reports what would change. The answer contains the reason
+/// if the files cannot be restored.
 pub(crate) async fn rewind_files(session: &Session, uuid: &str, dry_run: bool) -> Value {
     match try_rewind(session, uuid, dry_run).await {
         Ok(answer) => answer,
@@ -53,8 +53,8 @@ async fn try_rewind(session: &Session, uuid: &str, dry_run: bool) -> Result<Valu
     Ok(answer)
 }
 
-/// Returns the message of the conversation that a line of this id stands for: one that this program
-/// printed, or one that the host sent.
+/// Returns the message of the conversation for a line with this id: one that this program printed, or
+/// one that the host sent.
 async fn message_of(session: &Session, uuid: &str) -> Result<Option<String>, SessionError> {
     let (journal, mut after): (_, Option<Cursor>) = (session.journal(), None);
     let mut input: Option<InputId> = None;

@@ -15,7 +15,7 @@ use super::turn_record::TurnRecord;
 use crate::setup::print_notice;
 use robota_stream_json::SessionStateText;
 
-/// What a prompt stands for.
+/// The meaning of a prompt.
 pub(super) enum Expanded {
     /// A command, which was executed.
     Command(DoneCommand),
@@ -40,7 +40,7 @@ impl From<ErrorData> for DoneCommand {
 const FOR_TERMINALS: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
 
 impl Drive {
-    /// Executes the command that a prompt stands for, or reads the skill.
+    /// Executes the command that a prompt names, or reads the skill.
     pub(super) async fn expand(
         &mut self,
         content: Vec<Block>,

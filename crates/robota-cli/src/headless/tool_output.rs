@@ -6,9 +6,13 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use robota_core::message::{ResultBlock, ToolResult};
+use robota_core::task::TaskState;
+use robota_core::usage::Usage;
+use robota_stream_json::TaskLineUsage;
 use serde_json::{Map, Value, json};
 
 use super::loaded::LoadedBlobs;
+use super::meter::token_usage;
 
 /// A call whose result is printed.
 pub(crate) struct FinishedCall<'a> {
@@ -27,6 +31,19 @@ pub(crate) struct FinishedCall<'a> {
     pub(crate) cwd: &'a Path,
     /// Images of the result.
     pub(crate) blobs: &'a LoadedBlobs,
+    /// The agents that it started, if they have ended.
+    pub(crate) agents: &'a [AgentTotals],
+}
+
+/// What an agent used.
+#[derive(Debug)]
+pub(crate) struct AgentTotals {
+    /// Its task.
+    pub(crate) task: TaskState,
+    /// Its model.
+    pub(crate) model: String,
+    /// Its tokens, calls and time.
+    pub(crate) usage: TaskLineUsage,
 }
 
 impl FinishedCall<'_> {
@@ -50,12 +67,59 @@ impl FinishedCall<'_> {
             "WebFetch" => self.web_fetch(&text),
             "WebSearch" => self.web_search(&text),
             "AskUserQuestion" => self.question(),
-            _ => {
-                let mut object = self.result.metadata.clone();
-                object.insert("content".to_owned(), Value::from(text));
-                Value::Object(object)
+            "Agent" | "Task" if self.flag("background") && self.text_of("agent_id").is_some() => {
+                self.started_agent()
             }
+            "Agent" | "Task" => match self.agents {
+                [agent] => self.ended_agent(agent, &text),
+                _ => self.generic(&text),
+            },
+            _ => self.generic(&text),
         }
+    }
+
+    /// Returns the metadata and the text of a tool that has no output type.
+    fn generic(&self, text: &str) -> Value {
+        let mut object = self.result.metadata.clone();
+        object.insert("content".to_owned(), Value::from(text));
+        Value::Object(object)
+    }
+
+    fn text_of(&self, key: &str) -> Option<&str> {
+        self.result.metadata.get(key).and_then(Value::as_str)
+    }
+
+    fn ended_agent(&self, agent: &AgentTotals, text: &str) -> Value {
+        let AgentTotals { task, model, usage } = agent;
+        let used = task.usage.iter().map(|used| used.usage).sum::<Usage>();
+        let mut object = json!({
+            "status": "completed",
+            "agentId": task.task,
+            "agentType": task.agent,
+            "prompt": self.given("prompt"),
+            "content": [{"type": "text", "text": text}],
+            "resolvedModel": model,
+            "totalToolUseCount": usage.tool_uses,
+            "totalDurationMs": usage.duration_ms,
+            "totalTokens": usage.total_tokens,
+            "usage": token_usage(used),
+        });
+        if let Some(worktree) = &task.worktree {
+            object["worktreePath"] = Value::from(worktree.path.as_str());
+            object["worktreeBranch"] = Value::from(worktree.branch.as_str());
+        }
+        object
+    }
+
+    fn started_agent(&self) -> Value {
+        json!({
+            "status": "async_launched",
+            "isAsync": true,
+            "agentId": self.text_of("agent_id"),
+            "description": self.given("description"),
+            "prompt": self.given("prompt"),
+            "outputFile": self.text_of("log").unwrap_or_default(),
+        })
     }
 
     fn given(&self, key: &str) -> &str {

@@ -49,7 +49,7 @@ pub(crate) struct TurnRecord {
     pub(crate) structured_exhausted: bool,
     /// The host's ids of the messages that the turn took.
     pub(crate) user_messages: Vec<String>,
-    /// Whether a line has told them.
+    /// Whether a line has reported them.
     pub(crate) told_user_messages: bool,
     /// The text about the budget, if it is used up.
     pub(crate) budget: Option<String>,

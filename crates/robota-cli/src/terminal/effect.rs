@@ -1,6 +1,7 @@
 //! What the terminal program asks others to do.
 
 use std::any::Any;
+use std::path::PathBuf;
 
 use futures::future::BoxFuture;
 use robota_core::approve::Scope;
@@ -32,6 +33,13 @@ pub(crate) enum Effect {
         /// A remark of the user.
         note: Option<String>,
     },
+    /// Answer a question of the model; none declines it.
+    AnswerUser {
+        /// The question.
+        id: u64,
+        /// The answer.
+        answer: Option<String>,
+    },
     /// Test a rule that the user edits.
     TestRule {
         /// The call that waits.
@@ -47,10 +55,18 @@ pub(crate) enum Effect {
     Work(Work),
     /// List the files of the folder.
     ListFiles,
+    /// Read the image of the clipboard.
+    PasteImage,
     /// Open this text in the user's editor.
     Editor(String),
+    /// Open this file in the user's editor; [`super::screens::FileEdited`] is the answer.
+    EditFile(PathBuf),
     /// Write the whole conversation again.
     Reflow,
+    /// Write bytes to the terminal that draw nothing, such as the bell.
+    Write(Vec<u8>),
+    /// Let the terminal report its focus.
+    WatchFocus,
     /// Stop the process, as Ctrl+Z does.
     Suspend,
     /// End this session and open another, or a fork of it.
@@ -71,6 +87,8 @@ pub(crate) enum Decided {
     Allow(Scope),
     /// The call may run, and what matches these rules.
     AllowRules(Scope, Vec<String>),
+    /// The plan is approved: the session continues in this mode.
+    Plan(Mode),
     /// The call may not run.
     Deny,
 }
@@ -90,13 +108,20 @@ impl std::fmt::Debug for Effect {
             Self::Decide { call, answer, note } => {
                 f.debug_tuple("Decide").field(call).field(answer).field(note).finish()
             }
+            Self::AnswerUser { id, answer } => {
+                f.debug_tuple("AnswerUser").field(id).field(answer).finish()
+            }
             Self::TestRule { rule, .. } => f.debug_tuple("TestRule").field(rule).finish(),
             Self::SetMode(mode) => f.debug_tuple("SetMode").field(mode).finish(),
             Self::Trust(yes) => f.debug_tuple("Trust").field(yes).finish(),
             Self::Work(_) => f.write_str("Work"),
             Self::Editor(text) => f.debug_tuple("Editor").field(text).finish(),
+            Self::EditFile(file) => f.debug_tuple("EditFile").field(file).finish(),
+            Self::PasteImage => f.write_str("PasteImage"),
             Self::ListFiles => f.write_str("ListFiles"),
             Self::Reflow => f.write_str("Reflow"),
+            Self::Write(bytes) => f.debug_tuple("Write").field(bytes).finish(),
+            Self::WatchFocus => f.write_str("WatchFocus"),
             Self::Suspend => f.write_str("Suspend"),
             Self::Switch { session, fork } => {
                 f.debug_tuple("Switch").field(session).field(fork).finish()

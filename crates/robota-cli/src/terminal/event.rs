@@ -4,10 +4,12 @@ use std::any::Any;
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
+use robota_config::model::{BuiltInStatusLine, NotificationChannel};
 use robota_core::context::ContextState;
 use robota_core::ids::CallId;
 use robota_core::permission::Mode;
 use robota_sdk::{CommandInfo, CommandResult, InteractiveEvent, Notice};
+use robota_tools::UserQuestion;
 
 use super::conversation::Entry;
 use super::diff::DiffLine;
@@ -34,6 +36,17 @@ pub(crate) enum Event {
     Session(InteractiveEvent),
     /// A call needs approval.
     Asked(Box<Asked>),
+    /// A question was withdrawn: the agent that asked it ended.
+    Withdrawn(CallId),
+    /// The model asks the user something.
+    UserAsked {
+        /// Names the question in the answer.
+        id: u64,
+        /// The question.
+        question: Box<UserQuestion>,
+    },
+    /// Nobody waits for the answer of a question any more.
+    UserQuestionEnded(u64),
     /// A rule that the user edits was tested.
     RuleTested(RuleTest),
     /// The folder has settings that need trust.
@@ -69,16 +82,24 @@ pub(crate) enum Event {
     Cost(f64),
     /// The branch of the folder's git repository.
     Branch(Option<String>),
+    /// The status line command printed these lines.
+    StatusLines(Vec<String>),
+    /// The terminal got or lost the focus.
+    Focus(bool),
     /// Files of the folder, for completion.
     Files(Batch),
     /// The prompts of earlier sessions, the oldest first.
     History(Vec<String>),
+    /// The image of the clipboard was read, or why not.
+    ImagePasted(Result<Vec<u8>, String>),
     /// Something else needs the terminal: the thread that draws runs this meanwhile.
     Away(Box<dyn FnOnce() + Send>),
     /// The external editor returned this text.
     Edited(String),
     /// A page's work is done.
     Answered(Box<dyn Any + Send>),
+    /// The user entered a line, in the terminal for screen readers; none at the end of the input.
+    Line(Option<String>),
     /// The session has ended: print these lines and leave.
     Ended(Vec<String>),
 }
@@ -97,6 +118,12 @@ pub(crate) struct Opened {
     pub(crate) history: Vec<Entry>,
     /// Who writes the session, if this terminal only follows it.
     pub(crate) follows: Option<String>,
+    /// What the settings say about this terminal.
+    pub(crate) notify: Option<NotificationChannel>,
+    pub(crate) built_in_status: Option<BuiltInStatusLine>,
+    pub(crate) verbose: bool,
+    /// The most dollars that the session may cost.
+    pub(crate) budget: Option<f64>,
 }
 
 /// A call that waits for the user.
@@ -132,6 +159,8 @@ pub(crate) enum Preview {
         /// Its parts, each with its verdict, if there are several.
         tree: Vec<String>,
     },
+    /// It ends plan mode. The plan is Markdown, and shown above the question.
+    Plan(String),
     /// The arguments of another tool.
     Input(String),
 }

@@ -51,6 +51,8 @@ pub(crate) enum FieldKind {
     Rule,
     /// A note for the model.
     Note,
+    /// What the user wants to be different in a plan.
+    Change,
 }
 
 impl Questions {
@@ -85,6 +87,22 @@ impl Questions {
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
         self.answered = 0;
+    }
+
+    /// Removes the questions of a turn that ended. Those of agents in the background stay.
+    pub(crate) fn end_turn(&mut self, now: Duration) {
+        let shown = self.shown().map(|asked| asked.call.clone());
+        self.waiting.retain(|asked| asked.agent.is_some());
+        self.answered = 0;
+        if self.shown().map(|asked| &asked.call) != shown.as_ref() {
+            self.show(now);
+        }
+    }
+
+    /// Returns the agent of the question that follows the one that is shown; none if the session
+    /// itself asks it, or there is none.
+    pub(crate) fn next_agent(&self) -> Option<&str> {
+        self.waiting.get(1)?.agent.as_deref()
     }
 
     /// Returns the question that is shown.

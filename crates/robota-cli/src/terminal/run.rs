@@ -4,18 +4,25 @@
 //! happens in the session goes into a [`mailbox`] that joins pieces of text, so that a slow terminal
 //! costs memory for one frame and no time of the agent.
 
+mod approver;
 mod branch;
+mod choices;
+mod clipboard;
 mod editor;
 mod enter;
+mod first_prompt;
 mod first_run;
 mod guard;
 pub(crate) mod history;
 mod images;
 mod mailbox;
+mod model;
 mod open;
+mod plain;
 mod preview;
 mod prompts;
 mod rules;
+mod status_line;
 mod trust;
 mod ui;
 mod wait;
@@ -31,6 +38,7 @@ use tokio::sync::mpsc;
 use super::composer::Draft;
 use super::event::Size;
 use super::keys::KeyMap;
+use super::notify::{Notifier, TerminalKind};
 use super::screen::{Narrowing, Screen};
 use super::state::{Facts, State};
 use super::theme::{self, Theme};
@@ -39,6 +47,7 @@ use crate::args::PrintArgs;
 use crate::headless::RunOptions;
 use crate::setup::Setup;
 
+pub(crate) use enter::write_new;
 pub(crate) use guard::restore;
 pub(crate) use mailbox::Mailbox;
 
@@ -49,15 +58,16 @@ pub(crate) struct WorkContext {
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) setup: Arc<Setup>,
     pub(crate) mailbox: Mailbox,
+    /// The user's status line, which some changes concern.
+    status: status_line::StatusLine,
+    choices: choices::UserQuestions,
+    /// The provider of the arguments.
+    pub(crate) provider: Option<String>,
 }
 
 /// Starts the terminal program. The composer is there before anything is loaded.
 pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
-    // A single word is a command that does not exist; anything longer is the first prompt.
-    let words = args.words.join(" ");
-    if words.contains(char::is_whitespace) {
-        args.words.clear();
-    }
+    let words = first_prompt::take(&mut args)?;
     // What is wrong with the arguments is said before the terminal changes.
     RunOptions::from_args(&args)?;
     let started = Instant::now();
@@ -73,13 +83,18 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
         wt_session: get("WT_SESSION"),
         setting: None,
     });
-    let narrowing = Narrowing::detect(get("TERM"), get("XTERM_VERSION"));
+    let narrowing = Narrowing::detect(|name| environment.get(name));
     let size = terminal_size();
     let home = get("HOME").map(std::path::PathBuf::from);
     let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;
-    let facts = Facts { folder: open::short(&folder, home.as_deref()), ..Facts::default() };
+    let facts = Facts {
+        folder: open::short(&folder, home.as_deref()),
+        root: folder.display().to_string(),
+        ..Facts::default()
+    };
     let (keys, problems) = key_map(home.as_deref());
     let mut state = State::new(size, keys, facts);
+    state.notifier = Notifier::new(TerminalKind::detect(|name| environment.get(name)));
     for problem in problems {
         let entry =
             super::conversation::Entry::Note(super::conversation::NoteKind::Warning, problem);
@@ -91,8 +106,17 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     if !words.is_empty() {
         state.early.push(Draft { text: words, ..Draft::default() });
     }
-    let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     let (ended, end) = tokio::sync::watch::channel(None);
+    if args.screen_reader || wants_lines(home.as_deref()) {
+        let plain = super::plain::Plain::new(state);
+        let ui = plain::PlainUi { plain, mailbox: mailbox.clone(), effects, started };
+        std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            let result = ui.run().map_err(|error| error.to_string());
+            ended.send_replace(Some(result));
+        })?;
+        return worker::run(args, mailbox, received, worker::UiEnd(end)).await;
+    }
+    let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     guard::install_panic_hook();
     let _restore = guard::RestoreAtEnd;
     std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -100,6 +124,17 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
         ended.send_replace(Some(result));
     })?;
     worker::run(args, mailbox, received, worker::UiEnd(end)).await
+}
+
+/// Returns whether the user's settings ask for plain lines. They are read before the others, because
+/// nothing may be drawn then.
+fn wants_lines(home: Option<&std::path::Path>) -> bool {
+    let wanted = [".robota", ".claude"].into_iter().find_map(|folder| {
+        let text = std::fs::read_to_string(home?.join(folder).join("settings.json")).ok()?;
+        let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
+        settings.get("screenReader")?.as_bool()
+    });
+    wanted.unwrap_or(false)
 }
 
 /// Returns the key map with the bindings of the user's files, and what is wrong with them.

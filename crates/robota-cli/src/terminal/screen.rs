@@ -9,7 +9,7 @@ mod paint;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::text::{Line, break_anywhere, truncate};
 use super::theme::Theme;
@@ -21,21 +21,22 @@ use paint::Painter;
 pub(crate) enum Narrowing {
     /// It breaks them into several rows, as most terminals do.
     Breaks,
-    /// It breaks them, but tells its size late when it changes often, as tmux does.
+    /// It breaks them, but reports its size late when it changes often, as tmux does.
     BreaksLate,
     /// It cuts them, as xterm and the Linux console do.
     Cuts,
 }
 
 impl Narrowing {
-    /// Selects what the terminal does by `TERM` and `XTERM_VERSION`.
-    pub(crate) fn detect(term: Option<&str>, xterm_version: Option<&str>) -> Self {
-        match term {
+    /// Selects what the terminal does by variables of the environment.
+    pub(crate) fn detect<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let multiplexer = |term: &str| term.starts_with("tmux") || term.starts_with("screen");
+        match get("TERM") {
+            _ if get("TMUX").is_some() => Self::BreaksLate,
+            _ if get("STY").is_some() => Self::Cuts,
             Some("linux") => Self::Cuts,
-            Some(term) if term.starts_with("tmux") || term.starts_with("screen") => {
-                Self::BreaksLate
-            }
-            _ if xterm_version.is_some() => Self::Cuts,
+            Some(term) if multiplexer(term) => Self::BreaksLate,
+            _ if get("XTERM_VERSION").is_some() => Self::Cuts,
             _ => Self::Breaks,
         }
     }
@@ -64,18 +65,12 @@ pub(crate) struct Screen {
     resized: bool,
     /// Finished lines that are not written yet.
     finished: Vec<Line>,
-    /// When the screen was created, and the time since then, if the caller says it; when finished
-    /// lines were written last; when the size changed last, and before.
-    started: Instant,
-    now: Option<Duration>,
-    wrote_finished: Option<Duration>,
-    sizes: [Option<Duration>; 2],
     full: Option<Frame>,
     buffer: Vec<u8>,
 }
 
-/// How late a terminal may report its size.
-const LATE: Duration = Duration::from_millis(500);
+/// How late a terminal may report its size: tmux waits a quarter of a second after each report.
+const LATE: Duration = Duration::from_millis(300);
 
 const BEGIN: &[u8] = b"\x1b[?2026h\x1b[?25l\x1b[?7l";
 const END: &[u8] = b"\x1b[?2026l";
@@ -98,35 +93,27 @@ impl Screen {
             cursor_shown: true,
             resized: false,
             finished: Vec::new(),
-            started: Instant::now(),
-            now: None,
-            wrote_finished: None,
-            sizes: [None; 2],
             full: None,
             buffer: Vec::new(),
         }
     }
 
-    /// Notes the time since the start, in place of the clock's.
-    #[cfg(test)]
-    fn set_time(&mut self, now: Duration) {
-        self.now = Some(now);
-    }
-
-    fn time(&self) -> Duration {
-        self.now.unwrap_or_else(|| self.started.elapsed())
+    /// Returns how long nothing must be drawn after the terminal reported a size: until then its
+    /// size may be another one, and rows could be cut or erased.
+    pub(crate) fn unsure_after_resize(&self) -> Option<Duration> {
+        (self.narrowing == Narrowing::BreaksLate).then_some(LATE)
     }
 
     /// Notes the terminal's new size. The next drawing writes the live region again, from its
     /// first row; what is above it stays as the terminal left it.
     pub(crate) fn resize(&mut self, columns: usize, rows: usize) {
         let size = (columns.max(2), rows.max(1));
-        if size == (self.columns, self.rows) {
+        // A terminal that reports late may have had another size meanwhile.
+        if size == (self.columns, self.rows) && self.narrowing != Narrowing::BreaksLate {
             return;
         }
         (self.columns, self.rows) = size;
         self.resized = true;
-        self.sizes = [Some(self.time()), self.sizes[0]];
         if let Some(full) = &mut self.full {
             full.forget();
         }
@@ -158,11 +145,10 @@ impl Screen {
             .into_iter()
             .flat_map(|line| break_anywhere(&line, columns))
             .collect();
-        let (now, narrowing) = (self.time(), self.narrowing_now());
         let mut painter = Painter::new(&mut self.buffer, self.theme, self.columns);
         painter.row = self.at.row;
         if self.resized {
-            let above = rows_above(&self.live, self.at, self.columns, narrowing);
+            let above = rows_above(&self.live, self.at, self.columns, self.narrowing);
             painter.up(above.min(self.rows - 1));
             painter.raw(ERASE_BELOW);
             painter.row = 0;
@@ -192,9 +178,6 @@ impl Screen {
                 painter.line(old, line);
             }
             row += 1;
-        }
-        if !finished.is_empty() {
-            self.wrote_finished = Some(now);
         }
         let first = finished.len();
         let rows = first + live.len().max(1);
@@ -287,20 +270,6 @@ impl Screen {
         }
         out.write_all(b"\x1b[?1049l")?;
         out.flush()
-    }
-
-    /// Returns what the terminal did with the rows that are drawn. tmux tells its size up to a quarter
-    /// of a second late when it changes often. If finished lines were written in that time, they
-    /// and the rows below them were not broken, and the rows above must stay.
-    fn narrowing_now(&self) -> Narrowing {
-        let now = self.time();
-        let recent = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < LATE);
-        match self.narrowing {
-            Narrowing::BreaksLate if recent(self.wrote_finished) && recent(self.sizes[1]) => {
-                Narrowing::Cuts
-            }
-            narrowing => narrowing,
-        }
     }
 
     /// Keeps the rows that are drawn now, without copying those that did not change.

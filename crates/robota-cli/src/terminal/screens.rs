@@ -4,17 +4,27 @@
 //! add a function below. Work that takes time or does I/O is an [`Effect::Work`]: a function that
 //! gets the open session and returns any value, which comes back in [`Page::answer`].
 
+mod agents;
 mod background;
+mod changes;
+mod confirm;
 mod context;
+mod cost;
+mod details;
 mod doctor;
+mod export;
 mod help;
+mod hooks;
 mod list;
+mod memory;
 mod models;
 mod palette;
 mod permissions;
+mod report;
 mod rewind;
 mod sessions;
 mod text;
+mod todos;
 mod transcript;
 
 use std::any::Any;
@@ -96,6 +106,9 @@ impl<'a> PageContext<'a> {
     }
 }
 
+/// The user's editor was closed, after [`Effect::EditFile`].
+pub(crate) struct FileEdited;
+
 /// A page with what it asks for first, or why it cannot be opened.
 pub(crate) type Opening = Result<(Box<dyn Page>, Vec<Effect>), String>;
 
@@ -139,21 +152,37 @@ pub(crate) fn sessions() -> OpenPage {
 
 /// The commands that open a page when they have no arguments, and what the palette says of them.
 const PAGES: &[(&str, &str)] = &[
+    ("agents", "Shows the agents"),
     ("background", "Shows the commands and agents in the background"),
     ("context", "Shows what fills the context window"),
+    ("cost", "Shows tokens and price by model"),
+    ("diff", "Shows the changed files"),
     ("doctor", "Checks everything that a run needs"),
+    ("export", "Saves or copies the conversation"),
+    ("hooks", "Shows the hooks"),
     ("keys", "Shows the keys"),
+    ("memory", "Shows the instruction files and the memory"),
     ("model", "Chooses the model"),
     ("permissions", "Shows and changes the permission rules"),
+    ("reset", "Deletes your settings, after a question"),
     ("resume", "Chooses another session"),
     ("rewind", "Goes back to before a prompt"),
+    ("todos", "Shows the to-do list of the model"),
     ("transcript", "Shows the whole conversation"),
 ];
 
 /// Returns the page of a command without arguments, such as that of `/rewind`.
 pub(crate) fn by_command(name: &str) -> Option<OpenPage> {
     Some(match name {
+        "agents" => Box::new(|_| agents::open()),
         "background" => background(),
+        "cost" => Box::new(|_| cost::open()),
+        "diff" => Box::new(|_| changes::open()),
+        "export" => Box::new(|_| export::open()),
+        "hooks" => Box::new(|_| hooks::open()),
+        "memory" => Box::new(|_| memory::open()),
+        "reset" => Box::new(|_| confirm::reset()),
+        "todos" => Box::new(|_| todos::open()),
         "context" => Box::new(|_| context::open()),
         "doctor" => Box::new(|_| doctor::open()),
         "model" => models(),

@@ -9,18 +9,20 @@ use robota_core::ids::InputId;
 use robota_core::permission::Mode;
 use robota_sdk::CommandInfo;
 
+use super::background::BackgroundTasks;
+use super::choice::Choices;
 use super::composer::{Composer, Draft};
 use super::conversation::Conversation;
 use super::event::Size;
 use super::keys::KeyMap;
+use super::notify::Notifier;
 use super::popup::Popup;
 use super::question::Questions;
 use super::screens::Page;
+use super::text::Line;
 
-/// How long the hint to press Ctrl+C again is shown.
+/// How long a hint is shown, and how soon the second Ctrl+C or Esc must follow the first.
 pub(crate) const HINT: Duration = Duration::from_secs(2);
-/// How soon the second Esc must follow the first.
-pub(crate) const DOUBLE_PRESS: Duration = Duration::from_millis(600);
 
 /// The state of the terminal program.
 pub(crate) struct State {
@@ -32,6 +34,8 @@ pub(crate) struct State {
     pub(crate) composer: Composer,
     pub(crate) popup: Popup,
     pub(crate) questions: Questions,
+    /// The questions of the model.
+    pub(crate) choices: Choices,
     /// The settings that need trust, while the user is asked about them.
     pub(crate) trust: Option<TrustQuestion>,
     /// What was entered before the session was open.
@@ -39,6 +43,7 @@ pub(crate) struct State {
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) turn: Option<Turn>,
+    pub(crate) background: BackgroundTasks,
     pub(crate) facts: Facts,
     pub(crate) hint: Option<Hint>,
     pub(crate) page: Option<Box<dyn Page>>,
@@ -48,6 +53,14 @@ pub(crate) struct State {
     /// When Esc was pressed last, without effect.
     pub(crate) last_escape: Option<Duration>,
     pub(crate) commands: Vec<CommandInfo>,
+    pub(crate) notifier: Notifier,
+    /// What the status line command printed.
+    pub(crate) script_lines: Vec<Line>,
+    /// Whether commands may open pages.
+    pub(crate) pages: bool,
+    /// Whether the built-in status line is hidden, and the branch in it.
+    pub(crate) hides_status: bool,
+    pub(crate) hides_branch: bool,
 }
 
 /// How far the program is.
@@ -98,7 +111,11 @@ pub(crate) struct Facts {
     pub(crate) mode: Mode,
     pub(crate) context: Option<ContextState>,
     pub(crate) cost: Option<f64>,
+    /// The most dollars that the session may cost.
+    pub(crate) budget: Option<f64>,
     pub(crate) folder: String,
+    /// The whole path of the folder.
+    pub(crate) root: String,
     pub(crate) branch: Option<String>,
     pub(crate) sandbox: String,
     /// Who writes the session, if this terminal only follows it.
@@ -125,10 +142,12 @@ impl State {
             composer: Composer::new(Vec::new()),
             popup: Popup::default(),
             questions: Questions::default(),
+            choices: Choices::default(),
             trust: None,
             early: Vec::new(),
             queue: VecDeque::new(),
             turn: None,
+            background: BackgroundTasks::default(),
             facts,
             hint: None,
             page: None,
@@ -136,6 +155,11 @@ impl State {
             expanded: false,
             last_escape: None,
             commands: Vec::new(),
+            notifier: Notifier::default(),
+            script_lines: Vec::new(),
+            pages: true,
+            hides_status: false,
+            hides_branch: false,
         }
     }
 
@@ -153,6 +177,7 @@ impl State {
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let armed = self.questions.arms_at(self.now);
         let trust = self.trust.as_ref().map(|trust| trust.armed_at).filter(|at| *at > self.now);
-        [second, hint, armed, trust].into_iter().flatten().min()
+        let choice = self.choices.arms_at(self.now);
+        [second, hint, armed, trust, choice].into_iter().flatten().min()
     }
 }

@@ -1,6 +1,7 @@
 //! Changes the state by an event, and says what others must do. No I/O happens here.
 
 mod chat;
+mod choice;
 mod command;
 mod page;
 mod question;
@@ -9,7 +10,8 @@ mod session;
 use crossterm::event::{KeyEvent, KeyEventKind};
 use robota_core::permission::Mode;
 
-use super::composer::{Image, dropped_images};
+use super::ansi::Output;
+use super::composer::{Draft, Image, dropped_images};
 use super::conversation::{Entry, NoteKind};
 use super::effect::Effect;
 use super::event::{Event, Opened};
@@ -17,7 +19,8 @@ use super::keys::{Action, Context};
 use super::state::{HINT, Hint, Phase, State, TrustQuestion};
 use super::{question as questions, screens};
 
-pub(crate) use question::split_rules;
+pub(crate) use choice::answer as answer_user;
+pub(crate) use question::{answer, split_rules};
 
 /// Takes an event. The caller has set `state.now`.
 pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
@@ -26,8 +29,14 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
     }
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Event::Key(key) => on_key(state, &key),
-        Event::Paste(text) => on_paste(state, &text),
+        Event::Key(key) => {
+            state.notifier.typed(state.now);
+            on_key(state, &key)
+        }
+        Event::Paste(text) => {
+            state.notifier.typed(state.now);
+            on_paste(state, &text)
+        }
         Event::Resize(size) => {
             state.size = size;
             Vec::new()
@@ -35,6 +44,21 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Clock => Vec::new(),
         Event::Session(event) => session::update(state, event),
         Event::Asked(asked) => question::asked(state, *asked),
+        Event::Withdrawn(call) => {
+            state.questions.remove(&call, state.now);
+            Vec::new()
+        }
+        Event::UserAsked { id, question } => {
+            let first = state.choices.shown().is_none();
+            let text = format!("{} (in {})", question.question, state.facts.folder);
+            state.choices.push(id, *question, state.now);
+            let report = first.then(|| state.notifier.report(&text, state.now)).flatten();
+            report.map(Effect::Write).into_iter().collect()
+        }
+        Event::UserQuestionEnded(id) => {
+            state.choices.remove(id, state.now);
+            Vec::new()
+        }
         Event::RuleTested(test) => question::tested(state, test),
         Event::TrustNeeded(items) => {
             let armed_at = state.now + questions::QUIET;
@@ -75,6 +99,15 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             state.facts.branch = branch;
             Vec::new()
         }
+        Event::StatusLines(lines) => {
+            let mut output = Output::default();
+            state.script_lines = lines.iter().map(|line| output.line(line)).collect();
+            Vec::new()
+        }
+        Event::Focus(focused) => {
+            state.notifier.set_focus(focused);
+            Vec::new()
+        }
         Event::Files(batch) => {
             state.popup.add_files(batch);
             Vec::new()
@@ -83,14 +116,43 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             state.composer.set_text(&text);
             Vec::new()
         }
+        Event::ImagePasted(Ok(bytes)) => {
+            state.composer.attach(Image::Png(bytes.into()));
+            Vec::new()
+        }
+        Event::ImagePasted(Err(why)) => {
+            state.hint(why);
+            Vec::new()
+        }
         Event::Answered(reply) => page::answered(state, reply),
         Event::History(prompts) => {
             state.composer.set_history(prompts);
             Vec::new()
         }
         // These are for the thread that draws.
-        Event::Ended(_) | Event::Away(_) => Vec::new(),
+        Event::Ended(_) | Event::Away(_) | Event::Line(_) => Vec::new(),
     }
+}
+
+/// Takes a text that the user entered, in the terminal for screen readers.
+pub(crate) fn enter(state: &mut State, text: &str) -> Vec<Effect> {
+    if !matches!(state.phase, Phase::Ready | Phase::Starting | Phase::Failed) {
+        may_write(state);
+        if !matches!(text, "/exit" | "/quit" | "exit" | "quit") {
+            return Vec::new();
+        }
+    }
+    let draft = Draft { text: text.to_owned(), ..Draft::default() };
+    chat::enter(state, draft, false)
+}
+
+/// Stops the running turn, if there is one.
+pub(crate) fn stop(state: &mut State) -> Vec<Effect> {
+    if state.turn.is_none() {
+        return Vec::new();
+    }
+    chat::interrupt(state);
+    vec![Effect::Interrupt]
 }
 
 /// Adds a message of the program to the conversation.
@@ -99,8 +161,15 @@ pub(super) fn note(state: &mut State, kind: NoteKind, text: impl Into<String>) {
 }
 
 fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
-    let Opened { session, name, model, mode, sandbox, context, commands, history, follows } =
+    let Opened { session, name, model, mode, sandbox, context, commands, history, follows, .. } =
         opened;
+    let built_in = opened.built_in_status.unwrap_or_default();
+    state.hides_status = built_in.enabled == Some(false);
+    state.hides_branch = built_in.git_branch == Some(false);
+    state.expanded |= opened.verbose;
+    state.facts.budget = opened.budget;
+    state.script_lines.clear();
+    let notifies = state.notifier.set_channel(opened.notify);
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
     if let Some(owner) = &follows {
         let text =
@@ -110,6 +179,8 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     // What belonged to a session before this one.
     state.queue.clear();
     state.questions.clear();
+    state.choices.clear();
+    state.background.clear();
     (state.turn, state.facts.cost, state.facts.context) = (None, None, context);
     let facts = &mut state.facts;
     (facts.session, facts.name, facts.model) = (session, name, model);
@@ -120,7 +191,12 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
         state.conversation.push(entry);
     }
     let early = std::mem::take(&mut state.early);
-    early.into_iter().flat_map(|draft| chat::enter(state, draft, false)).collect()
+    let entered = early.into_iter().flat_map(|draft| chat::enter(state, draft, false));
+    let mut effects: Vec<_> = entered.collect();
+    if notifies {
+        effects.push(Effect::WatchFocus);
+    }
+    effects
 }
 
 fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
@@ -130,6 +206,13 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
     if let Some(field) = &mut state.questions.form.field {
         field.composer.paste(&text.replace(['\r', '\n'], " "));
         return question::field_changed(state);
+    }
+    let armed = state.questions.shown().is_none() && state.choices.is_armed(state.now);
+    if let Some(answer) =
+        state.choices.shown_mut().filter(|_| armed).and_then(|it| it.text.as_mut())
+    {
+        answer.paste(text);
+        return Vec::new();
     }
     // Files that are dropped onto the terminal arrive as their paths.
     match dropped_images(text) {
@@ -156,13 +239,14 @@ fn on_key(state: &mut State, key: &KeyEvent) -> Vec<Effect> {
     if !matches!(action, Some(Action::ClearOrQuit | Action::Exit)) {
         state.hint = None;
     }
-    if context != Context::Page
+    if state.page.is_none()
         && let Some(effects) = everywhere(state, action)
     {
         return effects;
     }
     match context {
-        Context::Page => page::key(state, key, action),
+        Context::Page if state.page.is_some() => page::key(state, key, action),
+        Context::Page => choice::key(state, key, action),
         Context::Question if state.trust.is_some() => question::trust_key(state, key, action),
         Context::Question => question::key(state, action),
         Context::Field => question::field_key(state, key, action),
@@ -177,6 +261,10 @@ fn context(state: &State) -> Context {
     }
     if let Some(trust) = &state.trust {
         return if state.now >= trust.armed_at { Context::Question } else { Context::Chat };
+    }
+    // Lists have the same keys everywhere.
+    if state.questions.shown().is_none() && state.choices.is_armed(state.now) {
+        return Context::Page;
     }
     match (&state.questions.form.field, state.questions.is_armed(state.now)) {
         (_, false) => Context::Chat,

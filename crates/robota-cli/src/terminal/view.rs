@@ -6,7 +6,7 @@ use super::screen::Cursor;
 use super::screens::PageContext;
 use super::state::State;
 use super::text::{Line, Role};
-use super::widgets::{composer, entry, question, queue, status, trust};
+use super::widgets::{choice, composer, entry, question, queue, status, trust};
 
 /// What the terminal shows.
 #[derive(Debug, Default)]
@@ -51,13 +51,18 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
             None if state.questions.is_armed(state.now) => Place::Hidden,
             None => Place::Bottom(typing),
         }
+    } else if state.choices.shown().is_some() {
+        match choice::lines(state, width, &mut asked) {
+            Some(field) => Place::Asked(field),
+            None if state.choices.is_armed(state.now) => Place::Hidden,
+            None => Place::Bottom(typing),
+        }
     } else {
         Place::Bottom(typing)
     };
     let mut live = entries(state, width, left.saturating_sub(asked.len()));
     let room = live.len() + asked.len() + bottom.len() < size.rows;
-    if live.is_empty() && !asked.is_empty() && room && state.conversation.last_committed().is_some()
-    {
+    if live.is_empty() && room && state.conversation.last_committed().is_some() {
         live.push(Line::default());
     }
     let (above_asked, above_bottom) = (live.len(), live.len() + asked.len());
@@ -91,9 +96,9 @@ fn bottom(state: &mut State, size: Size) -> (Vec<Line>, Cursor) {
     let above = lines.len();
     let most = (size.rows / 2).saturating_sub(2).max(1);
     let cursor = composer::lines(state, width, most, &mut lines);
-    let room = size.rows.saturating_sub(lines.len() + 1);
+    let room = size.rows.saturating_sub(lines.len() + 1 + state.script_lines.len());
     lines.extend(state.popup.view(width, room));
-    lines.push(status::line(state, width));
+    status::lines(state, size, &mut lines);
     (lines, Cursor { row: above + cursor.row, ..cursor })
 }
 

@@ -1,5 +1,6 @@
 //! The parts of the view, one file each.
 
+pub(super) mod choice;
 pub(super) mod composer;
 pub(super) mod entry;
 pub(super) mod question;

@@ -10,7 +10,7 @@ use robota_testkit::{Part, requires};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-use crate::installed::{Packages, script};
+use crate::installed::{Packages, run_script, script};
 
 const PYTHON: Packages =
     Packages::PyPiSource("python-agent-sdk-0.2.182", "claude-agent-sdk", "0.2.182");
@@ -69,20 +69,7 @@ async fn run(case: &str, scenario: impl Fn() -> Scenario) -> Vec<Ran> {
         let Some(folder) = requires(part, sdk.folder()) else { continue };
         let home = Home::new();
         let mock = MockServer::start(scenario()).await.unwrap();
-        let mut command = sdk.command(&folder);
-        command
-            .arg(case)
-            .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
-            .env("PROJECT", home.path("project"))
-            .env("HOME", home.path("home"))
-            .env("ANTHROPIC_BASE_URL", mock.origin())
-            .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
-        let output =
-            tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        let seen = serde_json::from_str(text.lines().last().unwrap_or_default());
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let seen = seen.unwrap_or_else(|error| panic!("{sdk:?} {case}: {error}: {text} {errors}"));
+        let seen = run_script(sdk.command(&folder), case, &home, &mock).await;
         all.push(Ran { sdk, seen, home, mock });
     }
     all

@@ -49,6 +49,22 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
     assert!(started["tool_use_id"].is_string(), "{started}");
     let progress = of(&lines, "task_progress")[0];
     assert_eq!(progress["last_tool_name"], "Read");
+    // The agent's calls are lines of their own, between the call that started it and its result.
+    let agent_lines: Vec<_> =
+        lines.iter().filter(|line| line["parent_tool_use_id"] == started["tool_use_id"]).collect();
+    let block = |line: &Value| line["message"]["content"][0].clone();
+    let [call, read] = agent_lines[..] else { panic!("{agent_lines:?}") };
+    assert_eq!((&call["type"], &block(call)["name"]), (&json!("assistant"), &json!("Read")));
+    assert_eq!((&read["type"], &block(read)["type"]), (&json!("user"), &json!("tool_result")));
+    assert_eq!(block(read)["tool_use_id"], block(call)["id"]);
+    let at = |found: &dyn Fn(&Value) -> bool| lines.iter().position(found).unwrap();
+    let answered = at(&|line| block(line)["tool_use_id"] == started["tool_use_id"]);
+    assert!(at(&|line| line == read) < answered, "{lines:?}");
+    let output = &lines[answered]["tool_use_result"];
+    assert_eq!((&output["status"], &output["agentType"]), (&json!("completed"), &json!("reader")));
+    assert_eq!(output["content"][0]["text"], "It says hello world.");
+    assert_eq!(output["totalToolUseCount"], 1);
+    assert!(output["totalTokens"].as_u64() > Some(0), "{output}");
     let ended = of(&lines, "task_notification")[0];
     assert_eq!((&ended["status"], &ended["task_id"]), (&json!("completed"), &started["task_id"]));
     let log = std::fs::read_to_string(ended["output_file"].as_str().unwrap()).unwrap();

@@ -11,7 +11,16 @@ pub(crate) struct Home(tempfile::TempDir);
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::of(tempfile::tempdir().unwrap())
+    }
+
+    /// Creates the folders in this folder, whatever the system's folder for such is.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn in_folder(folder: &str) -> Self {
+        Self::of(tempfile::tempdir_in(folder).unwrap())
+    }
+
+    fn of(dir: tempfile::TempDir) -> Self {
         std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
         std::fs::create_dir_all(dir.path().join("project")).unwrap();
         Self(dir)

@@ -24,13 +24,19 @@ mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;
+#[cfg(unix)]
+mod plugins;
 mod print;
 #[cfg(unix)]
 mod protocol;
 mod providers;
+#[cfg(target_os = "linux")]
+mod pty;
 mod rewind_files;
 mod schedule;
 mod schema;
+#[cfg(target_os = "linux")]
+mod screen_reader;
 mod secrets;
 mod sessions;
 mod settings;
@@ -43,6 +49,14 @@ mod stored;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod terminal_ends;
+#[cfg(target_os = "linux")]
+mod terminal_first_run;
+#[cfg(target_os = "linux")]
+mod terminal_pages;
+#[cfg(target_os = "linux")]
+mod tmux;
 #[cfg(unix)]
 mod tool_results;
 #[cfg(target_os = "linux")]

@@ -1,10 +1,12 @@
 //! MCP servers in the program: configuration, trust, rules, deferred tools, approvals.
 
 use robota_testkit::fake_mcp;
-use robota_testkit::mock::{MockServer, Reply, Scenario};
+use robota_testkit::mock::{MockServer, Reply, Scenario, Tokens, When};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::home::{Home, stderr, stdout};
+use crate::host::Host;
 
 #[test]
 fn fake_server() {
@@ -321,4 +323,194 @@ async fn idle_servers_are_not_started_and_cost_no_time() {
     );
     let names = tool_names(&mock, 1);
     assert!(names.contains(&"ToolSearch".to_owned()), "{names:?}");
+}
+
+/// Returns a home with a server that asks, whose entry has more fields.
+async fn asking(more: &[(&str, Value)]) -> Home {
+    let home = Home::new();
+    let mut entry = entry("asks");
+    for (key, value) in more {
+        entry[*key] = value.clone();
+    }
+    home.robota(&["mcp", "add-json", "-s", "user", "fake", &entry.to_string()], &[]).await;
+    home.robota(&["mcp", "test"], &[]).await;
+    home
+}
+
+#[tokio::test]
+async fn servers_use_the_model_only_if_the_entry_and_a_rule_allow_it() {
+    let sampling = &[("sampling", json!(true))][..];
+    let both = "mcp__fake McpSampling";
+    for (more, tools, expected) in [
+        (sampling, both, "It is 4."),
+        (sampling, "mcp__fake", "needs approval"),
+        (&[][..], both, "does not let servers use its model"),
+    ] {
+        let home = asking(more).await;
+        let call = Reply::new().tool("mcp__fake__sample", json!({"text": "What is 2 + 2?"}));
+        let to = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+        let answer = Reply::new().text("It is 4.").when(to("What is 2 + 2?"));
+        let scenario = Scenario::reply(answer).then(call).then("Done.");
+        let mock = MockServer::start(scenario).await.unwrap();
+        let output = prompt(&home, &mock, &["--allowedTools", tools]).await;
+        assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));
+        let calls = mock.calls().len();
+        let text = result_text(&mock, calls - 1);
+        assert!(text.contains(expected), "{tools}: {text} {}", stderr(&output));
+        let allowed = expected == "It is 4.";
+        assert_eq!(calls, if allowed { 3 } else { 2 }, "{tools}");
+        // The user sees what the server asked and what it got.
+        let shown = stderr(&output);
+        assert_eq!(shown.contains("asked the model: What is 2 + 2?"), allowed, "{shown}");
+        assert_eq!(shown.contains("The model answered: It is 4."), allowed, "{shown}");
+        if allowed {
+            let sampled = &mock.calls()[1].json;
+            assert_eq!(sampled["max_tokens"], 100, "{sampled}");
+            assert!(sampled["system"].to_string().contains("Be short."), "{sampled}");
+            assert!(sampled.get("tools").is_none(), "a server gets no tools: {sampled}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_servers_spend_counts_in_the_budget() {
+    let home = asking(&[("sampling", json!(true))]).await;
+    let call = || Reply::new().tool("mcp__fake__sample", json!({"text": "again"}));
+    let to = When { last: Some("again".to_owned()), ..When::default() };
+    let tokens = Tokens { input: 1_000_000, output: 1_000_000, ..Tokens::default() };
+    let costly = Reply::new().text("Costly.").usage(tokens).when(to);
+    let scenario = Scenario::reply(costly).then(call()).then(call()).then("Not reached.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let tools = ["--allowedTools", "mcp__fake McpSampling"];
+    let args = [&tools[..], &["--max-budget-usd", "1", "--output-format", "json"]].concat();
+    let output = prompt(&home, &mock, &args).await;
+    let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(result["subtype"], "error_max_budget_usd", "{result} {}", stderr(&output));
+    let sampled = mock.calls().iter().filter(|call| call.json.get("tools").is_none()).count();
+    assert_eq!(sampled, 1, "the second request of the server was refused");
+}
+
+#[tokio::test]
+async fn questions_of_servers_are_declined_without_a_user() {
+    let home = asking(&[]).await;
+    let mock = MockServer::start(call("mcp__fake__ask", json!({}))).await.unwrap();
+    prompt(&home, &mock, &["--allowedTools", "mcp__fake"]).await;
+    assert!(result_text(&mock, 1).contains("decline"), "{}", result_text(&mock, 1));
+}
+
+#[tokio::test]
+async fn hosts_answer_the_questions_of_servers() {
+    let home = asking(&[]).await;
+    let script = "- tools: [{tool: mcp__fake__ask, input: {}}]\n- Done.\n";
+    for (answer, expected) in [
+        (json!({"action": "accept", "content": {"name": "Ada"}}), "\\\"name\\\":\\\"Ada\\\""),
+        (json!({"action": "accept", "content": {"name": "A"}}), "cancel"),
+        (json!({"action": "decline"}), "decline"),
+        (json!({"something": "else"}), "decline"),
+    ] {
+        let mut host = Host::start(&home, script, &["--allowedTools", "mcp__fake"]);
+        host.say("Ask.");
+        let request = host.until("control_request").pop().unwrap();
+        assert_eq!(request["request"]["subtype"], "elicitation", "{request}");
+        assert_eq!(request["request"]["mcp_server_name"], "fake");
+        assert_eq!(request["request"]["message"], "Who are you?");
+        let schema = &request["request"]["requested_schema"];
+        assert_eq!(schema["properties"]["name"]["minLength"], 2, "{request}");
+        host.answer(&request, &answer);
+        let (lines, code, errors) = host.finish();
+        assert_eq!(code, Some(0), "{errors}");
+        let results: Vec<_> = lines.iter().filter(|line| line["type"] == "user").collect();
+        let text = json!(results).to_string();
+        assert!(text.contains(expected), "{answer}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn denied_servers_are_not_used() {
+    for (settings, offered) in [
+        (json!({"deniedMcpServers": [{"serverName": "fake"}]}), false),
+        (json!({"allowedMcpServers": [{"serverName": "other"}]}), false),
+        (json!({"allowedMcpServers": [{"serverName": "fake"}]}), true),
+    ] {
+        let home = known("plain").await;
+        home.write("home/.robota/settings.json", &settings);
+        let mock = MockServer::start(Scenario::reply("Hi.")).await.unwrap();
+        let output = prompt(&home, &mock, &[]).await;
+        let names = tool_names(&mock, 0);
+        assert_eq!(names.contains(&"mcp__fake__echo".to_owned()), offered, "{settings} {names:?}");
+        let shown = stderr(&output);
+        assert_eq!(shown.contains("the MCP server `fake` is not used"), !offered, "{shown}");
+    }
+}
+
+/// A web service with one operation.
+async fn pets() -> (String, Value) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let read = stream.read(&mut request).await.unwrap();
+            let request = String::from_utf8_lossy(&request[..read]).into_owned();
+            let first = request.lines().next().unwrap_or_default().to_owned();
+            let key = request.lines().find(|line| line.to_lowercase().starts_with("x-key:"));
+            let body = json!({"request": first, "key": key.is_some()}).to_string();
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    let document = json!({
+        "openapi": "3.0.3", "info": {"title": "Pets", "version": "1"},
+        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "security": [{"key": []}],
+        "paths": {"/pets/{id}": {"get": {
+            "operationId": "getPet", "summary": "Returns a pet",
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "responses": {"200": {"description": "The pet"}},
+        }}},
+    });
+    (origin, document)
+}
+
+#[tokio::test]
+async fn tool_01_operations_of_a_service_are_tools_of_the_program() {
+    let (origin, document) = pets().await;
+    let service = |server: Option<&str>| {
+        let mut service = json!({
+            "document": "pets.json", "credentials": {"key": "$ENV:PETS_KEY"}, "allowPrivate": true,
+        });
+        if let Some(server) = server {
+            service["server"] = json!(server);
+        }
+        json!({"openApi": {"pets": service}})
+    };
+    let run = async |settings: &Value, tools: &str| {
+        let home = Home::new();
+        home.write("project/pets.json", &document);
+        home.write("home/.robota/settings.json", settings);
+        let mock = MockServer::start(call("pets_getPet", json!({"id": "7"}))).await.unwrap();
+        let (model, key) = (mock.origin(), "pets-secret-0123456789");
+        let variables = [
+            ("ANTHROPIC_BASE_URL", model.as_str()),
+            ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef"),
+            ("PETS_KEY", key),
+        ];
+        let output = home.robota(&["-p", "go", "--allowedTools", tools], &variables).await;
+        let found = crate::home::files_with(key, home.path("").as_path());
+        assert!(found.is_empty(), "the key is in {found:?}");
+        (mock, stderr(&output))
+    };
+    let (mock, errors) = run(&service(Some(&origin)), "pets_getPet").await;
+    let text = result_text(&mock, 1);
+    assert!(text.contains("GET /pets/7") && text.contains("true"), "{text} {errors}");
+    // Without a rule the call needs approval.
+    let (mock, _) = run(&service(Some(&origin)), "Read").await;
+    assert!(!result_text(&mock, 1).contains("GET /pets/7"), "{}", result_text(&mock, 1));
+    // A file could name another server later, so credentials need one in the settings.
+    let (mock, errors) = run(&service(None), "pets_getPet").await;
+    assert!(!tool_names(&mock, 0).contains(&"pets_getPet".to_owned()));
+    assert!(errors.contains("the service `pets` of `openApi` is not used"), "{errors}");
 }

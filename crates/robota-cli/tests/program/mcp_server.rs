@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
 use crate::home::Home;
-use crate::installed::{Packages, script};
+use crate::installed::{Packages, run_script, script};
 
 const PROGRAMS: Packages = Packages::Npm(
     "mcp-programs-2",
@@ -92,24 +92,11 @@ async fn run(case: &str, way: Way, scenario: Scenario, args: &[&str]) -> Option<
         Way::Stdio => None,
     };
     let mut command = Command::new("node");
-    command
-        .current_dir(&folder)
-        .arg(script("mcp_client.mjs"))
-        .arg(case)
-        .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
-        .env("ARGS", json!(args).to_string())
-        .env("PROJECT", home.path("project"))
-        .env("HOME", home.path("home"))
-        .env("ANTHROPIC_BASE_URL", mock.origin())
-        .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
+    command.current_dir(&folder).arg(script("mcp_client.mjs")).env("ARGS", json!(args).to_string());
     if let Some(server) = &server {
         command.env("URL", &server.url).env("TOKEN", TOKEN);
     }
-    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let seen = serde_json::from_str(text.lines().last().unwrap_or_default());
-    let seen = seen.unwrap_or_else(|error| panic!("{case} {way:?}: {error}: {text} {errors}"));
+    let seen = run_script(command, case, &home, &mock).await;
     Some(Ran { seen, home, mock })
 }
 
@@ -329,4 +316,21 @@ async fn sdk_08_mcp_the_conformance_suite_passes_except_for_the_listed_scenarios
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text} {errors}");
     assert!(text.contains("dns-rebinding-protection: 2 passed"), "{text}");
+}
+
+#[tokio::test]
+async fn sdk_08_mcp_the_conformance_suite_of_clients_passes_except_for_the_listed_scenarios() {
+    let Some(folder) = programs() else { return };
+    let home = home();
+    let mut command = Command::new(folder.join("node_modules/.bin/node"));
+    let client = format!("python3 {}", script("mcp_conformance_client.py"));
+    command.arg(folder.join("node_modules/.bin/conformance")).args(["client", "--suite", "all"]);
+    command.args(["--timeout", "120000", "--command", &client]);
+    command.arg("--expected-failures").arg(script("mcp-conformance.yml"));
+    command.current_dir(home.path("home")).env("ROBOTA", env!("CARGO_BIN_EXE_robota"));
+    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text} {errors}");
+    assert!(text.contains("tools_call"), "{text}");
 }

@@ -32,7 +32,15 @@ async fn kode_08_schedules_are_added_listed_paused_and_removed() {
     let origin = mock.origin();
     let run = |args: &'static [&'static str]| robota(&home, &origin, args);
     let added = run(&[
-        "schedule", "add", "standup", "Summarise.", "--id", "report", "--daily", "09:00", "--zone",
+        "schedule",
+        "add",
+        "standup",
+        "Summarise.",
+        "--id",
+        "report",
+        "--daily",
+        "09:00",
+        "--zone",
         "Europe/Stockholm",
     ])
     .await;

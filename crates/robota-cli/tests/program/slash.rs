@@ -111,3 +111,66 @@ async fn sdk_09_a_failing_command_says_why_and_what_to_do() {
         (&json!(true), &json!("completed"))
     );
 }
+
+/// Runs prompts against a mock model, and returns the requests.
+async fn requests(home: &Home, prompt: &str) -> Vec<Value> {
+    use robota_testkit::mock::{MockServer, Scenario};
+    let mock = MockServer::start(Scenario::reply("Done.")).await.unwrap();
+    let origin = mock.origin();
+    let variables =
+        [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef")];
+    let output = home.robota(&["-p", prompt], &variables).await;
+    assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));
+    mock.calls().into_iter().map(|call| call.json.clone()).collect()
+}
+
+#[tokio::test]
+async fn sdk_12_a_headless_prompt_attaches_the_files_that_it_mentions() {
+    let home = Home::new();
+    home.write("project/src/a.rs", "fn first() {}\nfn second() {}\n")
+        .write("outside.txt", "not for models");
+    let sent = requests(&home, "Explain @src/a.rs#L2 and @../outside.txt").await;
+    let messages = sent[0]["messages"].to_string();
+    assert!(messages.contains("fn second()"), "{messages}");
+    assert!(!messages.contains("fn first()"), "{messages}");
+    assert!(!messages.contains("not for models"), "{messages}");
+}
+
+#[tokio::test]
+async fn sdk_12_a_file_outside_the_folder_is_imported_after_trust() {
+    let home = Home::new();
+    home.write("project/CLAUDE.md", "Rules:\n@../shared.md\n").write("shared.md", "Use tabs.\n");
+    let system = async || requests(&home, "go").await[0]["system"].to_string();
+    assert!(!system().await.contains("Use tabs."));
+    let shown = home.command(&["trust"]).output().unwrap();
+    assert!(stdout(&shown).contains("shared.md"), "{}", stdout(&shown));
+    assert!(!system().await.contains("Use tabs."), "showing does not approve");
+    let trusted = home.command(&["trust", "--yes"]).output().unwrap();
+    assert_eq!(trusted.status.code(), Some(0), "{}", stderr(&trusted));
+    assert!(system().await.contains("Use tabs."));
+    home.command(&["trust", "--revoke"]).output().unwrap();
+    assert!(!system().await.contains("Use tabs."));
+}
+
+#[test]
+fn a_budget_of_the_command_line_stops_a_run_that_can_be_continued() {
+    let home = Home::new();
+    let read = "tools: [{tool: Read, input: {file_path: script.yaml}}]";
+    let script = format!(
+        "- {{{read}, usage: {{input: 900, output: 200}}}}\n- {{{read}, usage: {{input: 900, output: 200}}}}\n- End."
+    );
+    home.write("project/script.yaml", script);
+    let run = |args: &[&str]| {
+        let all = [&["-p", "go", "--provider", "scripted:script.yaml"], args].concat();
+        home.command(&all).output().unwrap()
+    };
+    let stopped = run(&["--budget", "tokens=1000"]);
+    assert_eq!(stopped.status.code(), Some(4), "{}{}", stdout(&stopped), stderr(&stopped));
+    assert!(stderr(&stopped).contains("1000"), "{}", stderr(&stopped));
+    let wide = run(&["-c", "--budget", "tokens=100000", "--budget", "turn.seconds=300"]);
+    assert_eq!(wide.status.code(), Some(0), "{}{}", stdout(&wide), stderr(&wide));
+    for wrong in ["tokens", "tokens=many", "sheep=3", "turn.sheep=3"] {
+        let refused = run(&["--budget", wrong]);
+        assert_eq!(refused.status.code(), Some(2), "{wrong}: {}", stderr(&refused));
+    }
+}

@@ -23,6 +23,7 @@ ajv.addSchema(stable, "stable");
 ajv.addSchema(schema, "unstable");
 const problems = [];
 let validated = 0;
+let received = 0;
 function check(name, value) {
   const place = stable.$defs[name] ? "stable" : "unstable";
   const validate = ajv.getSchema(`${place}#/$defs/${name}`);
@@ -51,6 +52,7 @@ function start(answer = () => null, capabilities = {}) {
   const record = lines((m) => m.method && m.id !== undefined && sent.set(m.id, m.method));
   let updatesOnWire = 0;
   const validate = lines((m) => {
+    received += 1;
     if (m.method === "session/update") updatesOnWire += 1;
     if (m.jsonrpc !== "2.0") problems.push({ name: "jsonrpc", value: m });
     if (m.method && m.id !== undefined) check(named(m.method, "Request"), m.params);
@@ -68,6 +70,9 @@ function start(answer = () => null, capabilities = {}) {
   const waiting = [];
   const files = [];
   const buffers = {};
+  const terminals = [];
+  const running = [];
+  const released = [];
   const app = acp
     .client({ name: "robota-test" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
@@ -77,6 +82,7 @@ function start(answer = () => null, capabilities = {}) {
     })
     .onRequest(acp.methods.client.elicitation.create, async ({ params }) => {
       asked.push(params);
+      if (params.requestedSchema.properties.name) return { action: "accept", content: { name: "Ada" } };
       return { action: "accept", content: { answer: params.requestedSchema.properties.answer.oneOf[1].const } };
     })
     .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => {
@@ -88,6 +94,28 @@ function start(answer = () => null, capabilities = {}) {
       files.push(`write ${params.path}`);
       buffers[params.path] = params.content;
       writeFileSync(params.path, params.content);
+      return {};
+    })
+    .onRequest(acp.methods.client.terminal.create, async ({ params }) => {
+      terminals.push(params);
+      const child = spawn(params.command, params.args, { cwd: params.cwd, detached: true });
+      const terminal = { child, output: "" };
+      child.stdout.on("data", (data) => { terminal.output += data; });
+      child.stderr.on("data", (data) => { terminal.output += data; });
+      terminal.exited = new Promise((resolve) =>
+        child.on("close", (exitCode, signal) => resolve({ exitCode, signal })));
+      running.push(terminal);
+      return { terminalId: String(running.length - 1) };
+    })
+    .onRequest(acp.methods.client.terminal.waitForExit, ({ params }) => running[params.terminalId].exited)
+    .onRequest(acp.methods.client.terminal.output, async ({ params }) => ({
+      output: running[params.terminalId].output, truncated: false }))
+    .onRequest(acp.methods.client.terminal.kill, async ({ params }) => {
+      process.kill(-running[params.terminalId].child.pid, "SIGKILL");
+      return {};
+    })
+    .onRequest(acp.methods.client.terminal.release, async ({ params }) => {
+      released.push(params.terminalId);
       return {};
     })
     .onNotification(acp.methods.client.session.update, ({ params }) => {
@@ -108,7 +136,7 @@ function start(answer = () => null, capabilities = {}) {
   const close = async () => { connection.close(); child.stdin.end(); return exited; };
   const initialize = () =>
     request("initialize", { protocolVersion: 1, clientCapabilities: capabilities });
-  return { child, exited, updates, asked, files, buffers, request, until, close, initialize,
+  return { child, exited, updates, asked, files, buffers, terminals, released, request, until, close, initialize,
     notify: (m, p) => connection.agent.notify(m, p) };
 }
 
@@ -165,12 +193,18 @@ const cases = {
     await agent.until((u) => u.sessionUpdate === "agent_message_chunk");
     agent.notify("session/cancel", { sessionId });
     const end = await running;
-    // A cancellation that follows the prompt at once.
-    const second = prompt(agent, sessionId, "Hello again.");
-    agent.notify("session/cancel", { sessionId });
-    const end2 = await second;
-    const after = await prompt(agent, sessionId, "And now?");
-    return { end, end2, after, said: said(agent.updates), exit: await agent.close() };
+    // Cancellations that follow the prompt at once, and prompts that follow the cancellation at once.
+    const sent = [];
+    for (let n = 0; n < 10; n += 1) {
+      sent.push(prompt(agent, sessionId, "Hello again."));
+      agent.notify("session/cancel", { sessionId });
+    }
+    const last = prompt(agent, sessionId, "And now?");
+    const at_once = await Promise.all(sent);
+    const before = agent.updates.length;
+    const after = await last;
+    return { end, at_once, after, said: said(agent.updates), said_last: said(agent.updates.slice(before)),
+      exit: await agent.close() };
   },
   async cancel_permission() {
     let agent;
@@ -251,6 +285,16 @@ const cases = {
     const end = await prompt(agent, sessionId, "Ask.");
     return { end, asked: agent.asked, exit: await agent.close() };
   },
+  async server_form() {
+    const agent = start(() => "allow", { elicitation: { form: {} } });
+    await agent.initialize();
+    const { command, args, env } = JSON.parse(process.env.SERVER);
+    const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
+    const mcpServers = [{ name: "fake", command, args, env: variables }];
+    const { sessionId } = await open(agent, { mcpServers });
+    const end = await prompt(agent, sessionId, "Ask.");
+    return { end, asked: agent.asked, exit: await agent.close() };
+  },
   async files() {
     const agent = start(() => "allow", { fs: { readTextFile: true, writeTextFile: true } });
     await agent.initialize();
@@ -261,6 +305,18 @@ const cases = {
     agent.buffers[join(cwd, "a.txt")] = readFileSync(join(cwd, "a.txt"), "utf8");
     const end2 = await prompt(agent, sessionId, "Work again.");
     return { end, end2, first, files: agent.files, calls: calls(agent.updates), exit: await agent.close() };
+  },
+  async terminals() {
+    const agent = start((_, n) => (n === 1 ? "reject" : "allow"), { terminal: true });
+    await agent.initialize();
+    const { sessionId } = await open(agent);
+    const end = await prompt(agent, sessionId, "Work.");
+    const stuck = prompt(agent, sessionId, "Wait.");
+    await agent.until((u) => u.content?.[0]?.terminalId === "2");
+    agent.notify("session/cancel", { sessionId });
+    const end2 = await stuck;
+    return { end, end2, terminals: agent.terminals, released: agent.released,
+      calls: calls(agent.updates), exit: await agent.close() };
   },
   async gone() {
     const first = start();
@@ -280,5 +336,5 @@ const cases = {
 };
 
 const result = await cases[process.argv[2]]();
-console.log(JSON.stringify({ ...result, problems, validated }));
+console.log(JSON.stringify({ ...result, problems, validated, received }));
 process.exit(0);

@@ -77,7 +77,7 @@ fn file(places: &Places, scope: McpScope) -> Result<PathBuf, McpWriteError> {
     let file = match scope {
         McpScope::Project => Some(places.cwd.join(".mcp.json")),
         McpScope::User | McpScope::Local => places.mcp_file(),
-        McpScope::Dynamic | McpScope::Settings => None,
+        McpScope::Dynamic | McpScope::Settings | McpScope::Plugin => None,
     };
     file.ok_or(McpWriteError::Scope(scope))
 }
@@ -89,7 +89,11 @@ fn servers<'a>(content: &'a mut Value, places: &Places, scope: McpScope) -> &'a 
             let folder = places.cwd.display().to_string();
             below(below(content, "projects"), &folder)
         }
-        McpScope::Dynamic | McpScope::Settings | McpScope::Project | McpScope::User => content,
+        McpScope::Dynamic
+        | McpScope::Settings
+        | McpScope::Project
+        | McpScope::User
+        | McpScope::Plugin => content,
     };
     let servers = below(holder, "mcpServers");
     if !servers.is_object() {

@@ -58,6 +58,22 @@ pub(super) fn hash(root: &Path) -> Result<String, String> {
     Ok(hex(&hash.finalize()))
 }
 
+/// Returns how the files of a new version differ, one line for each file.
+pub(super) fn changes(old: &Path, new: &Path) -> Result<Vec<String>, String> {
+    let (before, after) = (files(old)?, files(new)?);
+    let mut lines = Vec::new();
+    for path in &after {
+        if before.binary_search(path).is_err() {
+            lines.push(format!("adds {}", path.display()));
+        } else if fs::read(old.join(path)).ok() != fs::read(new.join(path)).ok() {
+            lines.push(format!("changes {}", path.display()));
+        }
+    }
+    let removed = before.iter().filter(|path| after.binary_search(path).is_err());
+    lines.extend(removed.map(|path| format!("removes {}", path.display())));
+    Ok(lines)
+}
+
 /// Copies a plugin to a folder that does not exist.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());

@@ -41,6 +41,9 @@ pub struct PluginManifest {
     pub agents: Vec<String>,
     /// Hooks: the path of a file, or the hooks themselves. The default is `hooks/hooks.json`.
     pub hooks: Option<Value>,
+    /// MCP servers: the path of a file, the servers themselves, or a list of these. The default is
+    /// `.mcp.json`.
+    pub mcp_servers: Option<Value>,
     /// Permission rules.
     pub permissions: PluginPermissions,
     /// Text for the system prompt.
@@ -63,6 +66,12 @@ impl PluginManifest {
     /// # Errors
     /// If the manifest cannot be read or is not valid; the text says why.
     pub fn read(root: &Path) -> Result<Self, String> {
+        let folder = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Self::read_or_named(root, folder)
+    }
+
+    /// Reads and checks the manifest of a folder. Without a manifest the plugin has the given name.
+    pub(super) fn read_or_named(root: &Path, fallback: &str) -> Result<Self, String> {
         let file = FILES.iter().map(|name| root.join(name)).find(|file| file.is_file());
         let mut manifest = match file {
             None => Self::default(),
@@ -78,8 +87,7 @@ impl PluginManifest {
             }
         };
         if manifest.name.is_empty() {
-            let folder = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            folder.clone_into(&mut manifest.name);
+            fallback.clone_into(&mut manifest.name);
         }
         manifest.check(root)?;
         for text in [&mut manifest.version, &mut manifest.description, &mut manifest.author] {
@@ -102,7 +110,11 @@ impl PluginManifest {
         for path in self.skills.iter().chain(&self.commands).chain(&self.agents) {
             inside(root, path)?;
         }
-        if let Some(Value::String(path)) = &self.hooks {
+        let servers = match &self.mcp_servers {
+            Some(Value::Array(parts)) => parts.iter().collect(),
+            one => Vec::from_iter(one),
+        };
+        for path in self.hooks.iter().chain(servers).filter_map(Value::as_str) {
             inside(root, path)?;
         }
         Ok(())

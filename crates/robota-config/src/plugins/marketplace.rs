@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::manifest::inside;
+use super::source::{GitSource, PluginSource};
 use crate::clean::one_line;
 
 /// A folder that lists plugins.
@@ -28,8 +29,9 @@ pub struct MarketplaceEntry {
     pub description: String,
     /// Words to find it by.
     pub keywords: Vec<String>,
-    /// Its folder; none if its source is not in the folder of the marketplace.
-    pub folder: Option<PathBuf>,
+    /// Where it is: a folder of the marketplace, or a repository. None for a source that is not
+    /// supported.
+    pub source: Option<PluginSource>,
 }
 
 #[derive(Deserialize)]
@@ -70,11 +72,18 @@ fn entry_of(folder: &Path, entry: &Value) -> Option<MarketplaceEntry> {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     let words = entry.get("keywords").or_else(|| entry.get("tags")).and_then(Value::as_array);
     let words = words.into_iter().flatten().filter_map(Value::as_str);
-    let source = text("source").and_then(|path| inside(folder, path).ok());
+    let source = match entry.get("source")? {
+        Value::String(path) => {
+            let path = inside(folder, path).ok().filter(|path| path.is_dir());
+            path.map(PluginSource::Folder)
+        }
+        Value::Object(fields) => GitSource::from_json(fields).map(PluginSource::Git),
+        _ => None,
+    };
     Some(MarketplaceEntry {
         name: one_line(text("name")?),
         description: one_line(text("description").unwrap_or_default()),
         keywords: words.map(one_line).collect(),
-        folder: source.filter(|source| source.is_dir()),
+        source,
     })
 }

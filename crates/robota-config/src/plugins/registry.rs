@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Marketplace, Plugin, PluginManifest, PluginState, content, is_real_folder};
+use super::{GitSource, Marketplace, Plugin, PluginManifest, PluginState, content, is_real_folder};
 use crate::error::ConfigError;
-use crate::files::read_bounded;
 use crate::layer::Layer;
 use crate::places::Places;
-use crate::write::atomic;
+use crate::write::records::{self, io};
 
 /// Where a plugin is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +28,9 @@ struct Records {
     /// The folders of marketplaces by name.
     #[serde(default)]
     marketplaces: IndexMap<String, PathBuf>,
+    /// The repositories that folders of marketplaces were copied from, with their commits.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    marketplace_repositories: IndexMap<String, GitSource>,
     /// Fields of a later version.
     #[serde(flatten)]
     other: serde_json::Map<String, serde_json::Value>,
@@ -40,9 +42,27 @@ struct Record {
     scope: PluginScope,
     path: PathBuf,
     source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git: Option<GitSource>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    marketplace: Option<String>,
     /// The hash with which the user enabled it; none if it is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     enabled: Option<String>,
+}
+
+/// Where an installed plugin comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PluginOrigin {
+    /// The folder or the repository, for the user.
+    pub source: String,
+    /// The repository, with the commit.
+    pub git: Option<GitSource>,
+    /// The marketplace.
+    pub marketplace: Option<String>,
+    /// The name of a plugin without a manifest. A plugin of a marketplace must have the name that the
+    /// marketplace lists.
+    pub name: Option<String>,
 }
 
 /// The plugins that are installed for the user and for one project.
@@ -51,6 +71,8 @@ pub struct Plugins {
     plugins: Vec<Plugin>,
     /// Why plugins are not used.
     pub problems: Vec<String>,
+    /// Plugins that the settings name and that are not used, and what to do.
+    pub notes: Vec<String>,
     records: Records,
     user: Option<PathBuf>,
     project: PathBuf,
@@ -65,13 +87,15 @@ impl Plugins {
         let project = places.cwd.canonicalize().unwrap_or_else(|_| places.cwd.clone());
         let mut problems = Vec::new();
         let records = user.as_deref().map_or_else(Records::default, |folder| {
-            read(&folder.join(REGISTRY)).unwrap_or_else(|problem| {
-                problems.push(problem);
+            let file = folder.join(REGISTRY);
+            records::read(&file).unwrap_or_else(|problem| {
+                problems.push(format!("{}: {problem}", file.display()));
                 Records::default()
             })
         });
         let project = project.join(".robota/plugins");
-        let mut loaded = Self { plugins: Vec::new(), problems, records, user, project };
+        let notes = Vec::new();
+        let mut loaded = Self { plugins: Vec::new(), problems, notes, records, user, project };
         loaded.refresh();
         loaded
     }
@@ -92,32 +116,84 @@ impl Plugins {
         self.plugins.iter().find(|plugin| plugin.manifest.name == name)
     }
 
+    /// Turns plugins off that the settings turn off. Plugins that the settings turn on are used only if
+    /// the user has enabled them; the others are in `notes`.
+    pub fn apply_settings(&mut self, enabled: &IndexMap<String, bool>) {
+        for (id, on) in enabled {
+            let found =
+                self.plugins.iter_mut().find(|it| it.id() == *id || it.manifest.name == *id);
+            match (found, on) {
+                (Some(plugin), false) if plugin.state == PluginState::Enabled => {
+                    plugin.state = PluginState::TurnedOff;
+                }
+                (Some(plugin), true) if plugin.state == PluginState::Disabled => {
+                    let name = &plugin.manifest.name;
+                    self.notes.push(format!(
+                        "the settings name the plugin `{name}`, which is not enabled; run `robota plugin \
+                         enable {name}` to review it"
+                    ));
+                }
+                (None, true) => {
+                    let id = crate::clean::one_line(id);
+                    self.notes.push(format!(
+                        "the settings name the plugin `{id}`, which is not installed; run `robota plugin \
+                         install {id}`"
+                    ));
+                }
+                (Some(_), _) | (None, false) => {}
+            }
+        }
+    }
+
     /// Copies a plugin from a folder. It is not used before it is enabled. A plugin of the same name
     /// is replaced and has to be enabled again.
     ///
     /// # Errors
     /// If the folder is no valid plugin, or cannot be copied.
     pub fn install(&mut self, from: &Path, scope: PluginScope) -> Result<&Plugin, ConfigError> {
+        let source = from.canonicalize().unwrap_or_else(|_| from.to_owned());
+        let source = source.display().to_string();
+        self.install_from(from, scope, PluginOrigin { source, ..PluginOrigin::default() })
+    }
+
+    /// Copies a plugin from a folder like [`install`](Self::install), and records where the folder
+    /// came from.
+    ///
+    /// # Errors
+    /// If the folder is no valid plugin, or cannot be copied.
+    pub fn install_from(
+        &mut self,
+        from: &Path,
+        scope: PluginScope,
+        origin: PluginOrigin,
+    ) -> Result<&Plugin, ConfigError> {
         let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
         let from = from.canonicalize().map_err(|error| refused(error.to_string()))?;
         if !is_real_folder(&from) {
             return Err(refused("it is not a folder".to_owned()));
         }
-        let manifest = PluginManifest::read(&from).map_err(refused)?;
+        let folder_name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let fallback = origin.name.as_deref().unwrap_or(folder_name);
+        let manifest = PluginManifest::read_or_named(&from, fallback).map_err(refused)?;
+        let PluginOrigin { source, git, marketplace, name: listed } = origin;
+        if let Some(listed) = listed.filter(|it| marketplace.is_some() && *it != manifest.name) {
+            return Err(refused(format!(
+                "the marketplace lists it as `{listed}`, but its name is `{}`",
+                manifest.name
+            )));
+        }
         let folder = self.folder(scope)?;
         let target = folder.join(&manifest.name);
         let fresh = folder.join(format!(".new-{}", manifest.name));
-        remove_folder(&fresh)?;
-        std::fs::create_dir_all(&fresh).map_err(|error| io("create", &fresh, error))?;
-        content::copy(&from, &fresh).map_err(refused)?;
-        remove_folder(&target)?;
-        std::fs::rename(&fresh, &target).map_err(|error| io("rename", &fresh, error))?;
+        replace_folder(&from, &fresh, &target)?;
         let name = manifest.name;
         let record = Record {
             name: name.clone(),
             scope,
             path: target.clone(),
-            source: from.display().to_string(),
+            source,
+            git,
+            marketplace,
             enabled: None,
         };
         self.change(|records| {
@@ -125,6 +201,16 @@ impl Plugins {
             records.plugins.push(record);
         })?;
         self.get(&name).ok_or(ConfigError::NoPlace("the plugin was not recorded"))
+    }
+
+    /// Returns how the files of a new version of a plugin differ, one line for each file.
+    ///
+    /// # Errors
+    /// If there is no such plugin, or files cannot be read.
+    pub fn changes(&self, name: &str, new: &Path) -> Result<Vec<String>, ConfigError> {
+        let root = self.root_of(name)?;
+        content::changes(&root, new)
+            .map_err(|reason| ConfigError::Plugin { path: new.to_owned(), reason })
     }
 
     /// Enables a plugin with the content that it has now.
@@ -179,6 +265,37 @@ impl Plugins {
         Ok(name)
     }
 
+    /// Copies a folder with plugins (a marketplace) that came from a repository, and returns its name.
+    ///
+    /// # Errors
+    /// If it is no valid marketplace, or cannot be copied.
+    pub fn add_marketplace_from(
+        &mut self,
+        from: &Path,
+        git: GitSource,
+    ) -> Result<String, ConfigError> {
+        let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
+        let name = Marketplace::read(from).map_err(refused)?.name;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
+            return Err(refused(format!("the name `{name}` of the marketplace is not valid")));
+        }
+        let folder = self.folder(PluginScope::User)?.join(MARKETPLACES);
+        let target = folder.join(&name);
+        replace_folder(from, &folder.join(format!(".new-{name}")), &target)?;
+        self.change(|records| {
+            records.marketplaces.insert(name.clone(), target);
+            records.marketplace_repositories.insert(name.clone(), git);
+        })?;
+        Ok(name)
+    }
+
+    /// Returns the repository and the commit that a marketplace was copied from; none for a folder.
+    #[must_use]
+    pub fn marketplace_repository(&self, name: &str) -> Option<&GitSource> {
+        self.records.marketplace_repositories.get(name)
+    }
+
     /// Forgets a marketplace. Returns whether it was known.
     ///
     /// # Errors
@@ -186,7 +303,13 @@ impl Plugins {
     pub fn remove_marketplace(&mut self, name: &str) -> Result<bool, ConfigError> {
         let known = self.records.marketplaces.contains_key(name);
         if known {
-            self.change(|records| drop(records.marketplaces.shift_remove(name)))?;
+            if self.marketplace_repository(name).is_some() {
+                remove_folder(&self.folder(PluginScope::User)?.join(MARKETPLACES).join(name))?;
+            }
+            self.change(|records| {
+                records.marketplaces.shift_remove(name);
+                records.marketplace_repositories.shift_remove(name);
+            })?;
         }
         Ok(known)
     }
@@ -244,24 +367,15 @@ impl Plugins {
             }
             let mut manifest = manifest.unwrap_or_default();
             manifest.name.clone_from(&record.name);
-            let (root, scope, source) = (record.path.clone(), record.scope, record.source.clone());
-            plugins.push(Plugin { manifest, root, scope, state, source });
+            let Record { path: root, scope, source, git, marketplace, .. } = record.clone();
+            plugins.push(Plugin { manifest, root, scope, state, source, git, marketplace });
         }
         self.plugins = plugins;
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Records)) -> Result<(), ConfigError> {
-        let folder = self.folder(PluginScope::User)?;
-        let file = folder.join(REGISTRY);
-        std::fs::create_dir_all(&folder).map_err(|error| io("create", &folder, error))?;
-        let mut records =
-            read(&file).map_err(|reason| ConfigError::Refused { file: file.clone(), reason })?;
-        change(&mut records);
-        let text = serde_json::to_string_pretty(&records)
-            .map_err(|error| io("write", &file, error.into()))?;
-        atomic::replace(&file, format!("{text}\n").as_bytes(), Some(0o600))
-            .map_err(|error| io("write", &file, error))?;
-        self.records = records;
+        let file = self.folder(PluginScope::User)?.join(REGISTRY);
+        self.records = records::change(&file, change)?;
         self.problems.clear();
         self.refresh();
         Ok(())
@@ -270,12 +384,17 @@ impl Plugins {
 
 /// The file of the record.
 const REGISTRY: &str = "registry.json";
+/// The folder with copies of marketplaces. No plugin has this name: it has files of others.
+const MARKETPLACES: &str = ".marketplaces";
 
-fn read(file: &Path) -> Result<Records, String> {
-    let Some(bytes) = read_bounded(file).map_err(|error| error.to_string())? else {
-        return Ok(Records::default());
-    };
-    serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", file.display()))
+/// Copies a folder to `fresh`, and then moves it to `target`.
+fn replace_folder(from: &Path, fresh: &Path, target: &Path) -> Result<(), ConfigError> {
+    remove_folder(fresh)?;
+    std::fs::create_dir_all(fresh).map_err(|error| io("create", fresh, error))?;
+    content::copy(from, fresh)
+        .map_err(|reason| ConfigError::Plugin { path: from.to_owned(), reason })?;
+    remove_folder(target)?;
+    std::fs::rename(fresh, target).map_err(|error| io("rename", fresh, error))
 }
 
 /// Deletes a folder if it exists. A link is deleted itself.
@@ -286,8 +405,4 @@ fn remove_folder(path: &Path) -> Result<(), ConfigError> {
         Ok(_) => std::fs::remove_file(path),
     };
     removed.map_err(|error| io("delete", path, error))
-}
-
-fn io(action: &'static str, path: &Path, source: std::io::Error) -> ConfigError {
-    ConfigError::Io { action, file: path.to_owned(), source }
 }

@@ -144,8 +144,139 @@ fn sdk_22_marketplaces_list_and_find_plugins() {
     assert_eq!((name, market.plugins.len()), ("mine", 3));
     let found: Vec<_> = market.search("BUILD").map(|entry| entry.name.as_str()).collect();
     assert_eq!(found, ["tools"]);
-    assert!(market.plugins[0].folder.is_some());
-    assert!(market.plugins[1].folder.is_none() && market.plugins[2].folder.is_none());
+    assert!(matches!(market.plugins[0].source, Some(PluginSource::Folder(_))));
+    let Some(PluginSource::Git(far)) = &market.plugins[1].source else { panic!("{market:?}") };
+    assert_eq!(far.url, "https://github.com/a/b.git");
+    assert!(market.plugins[2].source.is_none());
     assert!(plugins.remove_marketplace("mine").unwrap());
     assert!(!plugins.remove_marketplace("mine").unwrap());
+}
+
+#[test]
+fn sdk_22_agents_and_servers_of_a_plugin_have_its_name() {
+    let world = World::new();
+    let source = world.source();
+    world.put(
+        "source/agents/tester.md",
+        "---\nname: tester\ndescription: Tests\ntools: Bash\npermissionMode: acceptEdits\nmcpServers: {x: {command: y}}\n---\nTest it.\n",
+    );
+    world.put("source/agents/bad.md", "no header");
+    world.put(
+        "source/.mcp.json",
+        r#"{"mcpServers": {"docs": {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "args": ["-v"]}, "bad": 7}}"#,
+    );
+    let mut plugins = world.load();
+    plugins.install(&source, PluginScope::User).unwrap();
+    let reader = ContextReader::new(&world.places);
+    let trust = crate::TrustStore::load(&world.places);
+    let agents = |plugins: &Plugins| {
+        crate::agents::Agents::load(&reader, &trust, Vec::new())
+            .with_plugins(&reader, plugins.active())
+    };
+    assert!(agents(&plugins).get("tools:tester").is_none(), "it is not enabled");
+    plugins.enable("tools").unwrap();
+    let found = agents(&plugins);
+    let agent = found.get("tools:tester").unwrap();
+    assert_eq!(
+        (agent.prompt.as_str(), agent.tools.as_deref()),
+        ("Test it.", Some(&["Bash".to_owned()][..]))
+    );
+    assert_eq!((&agent.permission_mode, &agent.mcp_servers), (&None, &None));
+    assert!(
+        found.report.problems.iter().any(|it| it.to_string().contains("bad.md")),
+        "{:?}",
+        found.report
+    );
+    let plugin = plugins.get("tools").unwrap();
+    let (servers, problems) = plugin.mcp_servers();
+    assert_eq!(servers.len(), 1);
+    let (name, fields) = &servers[0];
+    let command = format!("{}/serve", plugin.root.display());
+    assert_eq!((name.as_str(), fields["command"].as_str()), ("plugin_tools_docs", Some(&*command)));
+    assert!(problems[0].contains("`bad`"), "{problems:?}");
+    let requests = plugin.requests();
+    let starts = format!("starts the MCP server `plugin_tools_docs`: {command} -v");
+    assert!(requests.contains(&starts), "{requests:?}");
+    assert!(requests.iter().any(|request| request.starts_with("adds agents")), "{requests:?}");
+}
+
+#[test]
+fn sdk_22_settings_turn_plugins_off_and_cannot_turn_them_on() {
+    let world = World::new();
+    let mut plugins = world.load();
+    let origin = PluginOrigin { marketplace: Some("mine".to_owned()), ..PluginOrigin::default() };
+    plugins.install_from(&world.source(), PluginScope::User, origin).unwrap();
+    let on = |id: &str, on: bool| [(id.to_owned(), on)].into_iter().collect();
+    plugins.apply_settings(&on("tools@mine", true));
+    assert!(plugins.active().next().is_none());
+    assert!(plugins.notes[0].contains("robota plugin enable tools"), "{:?}", plugins.notes);
+    plugins.enable("tools").unwrap();
+    plugins.apply_settings(&on("tools@other", false));
+    assert_eq!(plugins.active().count(), 1);
+    plugins.apply_settings(&on("tools@mine", false));
+    assert_eq!(plugins.get("tools").unwrap().state, PluginState::TurnedOff);
+    let mut none = World::new().load();
+    none.apply_settings(&on("far@mine", true));
+    assert!(none.notes[0].contains("robota plugin install far@mine"), "{:?}", none.notes);
+}
+
+#[test]
+fn sdk_22_a_plugin_of_a_marketplace_has_the_name_that_is_listed() {
+    let world = World::new();
+    let origin = |name: &str| PluginOrigin {
+        marketplace: Some("mine".to_owned()),
+        name: Some(name.to_owned()),
+        ..PluginOrigin::default()
+    };
+    let source = world.source();
+    let mut plugins = world.load();
+    let error = plugins.install_from(&source, PluginScope::User, origin("other"));
+    assert!(error.unwrap_err().to_string().contains("lists it as `other`"));
+    let bare = world.put("bare/commands/x.md", "X").parent().unwrap().parent().unwrap().to_owned();
+    let plugin = plugins.install_from(&bare, PluginScope::User, origin("named")).unwrap();
+    assert_eq!(plugin.id(), "named@mine");
+}
+
+#[test]
+fn sdk_22_addresses_of_repositories() {
+    for (text, url) in [
+        ("https://example.com/a.git", "https://example.com/a.git"),
+        ("ssh://git@example.com/a", "ssh://git@example.com/a"),
+        ("git@example.com:a/b.git", "git@example.com:a/b.git"),
+        ("file:///srv/a", "file:///srv/a"),
+        ("ada/tools", "https://github.com/ada/tools.git"),
+    ] {
+        assert_eq!(GitSource::parse(text).map(|it| it.url).as_deref(), Some(url), "{text}");
+    }
+    for text in [
+        "http://example.com/a",
+        "git://example.com/a",
+        "ext::sh -c id",
+        "-u/x",
+        "--upload-pack=x",
+        "ssh://-oProxyCommand=x/a",
+        "git@-oProxyCommand=x:a",
+        "https://example.com/a#--x",
+        "https://example.com/a b",
+        "tools@market",
+        "tools",
+        "./a/b",
+        "",
+    ] {
+        assert_eq!(GitSource::parse(text), None, "{text}");
+    }
+    let source = |value: serde_json::Value| GitSource::from_json(value.as_object().unwrap());
+    let sha = "a".repeat(40);
+    let found = source(
+        serde_json::json!({"source": "git-subdir", "url": "https://x.y/z", "path": "p/q", "sha": sha}),
+    );
+    assert_eq!(found.unwrap().commit, Some(sha));
+    for bad in [
+        serde_json::json!({"source": "git-subdir", "url": "https://x.y/z", "path": "../q"}),
+        serde_json::json!({"source": "url", "url": "https://x.y/z", "sha": "HEAD"}),
+        serde_json::json!({"source": "npm", "package": "x"}),
+        serde_json::json!({"source": "github", "repo": "https://x.y/z"}),
+    ] {
+        assert_eq!(source(bad.clone()), None, "{bad}");
+    }
 }

@@ -115,7 +115,7 @@ enum Value {
     Missing,
 }
 
-/// Returns whether a name goes on at the start of a text.
+/// Returns whether a text starts with a character that can be part of a name.
 fn continues(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_')
 }

@@ -1,8 +1,6 @@
 //! The record of trusted folders: `~/.robota/trust.json`, which only the user may write.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -12,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Trust, TrustSubject};
 use crate::error::ConfigError;
-use crate::files::{Files, read_bounded};
+use crate::files::Files;
 use crate::places::Places;
-use crate::write::atomic;
+use crate::write::records;
 
 /// The folders the user trusts.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +50,7 @@ impl TrustStore {
     #[must_use]
     pub fn load(places: &Places) -> Self {
         let file = places.trust_file();
-        let read = file.as_deref().map_or_else(|| Ok(Records::default()), read);
+        let read = file.as_deref().map_or_else(|| Ok(Records::default()), records::read);
         match read {
             Ok(records) => Self { file, records, problem: None },
             Err(problem) => Self { file, records: Records::default(), problem: Some(problem) },
@@ -191,33 +189,9 @@ impl TrustStore {
     fn change(&mut self, change: impl FnOnce(&mut Records)) -> Result<(), ConfigError> {
         let file = self
             .file
-            .clone()
+            .as_deref()
             .ok_or(ConfigError::NoPlace("cannot record trust: there is no home folder"))?;
-        let io = |action, path: &Path, source| ConfigError::Io {
-            action,
-            file: path.to_path_buf(),
-            source,
-        };
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| io("create", folder, error))?;
-        }
-        let lock_file = file.with_extension("json.lock");
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&lock_file)
-            .map_err(|error| io("open", &lock_file, error))?;
-        lock.lock().map_err(|error| io("lock", &lock_file, error))?;
-        let mut records =
-            read(&file).map_err(|reason| ConfigError::Refused { file: file.clone(), reason })?;
-        change(&mut records);
-        let text = serde_json::to_string_pretty(&records)
-            .map_err(|error| io("write", &file, error.into()))?;
-        atomic::replace(&file, format!("{text}\n").as_bytes(), Some(0o600))
-            .map_err(|error| io("write", &file, error))?;
-        self.records = records;
+        self.records = records::change(file, change)?;
         self.problem = None;
         Ok(())
     }
@@ -227,15 +201,4 @@ impl TrustStore {
 /// equal another path.
 fn name(folder: &Path) -> Option<&str> {
     folder.to_str()
-}
-
-fn read(file: &Path) -> Result<Records, String> {
-    let Some(bytes) = read_bounded(file).map_err(|error| error.to_string())? else {
-        return Ok(Records::default());
-    };
-    let metadata = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if metadata.mode() & 0o022 != 0 {
-        return Err("other users can write it, so it is not used; run `chmod 600` on it".to_owned());
-    }
-    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }

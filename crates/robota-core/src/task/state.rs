@@ -224,7 +224,7 @@ impl TaskState {
         self.timeout = end.timeout;
         self.exit_code = end.exit_code;
         self.usage.clone_from(&end.usage);
-        // A worktree that is not named was removed, unless nobody could look at it.
+        // A worktree that is not named was removed, unless its state could not be read.
         let interrupted = end
             .error
             .as_ref()

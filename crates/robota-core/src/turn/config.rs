@@ -71,7 +71,7 @@ impl TurnRules {
         rules
     }
 
-    /// Returns true if the limits are assumed and nobody set them: the service may know better.
+    /// Returns true if the limits are assumed and no caller has set them: the service may report others.
     #[must_use]
     pub fn has_assumed_limits(&self) -> bool {
         let assumed = Self::of_model(self.model.clone());

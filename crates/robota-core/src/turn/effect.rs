@@ -87,7 +87,7 @@ pub enum Input {
         /// How long it ran.
         duration: Duration,
     },
-    /// The service told the limits of the model, or did not.
+    /// The service has reported the limits of the model, or has not.
     LimitsFound(Option<ModelLimits>),
     /// A compaction finished or failed.
     Compacted(Result<Compaction, ErrorData>),

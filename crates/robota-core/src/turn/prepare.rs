@@ -59,7 +59,7 @@ impl Turn {
         out.push(Effect::Compact(before));
     }
 
-    /// The service told the limits of the model, or did not.
+    /// The service has reported the limits of the model, or has not.
     pub(super) fn on_limits_found(
         &mut self,
         limits: Option<ModelLimits>,

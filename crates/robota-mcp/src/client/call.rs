@@ -104,6 +104,12 @@ impl McpCall {
             match result.get("resultType").and_then(Value::as_str) {
                 None | Some("complete") => return Ok(result),
                 Some("input_required") => {}
+                Some("task") => {
+                    return super::task::finish(
+                        self, connection, &result, limits, cancel, progress,
+                    )
+                    .await;
+                }
                 Some(other) => return Err(self.invalid(&format!("a result of type `{other}`"))),
             }
             let answers = self.answer(connection, result.get("inputRequests")).await?;
@@ -117,7 +123,7 @@ impl McpCall {
     }
 
     /// Answers what the server asks before it goes on.
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         connection: &Connection,
         requests: Option<&Value>,
@@ -132,6 +138,10 @@ impl McpCall {
                         .await
                         .unwrap_or_else(|_| json!({"action": "cancel"}))
                 }
+                Some("sampling/createMessage") => {
+                    let answer = connection.handler().sample(params).await;
+                    answer.map_err(|error| self.invalid(&error.message))?
+                }
                 Some("roots/list") => json!({"roots": connection.handler().roots()}),
                 other => {
                     let method = other.unwrap_or("nothing");
@@ -145,7 +155,7 @@ impl McpCall {
         Ok(Value::Object(answers))
     }
 
-    fn invalid(&self, problem: &str) -> McpError {
+    pub(super) fn invalid(&self, problem: &str) -> McpError {
         McpError::Invalid { server: self.server.name().to_owned(), problem: problem.to_owned() }
     }
 }

@@ -7,6 +7,7 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
     RoleClient, RunningService, ServiceError,
 };
+use robota_core::error::error_chain;
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,10 @@ use super::handler::Handler;
 use super::host::HostTransport;
 use super::options::McpOptions;
 use super::stdio::{self, StdioState};
-use super::{http, sse};
+use super::{http, http_client, sse};
 use crate::config::{Endpoint, ProtocolChoice, ServerConfig};
 use crate::error::McpError;
+use crate::oauth::TokenStore;
 use crate::text::clean_line;
 
 /// How long a server may take to start. The first start of a package runner downloads the server.
@@ -38,6 +40,9 @@ impl RequestLimits {
     /// The limits of requests that only ask for lists and the like.
     pub(super) const SHORT: Self =
         Self { idle: Duration::from_secs(30), total: Duration::from_secs(60) };
+    /// The limits of requests whose answer hardly matters.
+    pub(super) const BRIEF: Self =
+        Self { idle: Duration::from_secs(2), total: Duration::from_secs(2) };
     /// The limits of calls.
     pub(super) const CALL: Self =
         Self { idle: Duration::from_secs(300), total: Duration::from_secs(3_600) };
@@ -50,6 +55,8 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
     stdio: Option<StdioState>,
+    /// The tokens of logins, and the address that they are for.
+    login: Option<(TokenStore, String)>,
 }
 
 impl Connection {
@@ -58,7 +65,9 @@ impl Connection {
         config: &ServerConfig,
         options: &McpOptions,
     ) -> Result<Self, McpError> {
-        let handler = Handler::new(&config.name, options.clone());
+        // Only servers whose configuration says so may use the model.
+        let sampler = options.sampler.clone().filter(|_| config.sampling);
+        let handler = Handler::new(&config.name, McpOptions { sampler, ..options.clone() });
         let opening = Self::open_with(config, options, handler);
         match tokio::time::timeout(START_LIMIT, opening).await {
             Ok(result) => result,
@@ -85,9 +94,19 @@ impl Connection {
                 handler.clone().serve_with_lifecycle(transport, lifecycle).await
             }
             Endpoint::Http(endpoint) => {
-                let connected =
-                    http::connect(config, endpoint, options, handler.clone(), lifecycle);
-                connected.await.map_err(|error| *error)?
+                let connect = |lifecycle| {
+                    http::connect(config, endpoint, options, handler.clone(), lifecycle)
+                };
+                match connect(lifecycle).await.map_err(|error| *error)? {
+                    // A server that answers questions it does not know with something else.
+                    Err(ClientInitializeError::ExpectedInitResult(_))
+                        if config.protocol == ProtocolChoice::Auto =>
+                    {
+                        let handshake = self::lifecycle(ProtocolChoice::Legacy);
+                        connect(handshake).await.map_err(|error| *error)?
+                    }
+                    started => started,
+                }
             }
             Endpoint::Sse(endpoint) => {
                 let transport =
@@ -108,6 +127,7 @@ impl Connection {
             service: tokio::sync::Mutex::new(Some(service)),
             handler,
             stdio,
+            login: options.tokens.clone().zip(config.url().map(str::to_owned)),
         })
     }
 
@@ -192,6 +212,10 @@ impl Connection {
                 let text = error_chain(&error);
                 if text.contains("Session expired") {
                     McpError::Expired { server }
+                } else if text.contains("Insufficient scope") {
+                    let scope = http_client::scope(&text);
+                    self.want_rights(scope.as_deref());
+                    McpError::NeedsRights { server, scope }
                 } else if text.contains("Auth required") || text.contains("Auth error") {
                     McpError::NeedsLogin { server }
                 } else {
@@ -199,6 +223,15 @@ impl Connection {
                 }
             }
             other => McpError::Invalid { server, problem: clean_line(&other.to_string(), 500) },
+        }
+    }
+
+    /// Remembers the rights that the server wants, for the next login.
+    fn want_rights(&self, scope: Option<&str>) {
+        if let (Some((tokens, url)), Some(scope)) = (&self.login, scope)
+            && let Err(error) = tokens.want_scopes(url, scope)
+        {
+            tracing::warn!(%error, "the rights that an MCP server wants cannot be stored");
         }
     }
 
@@ -259,19 +292,4 @@ pub(super) fn start_error(
         (other, _) => other.to_string(),
     };
     McpError::Connect { server, problem: clean_line(&problem, 2_000) }
-}
-
-/// Returns the text of an error with its causes.
-pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

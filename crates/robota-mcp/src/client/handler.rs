@@ -9,20 +9,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    ErrorData, Implementation, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, Root, RootsCapabilities,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, Implementation,
+    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, Root, RootsCapabilities, TASKS_EXTENSION_ID,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::options::{ElicitAnswer, Elicitation, McpOptions};
+use super::form::Form;
+use super::options::{ElicitAnswer, Elicitation, ElicitationKind, McpOptions};
+use super::sampling::SamplingRequest;
 use crate::text::{clean, clean_line};
 
 /// At most this many log messages of one connection are passed on.
 const MAX_LOGGED: usize = 1_000;
+
+/// How often a server may use the model through one connection.
+const MAX_SAMPLED: usize = 100;
+/// The code of a request that the user, a rule or the budget refused.
+const REFUSED: ErrorCode = ErrorCode(-1);
 
 /// What the handler of a connection shares with its owner.
 #[derive(Clone)]
@@ -33,6 +40,7 @@ struct Shared {
     options: McpOptions,
     progress: Mutex<HashMap<ProgressToken, Progress>>,
     logged: AtomicUsize,
+    sampled: AtomicUsize,
     /// Notified when the server says that its tools or prompts have changed.
     changed: Notify,
 }
@@ -44,6 +52,7 @@ impl Handler {
             options,
             progress: Mutex::default(),
             logged: AtomicUsize::new(0),
+            sampled: AtomicUsize::new(0),
             changed: Notify::new(),
         }))
     }
@@ -72,20 +81,77 @@ impl Handler {
 
     /// Asks the user for the server.
     pub(super) async fn elicit(&self, params: &Value) -> Value {
-        let text = |key: &str| params.get(key).and_then(Value::as_str);
         let Some(elicitor) = &self.0.options.elicitor else { return json!({"action": "decline"}) };
-        let question = Elicitation {
-            server: self.0.server.clone(),
-            message: clean(text("message").unwrap_or_default(), 4 * 1024),
-            schema: params.get("requestedSchema").cloned(),
-            url: text("url").map(str::to_owned),
+        let kind = match elicitation_kind(params, elicitor.shows_addresses()) {
+            Ok(kind) => kind,
+            Err(why) => {
+                self.notice(&format!("its question was declined: {why}"));
+                return json!({"action": "decline"});
+            }
         };
-        match elicitor.ask(question).await {
-            ElicitAnswer::Accept(content) => json!({"action": "accept", "content": content}),
-            ElicitAnswer::Decline => json!({"action": "decline"}),
-            ElicitAnswer::Cancel => json!({"action": "cancel"}),
+        let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
+        let message = clean(message, 4 * 1024);
+        let question = Elicitation { server: self.0.server.clone(), message, kind: kind.clone() };
+        match (elicitor.ask(question).await, kind) {
+            (ElicitAnswer::Accept(content), ElicitationKind::Form { form, .. }) => {
+                match form.complete(&content) {
+                    Ok(content) => json!({"action": "accept", "content": content}),
+                    Err(why) => {
+                        self.notice(&format!("the answer to its question is not valid: {why}"));
+                        json!({"action": "cancel"})
+                    }
+                }
+            }
+            (ElicitAnswer::Accept(_), ElicitationKind::Address { .. }) => {
+                json!({"action": "accept"})
+            }
+            (ElicitAnswer::Decline, _) => json!({"action": "decline"}),
+            (ElicitAnswer::Cancel, _) => json!({"action": "cancel"}),
         }
     }
+
+    /// Asks the model of the user for the server.
+    pub(super) async fn sample(&self, params: &Value) -> Result<Value, ErrorData> {
+        let Some(sampler) = &self.0.options.sampler else {
+            let text = "this client does not let servers use its model";
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None));
+        };
+        let request = SamplingRequest::parse(&self.0.server, params)
+            .map_err(|why| ErrorData::invalid_params(why, None))?;
+        if self.0.sampled.fetch_add(1, Ordering::Relaxed) >= MAX_SAMPLED {
+            let text = format!("a server may use the model {MAX_SAMPLED} times in a session");
+            return Err(ErrorData::new(REFUSED, text, None));
+        }
+        let answer = sampler.sample(request).await;
+        let answer = answer.map_err(|why| ErrorData::new(REFUSED, why, None))?;
+        Ok(answer.result())
+    }
+
+    fn notice(&self, text: &str) {
+        self.0.options.notice(format!("MCP server `{}`: {text}", self.0.server));
+    }
+}
+
+/// Reads what the server asks the user for.
+fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<ElicitationKind, String> {
+    let text = |key: &str| params.get(key).and_then(Value::as_str);
+    if text("mode") == Some("url") || (text("mode").is_none() && text("url").is_some()) {
+        if !shows_addresses {
+            return Err(
+                "it wants an address to be opened, which this client cannot show".to_owned()
+            );
+        }
+        let url = text("url").unwrap_or_default();
+        let parsed = url::Url::parse(url).map_err(|error| format!("its address: {error}"))?;
+        if !matches!(parsed.scheme(), "https" | "http") {
+            return Err(format!("its address is `{}:`", parsed.scheme()));
+        }
+        let id = text("elicitationId").map(str::to_owned);
+        return Ok(ElicitationKind::Address { url: parsed.to_string(), id });
+    }
+    let schema = params.get("requestedSchema").cloned().unwrap_or_else(|| json!({}));
+    let form = Form::parse(&schema).map_err(|why| format!("its form is not valid: {why}"))?;
+    Ok(ElicitationKind::Form { form, schema })
 }
 
 fn root(folder: &Path) -> Option<Root> {
@@ -109,11 +175,20 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
-        if self.0.options.elicitor.is_some() {
-            let elicitation: Option<ElicitationCapability> =
-                serde_json::from_value(json!({"form": {}, "url": {}})).ok();
-            capabilities.elicitation = elicitation;
+        if let Some(elicitor) = &self.0.options.elicitor {
+            let modes = if elicitor.shows_addresses() {
+                json!({"form": {}, "url": {}})
+            } else {
+                json!({"form": {}})
+            };
+            capabilities.elicitation = serde_json::from_value(modes).ok();
         }
+        if self.0.options.sampler.is_some() {
+            capabilities.sampling = serde_json::from_value(json!({})).ok();
+        }
+        // Results of calls may be tasks (see `call`).
+        let tasks = serde_json::from_value(json!({TASKS_EXTENSION_ID: {}})).ok();
+        capabilities.extensions = tasks;
         let info = Implementation::new("robota", env!("CARGO_PKG_VERSION"));
         // A version without handshake must not be named in one.
         ClientConfig::new(capabilities, info)
@@ -129,11 +204,13 @@ impl ClientHandler for Handler {
 
     async fn create_message(
         &self,
-        _: CreateMessageRequestParams,
+        request: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let text = "this client does not let servers use its model";
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+        let params = serde_json::to_value(&request).unwrap_or_default();
+        let answer = self.sample(&params).await?;
+        serde_json::from_value(answer)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     async fn create_elicitation(

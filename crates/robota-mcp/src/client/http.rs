@@ -8,14 +8,15 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
 };
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{AuthorizationManager, StreamableHttpClientTransport};
 use robota_exec::ShellCommand;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::http_client::HttpClient;
 use super::link::MAX_MESSAGE;
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
@@ -70,8 +71,6 @@ pub(super) async fn connect(
     let failed = |problem| Box::new(McpError::Connect { server: config.name.clone(), problem });
     let client = client().map_err(failed)?;
     let headers = headers(endpoint, options).await.map_err(failed)?;
-    // A configured header is what the user wants; it is not replaced by a login.
-    let own_authorization = headers.contains_key(reqwest::header::AUTHORIZATION);
     let mut settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .max_sse_event_size(MAX_MESSAGE)
         .reinit_on_expired_session(false);
@@ -80,14 +79,8 @@ pub(super) async fn connect(
         .iter()
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect::<HashMap<HeaderName, HeaderValue>>();
-    let login = match &options.tokens {
-        Some(tokens) if !own_authorization => {
-            let login = oauth::stored_login(config, tokens).await;
-            login.map_err(|error| failed(error.to_string()))?
-        }
-        _ => None,
-    };
-    Ok(match login {
+    let client = HttpClient(client);
+    Ok(match login(config, options, &headers).await.map_err(failed)? {
         Some(manager) => {
             let client = rmcp::transport::AuthClient::new(client, manager);
             let transport = StreamableHttpClientTransport::with_client(client, settings);
@@ -98,6 +91,22 @@ pub(super) async fn connect(
             handler.serve_with_lifecycle(transport, lifecycle).await
         }
     })
+}
+
+/// Returns the stored login for a server. A configured header is what the user wants; it is not
+/// replaced by a login.
+pub(super) async fn login(
+    config: &ServerConfig,
+    options: &McpOptions,
+    headers: &HeaderMap,
+) -> Result<Option<AuthorizationManager>, String> {
+    let own_authorization = headers.contains_key(reqwest::header::AUTHORIZATION);
+    match &options.tokens {
+        Some(tokens) if !own_authorization => {
+            oauth::stored_login(config, tokens).await.map_err(|error| error.to_string())
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Returns the configured headers and those that the command of the configuration prints.

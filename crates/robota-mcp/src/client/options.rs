@@ -7,7 +7,9 @@ use robota_core::blob::Blobs;
 use robota_exec::{Environment, Supervisor};
 use serde_json::Value;
 
+use super::form::Form;
 use super::host::HostChannel;
+use super::sampling::Sampler;
 use crate::oauth::TokenStore;
 use crate::store::CatalogStore;
 
@@ -30,6 +32,8 @@ pub struct McpOptions {
     pub host: Option<Arc<dyn HostChannel>>,
     /// Answers questions of servers; none declines them.
     pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Lets servers use the model of the user, those whose configuration allows it; none refuses.
+    pub sampler: Option<Arc<dyn Sampler>>,
     /// Receives messages for the user.
     pub on_notice: Arc<dyn Fn(String) + Send + Sync>,
     /// Stores images of results outside of a call.
@@ -48,6 +52,7 @@ impl McpOptions {
             tokens: None,
             host: None,
             elicitor: None,
+            sampler: None,
             on_notice: Arc::new(|_| {}),
             blobs: None,
         }
@@ -65,16 +70,33 @@ pub struct Elicitation {
     pub server: String,
     /// The question.
     pub message: String,
-    /// The schema of a form, or none if the user is to open an address.
-    pub schema: Option<Value>,
-    /// The address to open.
-    pub url: Option<String>,
+    /// What the user is asked for.
+    pub kind: ElicitationKind,
+}
+
+/// What a server asks the user for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitationKind {
+    /// To fill in a form.
+    Form {
+        /// The form.
+        form: Form,
+        /// The schema of the form, for clients that show it themselves.
+        schema: Value,
+    },
+    /// To open an address.
+    Address {
+        /// The address.
+        url: String,
+        /// The id that the server uses when the user is done there.
+        id: Option<String>,
+    },
 }
 
 /// The answer of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitAnswer {
-    /// The user agreed, with the content of the form.
+    /// The user agreed, with the content of the form. Fields without a value get their defaults.
     Accept(Value),
     /// The user refused.
     Decline,
@@ -87,4 +109,9 @@ pub enum ElicitAnswer {
 pub trait Elicitor: Send + Sync {
     /// Asks and returns the answer.
     async fn ask(&self, question: Elicitation) -> ElicitAnswer;
+
+    /// Returns whether it can ask the user to open an address. Servers are told so.
+    fn shows_addresses(&self) -> bool {
+        true
+    }
 }

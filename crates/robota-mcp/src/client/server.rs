@@ -237,7 +237,9 @@ impl Server {
             }
             Err(error) => {
                 let status = match &error {
-                    McpError::NeedsLogin { .. } => ServerStatus::NeedsAuth,
+                    McpError::NeedsLogin { .. } | McpError::NeedsRights { .. } => {
+                        ServerStatus::NeedsAuth
+                    }
                     _ => ServerStatus::Failed,
                 };
                 self.state().failures.push(Instant::now());

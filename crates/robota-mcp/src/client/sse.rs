@@ -7,27 +7,66 @@ use futures::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use robota_core::error::error_chain;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
+use super::event_stream::{self, Event};
 use super::http;
-use super::link::{self, LinkError, MAX_MESSAGE};
+use super::link::{self, LinkError};
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
+use crate::oauth::StoredToken;
 
 /// How long the server may take to name the address for messages.
 const ENDPOINT_LIMIT: Duration = Duration::from_secs(15);
 
 /// The transport to a server.
 pub(super) struct SseTransport {
-    client: reqwest::Client,
-    headers: HeaderMap,
+    requests: Requests,
     post: Url,
     received: mpsc::Receiver<Value>,
     _stop: DropGuard,
+}
+
+/// Sends requests with the headers of the configuration and the token of a login.
+#[derive(Clone)]
+struct Requests {
+    client: reqwest::Client,
+    headers: HeaderMap,
+    token: Option<StoredToken>,
+}
+
+impl Requests {
+    /// Sends a request. A token that the server refuses is renewed once.
+    async fn send(
+        &self,
+        request: impl Fn(&reqwest::Client) -> reqwest::RequestBuilder,
+    ) -> Result<reqwest::Response, LinkError> {
+        let mut token = match &self.token {
+            Some(stored) => Some(stored.get().await.map_err(LinkError::new)?),
+            None => None,
+        };
+        loop {
+            let mut request = request(&self.client).headers(self.headers.clone());
+            if let Some(token) = &token {
+                request = request.bearer_auth(token);
+            }
+            let response = request.send().await;
+            let response = response.map_err(|error| LinkError::new(error_chain(&error)))?;
+            let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
+            match (&self.token, &token) {
+                (Some(stored), Some(sent)) if refused => match stored.renew().await {
+                    Some(renewed) if renewed != *sent => token = Some(renewed),
+                    _ => return Ok(response),
+                },
+                _ => return Ok(response),
+            }
+        }
+    }
 }
 
 /// Opens the stream and waits for the address for messages.
@@ -41,10 +80,11 @@ pub(super) async fn connect(
     let client = http::client().map_err(failed)?;
     let headers = http::headers(endpoint, options).await.map_err(failed)?;
     let base = Url::parse(&endpoint.url).map_err(|error| failed(error.to_string()))?;
-    let request =
-        client.get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+    let token = http::login(config, options, &headers).await.map_err(failed)?;
+    let requests = Requests { client, headers, token: token.map(StoredToken::new) };
     let response =
-        request.send().await.map_err(|error| failed(super::connection::error_chain(&error)))?;
+        requests.send(|client| client.get(base.clone()).header(ACCEPT, "text/event-stream"));
+    let response = response.await.map_err(|error| failed(error.to_string()))?;
     if response.status() == reqwest::StatusCode::UNAUTHORIZED {
         return Err(Box::new(McpError::NeedsLogin { server: config.name.clone() }));
     }
@@ -57,7 +97,7 @@ pub(super) async fn connect(
     tokio::spawn(async move {
         tokio::select! {
             () = stopped.cancelled() => {}
-            () = read_events(response, events) => {}
+            () = forward(response, events) => {}
         }
     });
     let guard = stop.drop_guard();
@@ -84,7 +124,16 @@ pub(super) async fn connect(
             }
         }
     });
-    Ok(SseTransport { client, headers, post, received, _stop: guard })
+    Ok(SseTransport { requests, post, received, _stop: guard })
+}
+
+async fn forward(response: reqwest::Response, events: mpsc::Sender<Event>) {
+    let mut found = Box::pin(event_stream::read(response));
+    while let Some(Ok(event)) = found.next().await {
+        if events.send(event).await.is_err() {
+            return;
+        }
+    }
 }
 
 impl Transport<RoleClient> for SseTransport {
@@ -95,11 +144,14 @@ impl Transport<RoleClient> for SseTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
         let body = serde_json::to_vec(&item).map_err(LinkError::new);
-        let request = self.client.post(self.post.clone()).headers(self.headers.clone());
+        let (requests, post) = (self.requests.clone(), self.post.clone());
         async move {
-            let request = request.header(CONTENT_TYPE, "application/json").body(body?);
-            let response = request.send().await.map_err(LinkError::new)?;
-            let status = response.status();
+            let body = body?;
+            let response = requests.send(|client| {
+                let request = client.post(post.clone()).body(body.clone());
+                request.header(CONTENT_TYPE, "application/json")
+            });
+            let status = response.await?.status();
             if status.is_success() {
                 Ok(())
             } else {
@@ -122,82 +174,3 @@ impl Transport<RoleClient> for SseTransport {
         Ok(())
     }
 }
-
-/// An event of a stream.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Event {
-    name: String,
-    data: String,
-}
-
-async fn read_events(response: reqwest::Response, events: mpsc::Sender<Event>) {
-    let mut parser = Parser::default();
-    let mut bytes = response.bytes_stream();
-    while let Some(Ok(chunk)) = bytes.next().await {
-        let Ok(found) = parser.push(&chunk) else { return };
-        for event in found {
-            if events.send(event).await.is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Splits a stream into events.
-#[derive(Default)]
-struct Parser {
-    line: Vec<u8>,
-    event: Event,
-    /// The last byte was a carriage return, so a line feed belongs to it.
-    after_return: bool,
-}
-
-/// An event is too long.
-#[derive(Debug)]
-struct TooLong;
-
-impl Parser {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
-        let mut found = Vec::new();
-        for byte in bytes {
-            let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
-            match byte {
-                b'\n' if after_return => {}
-                b'\n' | b'\r' => {
-                    let line = std::mem::take(&mut self.line);
-                    found.extend(self.line(&String::from_utf8_lossy(&line)));
-                }
-                byte => self.line.push(*byte),
-            }
-            if self.line.len() + self.event.data.len() > MAX_MESSAGE {
-                return Err(TooLong);
-            }
-        }
-        Ok(found)
-    }
-
-    fn line(&mut self, line: &str) -> Option<Event> {
-        if line.is_empty() {
-            let mut event = std::mem::take(&mut self.event);
-            if event.data.ends_with('\n') {
-                event.data.pop();
-            }
-            return (!event.data.is_empty()).then_some(event);
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut self.event.name),
-            "data" => {
-                self.event.data.push_str(value);
-                self.event.data.push('\n');
-            }
-            // Comments and fields without a meaning here.
-            _ => {}
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use robota_exec::{CommandSpec, Limits, OutputSink, Running, Stdin};
@@ -16,6 +17,8 @@ use crate::text::clean;
 
 /// At most this many bytes wait to be read; a server that sends more than can be processed is ended.
 const MAX_WAITING: usize = 4 * MAX_MESSAGE;
+/// After this many bytes of notifications without a response in between a server is ended.
+const MAX_UNASKED: usize = 4 * MAX_MESSAGE;
 /// After this many lines that are no messages a server is ended.
 const MAX_NOISE: usize = 1_000;
 /// How much of the standard error of a server is kept for error messages, in bytes.
@@ -97,6 +100,8 @@ pub(super) struct StdioTransport {
     running: Running,
     state: StdioState,
     noise: usize,
+    /// The bytes of notifications since the last other message.
+    unasked: usize,
 }
 
 /// Starts a program.
@@ -129,7 +134,7 @@ pub(super) async fn start(
         }));
     spec.stdin = Stdin::Open;
     let running = options.supervisor.start(spec).await.map_err(|error| error.to_string())?;
-    Ok((StdioTransport { running, state: state.clone(), noise: 0 }, state))
+    Ok((StdioTransport { running, state: state.clone(), noise: 0, unasked: 0 }, state))
 }
 
 impl StdioTransport {
@@ -189,7 +194,16 @@ impl Transport<RoleClient> for StdioTransport {
             }
             let message = serde_json::from_slice::<Value>(line).ok().and_then(link::decode);
             if let Some(message) = message {
-                return Some(message);
+                if !matches!(message, JsonRpcMessage::Notification(_)) {
+                    self.unasked = 0;
+                    return Some(message);
+                }
+                self.unasked += line.len();
+                if self.unasked <= MAX_UNASKED {
+                    return Some(message);
+                }
+                self.state.inbox().fail("it sends notifications without end".to_owned());
+                continue;
             }
             self.noise += 1;
             tracing::debug!(bytes = line.len(), "a line of an MCP server is not a message");

@@ -67,12 +67,19 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
         url: url.to_owned(),
         client_secret: config.oauth.client_secret.clone(),
     });
-    let found = manager.resolve_metadata().await?;
+    let challenge = challenge(url).await;
+    let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await?;
     manager.set_metadata(found.metadata);
+    let mut scopes = config.oauth.scopes.clone();
+    for scope in tokens.wanted_scopes(url) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
     let mut request = AuthorizationRequest::new(format!("http://localhost:{port}/callback"))
         .with_client_name("Robota")
-        .with_scopes(config.oauth.scopes.iter().cloned());
-    if config.oauth.scopes.is_empty() {
+        .with_scopes(scopes.iter().cloned());
+    if scopes.is_empty() {
         request = request.with_initial_scope_selection();
     }
     if let Some(id) = &config.oauth.client_id {
@@ -83,6 +90,25 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
     }
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
     Ok(Login { session, listener })
+}
+
+/// Asks the server for its challenge, which can name its metadata and the scopes that it wants. Returns
+/// none if it has none; the metadata may be in the usual places.
+async fn challenge(url: &str) -> Option<String> {
+    let client = crate::client::new_http_client().ok()?;
+    let body = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "robota", "version": env!("CARGO_PKG_VERSION")},
+        },
+    });
+    let request = client.post(url).timeout(REQUEST_LIMIT).json(&body);
+    let request = request.header("Accept", "application/json, text/event-stream");
+    let response = request.send().await.ok()?;
+    let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
+    let challenge = response.headers().get(reqwest::header::WWW_AUTHENTICATE)?;
+    challenge.to_str().ok().filter(|_| refused).map(str::to_owned)
 }
 
 impl Login {

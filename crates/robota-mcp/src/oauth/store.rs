@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::config::ServerConfig;
 use crate::store::write_private;
 
+/// The most scopes that a server can make a login ask for.
+const MAX_SCOPES: usize = 50;
+
 /// The tokens of all logins.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
@@ -25,6 +28,10 @@ pub(super) struct StoredLogin {
     pub(super) credentials: StoredCredentials,
     #[serde(default)]
     pub(super) client_secret: Option<String>,
+    /// The scopes that the next login asks for, because the server refused what these credentials
+    /// allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) wanted_scopes: Vec<String>,
 }
 
 type Logins = BTreeMap<String, StoredLogin>;
@@ -53,6 +60,25 @@ impl TokenStore {
             self.write(&logins)?;
         }
         Ok(removed)
+    }
+
+    /// Remembers scopes that the next login for an address must ask for, besides those that were granted.
+    pub(crate) fn want_scopes(&self, url: &str, scopes: &str) -> io::Result<()> {
+        let _lock = self.lock()?;
+        let mut logins = self.read();
+        let Some(login) = logins.get_mut(url) else { return Ok(()) };
+        let granted = login.credentials.granted_scopes.clone();
+        for scope in granted.into_iter().chain(scopes.split_whitespace().map(str::to_owned)) {
+            if !login.wanted_scopes.contains(&scope) && login.wanted_scopes.len() < MAX_SCOPES {
+                login.wanted_scopes.push(scope);
+            }
+        }
+        self.write(&logins)
+    }
+
+    /// Returns the scopes that a login for an address must ask for.
+    pub(super) fn wanted_scopes(&self, url: &str) -> Vec<String> {
+        self.get(url).map(|login| login.wanted_scopes).unwrap_or_default()
     }
 
     pub(super) fn get(&self, url: &str) -> Option<StoredLogin> {
@@ -110,7 +136,9 @@ impl CredentialStore for AddressStore {
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let client_secret = self.client_secret.clone();
         let client_secret = client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
-        self.tokens.put(&self.url, StoredLogin { credentials, client_secret }).map_err(failed)
+        let wanted_scopes = Vec::new();
+        let login = StoredLogin { credentials, client_secret, wanted_scopes };
+        self.tokens.put(&self.url, login).map_err(failed)
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

@@ -1,6 +1,6 @@
 //! Rules over whole calls, and the tools that are neither files nor shells.
 
-use robota_core::permission::Verdict;
+use robota_core::permission::{Mode, Verdict};
 
 use super::Base;
 use crate::call::{self, Family, ToolCall};
@@ -12,7 +12,7 @@ use crate::web::Target;
 impl Policy {
     /// Deny and ask rules that need nothing but the call's name and parameters.
     pub(super) fn whole_call_rules(&self, call: &ToolCall<'_>, found: &mut Findings) {
-        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
+        for (rules, verdict) in self.forbidding() {
             for rule in rules.calls() {
                 if call_matches(rule, call, false) {
                     found.rule(verdict, rule, None);
@@ -21,7 +21,6 @@ impl Policy {
         }
     }
 
-    /// The allow rule for the whole call, if there is one.
     pub(super) fn whole_call_allowed(&self, call: &ToolCall<'_>) -> Option<&Rule> {
         self.allow.calls().find(|rule| call_matches(rule, call, true))
     }
@@ -29,26 +28,32 @@ impl Policy {
     pub(super) fn other_call(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         match call::canonical(call.tool) {
             "WebFetch" => self.web_fetch(call, found),
-            "WebSearch" => match self.whole_call_allowed(call) {
-                Some(rule) => {
-                    found.rule(Verdict::Allow, rule, None);
-                    Base::ReadAllowed
+            // Only the user approves a plan; no rule can. Outside plan mode the tool changes nothing.
+            "ExitPlanMode" => {
+                if self.mode == Mode::Plan {
+                    let why = "the user approves the plan before plan mode ends";
+                    found.add(Verdict::Ask, VerdictSource::Input, why, None);
                 }
-                None => Base::ReadOutside,
-            },
-            _ => match self.whole_call_allowed(call) {
-                Some(rule) => {
+                Base::ReadOnly
+            }
+            name => {
+                let allowed = self.whole_call_allowed(call);
+                if let Some(rule) = allowed {
                     found.rule(Verdict::Allow, rule, None);
-                    Base::Allowed(call.class)
                 }
-                None => Base::ByMode(call.class),
-            },
+                match (name, allowed) {
+                    ("WebSearch", Some(_)) => Base::ReadAllowed,
+                    ("WebSearch", None) => Base::ReadOutside,
+                    (_, Some(_)) => Base::Allowed(call.class),
+                    (_, None) => Base::ByMode(call.class),
+                }
+            }
         }
     }
 
     fn web_fetch(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         let Some(url) = call.input.get("url").and_then(serde_json::Value::as_str) else {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call has no `url`", None);
+            found.ask(VerdictSource::Input, "the call has no `url`", None);
             return Base::ReadOutside;
         };
         let target = match Target::parse(url) {
@@ -58,22 +63,17 @@ impl Policy {
                 return Base::ReadOutside;
             }
         };
-        let host = |rules: &Rules| -> Option<Rule> {
+        fn host<'r>(rules: &'r Rules, target: &Target) -> Option<&'r Rule> {
             let hit = |rule: &&Rule| match &rule.matcher {
-                Matcher::Host(pattern) => pattern.matches(&target),
+                Matcher::Host(pattern) => pattern.matches(target),
                 _ => false,
             };
-            rules.calls().find(hit).cloned()
-        };
-        if let Some(rule) = host(&self.deny) {
-            found.rule(Verdict::Deny, &rule, Some(&target.host));
+            rules.calls().find(hit)
         }
-        if let Some(rule) = host(&self.ask) {
-            found.rule(Verdict::Ask, &rule, Some(&target.host));
-        }
-        match self.whole_call_allowed(call).cloned().or_else(|| host(&self.allow)) {
+        found.rules(self.forbidding(), &target.host, |rules| host(rules, &target));
+        match self.whole_call_allowed(call).or_else(|| host(&self.allow, &target)) {
             Some(rule) => {
-                found.rule(Verdict::Allow, &rule, Some(&target.host));
+                found.rule(Verdict::Allow, rule, Some(&target.host));
                 Base::ReadAllowed
             }
             None => Base::ReadOutside,

@@ -5,153 +5,74 @@ use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::Value;
 
 use super::Base;
-use crate::call::{Family, PATH_FIELDS, ToolCall};
-use crate::policy::{Policy, Rules};
-use crate::rule::{List, Matcher, Rule};
+use crate::call::{PATH_FIELDS, ToolCall};
+use crate::policy::{Access, Policy, READ, Rules};
+use crate::rule::{Matcher, Rule};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Policy {
-    /// The rule of this list about reading the file.
-    pub(crate) fn read_rule<'p>(
-        &self,
-        rules: &'p Rules,
-        file: &FileRef,
-        tool: &str,
-    ) -> Option<&'p Rule> {
-        let whole =
-            rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
-        whole.or_else(|| self.read_pattern(rules, file, tool))
-    }
-
-    /// The same, of the rules that name files. A rule over all reading does not hide one.
-    pub(crate) fn read_pattern<'p>(
-        &self,
-        rules: &'p Rules,
-        file: &FileRef,
-        tool: &str,
-    ) -> Option<&'p Rule> {
-        rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
-            Matcher::File { reads: true, only, pattern } => {
-                only.as_deref().is_none_or(|only| only == tool)
-                    && if rule.list == List::Allow {
-                        pattern.covers(file)
-                    } else {
-                        pattern.touches(file)
-                    }
-            }
-            _ => false,
-        })
-    }
-
-    /// The rule of this list about changing the file.
-    pub(crate) fn edit_rule<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
-        let whole =
-            rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
-        whole.or_else(|| self.edit_pattern(rules, file))
-    }
-
-    /// The same, of the rules that name files.
-    pub(crate) fn edit_pattern<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
-        rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
-            Matcher::File { reads: false, pattern, .. } => {
-                if rule.list == List::Allow {
-                    pattern.covers(file)
-                } else {
-                    pattern.touches(file)
-                }
-            }
-            _ => false,
-        })
-    }
-
-    /// Deny and ask rules about reading a file.
     pub(super) fn forbid_read(&self, file: &FileRef, tool: &str, found: &mut Findings) {
-        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
-            if let Some(rule) = self.read_rule(rules, file, tool) {
-                found.rule(verdict, rule, Some(file.shown()));
-            }
-        }
+        let access = Access::Read(tool);
+        found.rules(self.forbidding(), file.shown(), |rules| rules.about(file, access));
         self.unknown_target(file, found);
     }
 
     /// Deny and ask rules about changing a file; a Read deny counts too. Protected files ask.
     pub(super) fn forbid_edit(&self, file: &FileRef, found: &mut Findings) {
-        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
-            if let Some(rule) = self.edit_rule(rules, file) {
-                found.rule(verdict, rule, Some(file.shown()));
-            }
-        }
-        if let Some(rule) = self.read_rule(&self.deny, file, "Read") {
+        found.rules(self.forbidding(), file.shown(), |rules| rules.about(file, Access::Edit));
+        if let Some(rule) = self.deny.about(file, READ) {
             found.rule(Verdict::Deny, rule, Some(file.shown()));
         }
         self.unknown_target(file, found);
         if self.mode != Mode::BypassPermissions
             && let Some(name) = self.protected_name(file)
         {
-            found.add(
-                Verdict::Ask,
-                VerdictSource::Protected,
-                format!("`{name}` decides what other programs run; no rule pre-approves a change"),
-                Some(file.shown()),
-            );
+            let why =
+                format!("`{name}` decides what other programs run; no rule pre-approves a change");
+            found.ask(VerdictSource::Protected, why, Some(file.shown()));
         }
     }
 
     pub(super) fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
         if file.target.is_none() {
-            found.add(
-                Verdict::Ask,
-                VerdictSource::Unproven,
-                "where this path leads cannot be known",
-                Some(file.shown()),
-            );
+            let why = "where this path leads cannot be known";
+            found.ask(VerdictSource::Unproven, why, Some(file.shown()));
         }
     }
 
-    /// What the mode and the allow rules say about reading a file.
     pub(super) fn read_base(&self, file: &FileRef, tool: &str) -> Base {
-        if self.free_reads && self.roots.holds(file) {
+        if file.name == "/dev/null" || (self.free_reads && self.roots.holds(file)) {
             return Base::ReadOnly;
         }
-        if file.name == "/dev/null" {
-            return Base::ReadOnly;
-        }
-        match self.read_rule(&self.allow, file, tool) {
+        match self.allow.about(file, Access::Read(tool)) {
             Some(_) => Base::ReadAllowed,
             None => Base::ReadOutside,
         }
     }
 
-    /// What the mode and the allow rules say about changing a file.
     pub(super) fn edit_base(&self, file: &FileRef) -> Base {
-        if self.edit_rule(&self.allow, file).is_some() {
+        if self.allow.about(file, Access::Edit).is_some() {
             return Base::Allowed(Class::Modify);
         }
         if self.roots.holds(file) { Base::ByMode(Class::Modify) } else { Base::OutsideWrite }
     }
 
-    pub(super) fn edit_call(
-        &self,
-        call: &ToolCall<'_>,
-        paths: &dyn Paths,
-        found: &mut Findings,
-    ) -> Base {
-        let files = self.given_files(call.input, paths, found);
+    pub(super) fn edit_call(&self, given: &Value, paths: &dyn Paths, found: &mut Findings) -> Base {
+        let files = self.given_files(given, paths, found);
         if files.is_empty() {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call names no file", None);
+            found.ask(VerdictSource::Input, "the call names no file", None);
             return Base::ByMode(Class::Modify);
         }
-        let mut base = None;
+        let mut bases = Vec::new();
         for file in &files {
             self.forbid_edit(file, found);
-            if let Some(rule) = self.edit_rule(&self.allow, file) {
+            if let Some(rule) = self.allow.about(file, Access::Edit) {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
             }
-            let this = self.edit_base(file);
-            base = Some(base.map_or(this, |other: Base| other.and(this)));
+            bases.push(self.edit_base(file));
         }
-        base.unwrap_or(Base::ByMode(Class::Modify))
+        bases.into_iter().reduce(Base::and).unwrap_or(Base::ByMode(Class::Modify))
     }
 
     pub(super) fn read_call(
@@ -178,12 +99,8 @@ impl Policy {
                     // `a*/../..` climbs after the wildcard, `{/etc,src}` leads elsewhere.
                     let rest = &pattern[stem.len().min(pattern.len())..];
                     if rest.contains("..") || rest.contains("{/") || rest.contains(",/") {
-                        found.add(
-                            Verdict::Ask,
-                            VerdictSource::Unproven,
-                            "where the pattern leads cannot be known",
-                            Some(pattern),
-                        );
+                        let why = "where the pattern leads cannot be known";
+                        found.ask(VerdictSource::Unproven, why, Some(pattern));
                     }
                 }
             }
@@ -193,14 +110,14 @@ impl Policy {
             _ => {}
         }
         if files.is_empty() {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call names no file", None);
+            found.ask(VerdictSource::Input, "the call names no file", None);
             return Base::ReadOutside;
         }
         let mut base = Base::ReadOnly;
         for file in &files {
             self.forbid_read(file, call.tool, found);
             let mut this = self.read_base(file, call.tool);
-            let rule = self.read_rule(&self.allow, file, call.tool);
+            let rule = self.allow.about(file, Access::Read(call.tool));
             if this != Base::ReadOnly
                 && let Some(rule) = rule.or_else(|| self.whole_call_allowed(call))
             {
@@ -215,17 +132,16 @@ impl Policy {
     /// Every file a call names, under every name its field may have, those of the single edits
     /// of a call that makes several included.
     fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
-        let mut files = self.named_files(input, paths, found);
-        match input.get("edits") {
-            None | Some(Value::Null) => {}
-            Some(Value::Array(edits)) => {
-                for edit in edits {
-                    files.extend(self.named_files(edit, paths, found));
-                }
+        let edits = match input.get("edits") {
+            None | Some(Value::Null) => &[][..],
+            Some(Value::Array(edits)) => edits,
+            Some(_) => {
+                found.ask(VerdictSource::Input, "`edits` is not a list", None);
+                &[]
             }
-            Some(_) => found.add(Verdict::Ask, VerdictSource::Input, "`edits` is not a list", None),
-        }
-        files
+        };
+        let inputs = std::iter::once(input).chain(edits);
+        inputs.flat_map(|input| self.named_files(input, paths, found)).collect()
     }
 
     fn named_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
@@ -242,7 +158,7 @@ impl Policy {
                 }
                 Some(_) => {
                     let text = format!("`{field}` is not text");
-                    found.add(Verdict::Ask, VerdictSource::Input, text, None);
+                    found.ask(VerdictSource::Input, text, None);
                 }
             }
         }

@@ -2,32 +2,30 @@
 
 use std::path::PathBuf;
 
-use robota_core::permission::{Class, Mode, Verdict};
+use robota_core::permission::{Class, Mode};
 use serde_json::Value;
 
 use super::Base;
 use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
-use crate::program::removal::{self, Critical};
-use crate::program::wrap::{self, Seen};
+use crate::program::removal::{self, Removal};
+use crate::program::wrap::{self, Seen, View};
+use crate::program::{Program, Trait};
 use crate::shell::expand::{self, Scope};
 use crate::shell::vars::{self, Vars};
+use crate::shell::word::is_name;
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, VerdictSource};
 
-/// Scripts inside scripts deeper than this are not analysed.
 const MAX_NESTING: usize = 4;
 
-/// More readings of a script's variables than this are not analysed.
 const MAX_READINGS: usize = 512;
 
-/// Everything known about one call while it is judged.
 pub(super) struct Shell<'a, 's> {
     pub(super) policy: &'a Policy,
     pub(super) disk: &'a Disk<'a>,
     pub(super) script: &'s Script,
-    /// What is seen of each part.
     seen: Vec<Seen>,
     /// Its variables have more values than were analysed.
     flooded: bool,
@@ -58,9 +56,12 @@ impl<'a, 's> Shell<'a, 's> {
         seen
     }
 
-    /// Every part, and what is seen of it.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&'s Part, &Seen)> {
         self.script.parts.iter().zip(&self.seen)
+    }
+
+    pub(super) fn removal<'b>(&'b self, part: &'b Part, scope: &'b Scope<'b>) -> Removal<'b> {
+        Removal { part, scope, dirs: &self.policy.precious }
     }
 
     pub(super) fn scope<'b>(&'b self, part: &'b Part) -> Scope<'b> {
@@ -83,17 +84,12 @@ impl Policy {
         found: &mut Findings,
     ) -> (Base, bool) {
         let Some(text) = call.script() else {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call has no command", None);
+            found.ask(VerdictSource::Input, "the call has no command", None);
             return (Base::ByMode(Class::Execute), false);
         };
         let given = given_dirs(call);
         if given.windows(2).any(|pair| pair[0] != pair[1]) {
-            found.add(
-                Verdict::Ask,
-                VerdictSource::Input,
-                "the call names two working directories",
-                None,
-            );
+            found.ask(VerdictSource::Input, "the call names two working directories", None);
         }
         let shell = Shell::new(self, disk, script);
         let mut unknown = false;
@@ -106,7 +102,7 @@ impl Policy {
         }
         if disk.budget.is_spent() {
             let why = "it would take too many steps to analyse";
-            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+            found.ask(VerdictSource::Unproven, why, None);
         }
         (base, proof)
     }
@@ -127,10 +123,9 @@ impl Policy {
     }
 
     fn scan(&self, text: &str, found: &mut Findings) {
-        let critical = Critical { dirs: &self.precious };
-        if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &critical) {
+        if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &self.precious) {
             let why = "its text may be a removal of something that must not be removed";
-            found.add(Verdict::Ask, VerdictSource::Critical, why, None);
+            found.ask(VerdictSource::Critical, why, None);
         }
     }
 
@@ -139,10 +134,8 @@ impl Policy {
     }
 }
 
-/// A script inside another.
 struct Nested<'n> {
     text: &'n str,
-    /// Where it may run.
     dirs: &'n [PathBuf],
     /// Variables that only it gets.
     given: &'n Vars,
@@ -154,8 +147,7 @@ fn given_vars(words: &[Word]) -> Vars {
     for word in words {
         if let Some(text) = word.value()
             && let Some((name, value)) = text.split_once('=')
-            && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && is_name(name)
         {
             vars.entry(name.to_owned()).or_default().push(vars::Value::Set(Word::plain(value)));
         }
@@ -163,7 +155,6 @@ fn given_vars(words: &[Word]) -> Vars {
     vars
 }
 
-/// The working directories that a call names.
 fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
     let fields = CWD_FIELDS.iter();
     let texts = fields.filter_map(|field| call.input.get(field).and_then(Value::as_str));
@@ -171,7 +162,6 @@ fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
 }
 
 impl Shell<'_, '_> {
-    /// The part as it runs in another folder, where a wrapper chooses one.
     fn there(&self, part: &Part, folder: Option<&Word>) -> Option<Part> {
         let found = expand::files(folder?, &self.scope(part));
         let mut cwd = part.cwd.clone();
@@ -184,14 +174,13 @@ impl Shell<'_, '_> {
     /// Deny rules, ask rules, protected files, dangers and critical removals, for every command
     /// that is found anywhere in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
-        let critical = Critical { dirs: &self.policy.precious };
         if self.flooded {
             let why = "its variables have more values than are analysed";
-            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+            found.ask(VerdictSource::Unproven, why, None);
         }
         if self.script.is_crowded() {
             let why = "it has more commands or words than are analysed";
-            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+            found.ask(VerdictSource::Unproven, why, None);
             *unknown = true;
         }
         let analysed = self.script.analysed();
@@ -211,8 +200,8 @@ impl Shell<'_, '_> {
                 *unknown |= self.forbid_command(part, &view.words, found);
                 self.forbid_files(part, &view.words, found);
                 let scope = self.scope(part);
-                if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
-                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
+                if let Some(why) = self.removal(part, &scope).of_command(&view.words) {
+                    found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
                 if !self.is_proven_read(part, &view.words) {
                     self.forbid_mentions(part, &view.words, found);
@@ -222,7 +211,7 @@ impl Shell<'_, '_> {
             let writes = part.redirects.iter().filter(|r| r.kind == RedirectKind::Write);
             for redirect in writes {
                 if let Some(why) = removal::device(&redirect.target, &self.scope(part)) {
-                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
+                    found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
             }
             let given = given_vars(&part.words);
@@ -238,7 +227,6 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// A script inside another.
     fn forbid_nested(
         &self,
         nested: &Nested<'_>,
@@ -254,7 +242,7 @@ impl Shell<'_, '_> {
         for cwd in dirs.iter().take(4) {
             if !self.disk.may_open_script() {
                 let why = "it contains more scripts than are analysed";
-                found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+                found.ask(VerdictSource::Unproven, why, None);
                 *unknown = true;
                 return;
             }
@@ -273,34 +261,21 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// What is said about commands that are not proven.
     fn doubts(&self, text: &str, unknown: bool, found: &mut Findings) {
         for doubt in self.script.doubts.iter().filter(|doubt| doubt.hard) {
-            found.add(Verdict::Ask, VerdictSource::Unproven, doubt.why.clone(), None);
+            found.ask(VerdictSource::Unproven, doubt.why.clone(), None);
         }
         if unknown && let Some(rule) = self.policy.any_command_rule() {
-            found.add(
-                Verdict::Ask,
-                VerdictSource::Unproven,
-                format!(
-                    "it runs something that is not known before it runs, and cannot be shown not \
-                     to be what {} forbids",
-                    rule.text
-                ),
-                None,
+            let why = format!(
+                "it runs something that is not known before it runs, and cannot be shown not to be \
+                 what {} forbids",
+                rule.text
             );
+            found.ask(VerdictSource::Unproven, why, None);
         }
-        let inline_code = self.seen.iter().any(|seen| {
-            seen.views.iter().any(|view| {
-                view.words.first().and_then(Word::value).is_some_and(|program| {
-                    matches!(
-                        wrap::base(&program),
-                        "python" | "python3" | "perl" | "ruby" | "node" | "php" | "deno" | "bun"
-                    )
-                })
-            })
-        });
-        if unknown || inline_code || !self.script.doubts.is_empty() {
+        let inline = |view: &View| Program::of(&view.words).is_some_and(|p| p.is(Trait::Inline));
+        let inline = self.seen.iter().flat_map(|seen| &seen.views).any(inline);
+        if unknown || inline || !self.script.doubts.is_empty() {
             self.policy.scan(text, found);
         }
     }

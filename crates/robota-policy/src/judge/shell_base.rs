@@ -7,15 +7,14 @@ use robota_core::permission::{Class, Mode, Verdict};
 
 use super::Base;
 use super::shell::Shell;
+use super::shell_fed::with_pipes;
 use super::shell_rules::is_sink;
-use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
-use crate::program::args::known;
 use crate::program::wrap::{self, Inner, Seen, View};
-use crate::program::{files, reach, read_only};
+use crate::program::{Program, Shape, Trait, files, reach, read_only};
 use crate::rule::{CommandPattern, Matcher, Rule};
-use crate::shell::word::Piece;
-use crate::shell::{Part, RedirectKind, Script, Word, assign, builtins, expand, vars};
+use crate::shell::word::{Piece, is_name};
+use crate::shell::{Part, RedirectKind, Script, Word, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -38,7 +37,7 @@ impl Shell<'_, '_> {
             // Only a rule for all commands covers what cannot be taken apart.
             for doubt in self.script.doubts.iter().filter(|doubt| !doubt.hard) {
                 if whole.is_none() && !self.policy.lax() {
-                    found.add(Verdict::Ask, VerdictSource::Unproven, doubt.why.clone(), None);
+                    found.ask(VerdictSource::Unproven, doubt.why.clone(), None);
                 }
             }
             base = match whole {
@@ -59,7 +58,7 @@ impl Shell<'_, '_> {
                 && !matches!(this, Base::ReadOnly | Base::ReadOutside)
             {
                 let why = "it contains a command substitution that is not read-only";
-                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+                found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
             }
             read_only &= this == Base::ReadOnly;
             base = base.and(this);
@@ -80,7 +79,7 @@ impl Shell<'_, '_> {
             .peekable();
         runs.peek().is_some()
             && runs.all(|(part, seen)| {
-                let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+                let harmless = part.assigns.iter().all(|a| vars::is_harmless(&a.name));
                 self.ruled(part, seen, None, harmless, &mut Findings::default())
             })
     }
@@ -144,10 +143,9 @@ impl Shell<'_, '_> {
 
     /// Whether the words are proven to only read, inside the workspace or not.
     pub(super) fn is_proven_read(&self, part: &Part, words: &[Word]) -> bool {
-        let feeds =
-            |word: &Word| matches!(known(word).as_deref(), Some("xargs" | "find" | "gfind"));
+        let feeds = |p: &Program| p.shape == Shape::Find || p.is(Trait::Fills);
         read_only::reads(words, part).is_some()
-            || (words.first().is_some_and(feeds) && self.fed_base(part).is_some())
+            || (Program::of(words).is_some_and(feeds) && self.fed_base(part).is_some())
     }
 
     fn command_base(
@@ -169,9 +167,9 @@ impl Shell<'_, '_> {
                 Base::ReadOnly
             };
         };
-        let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+        let harmless = part.assigns.iter().all(|a| vars::is_harmless(&a.name));
         let inert = |name: &str| {
-            assign::is_inert(name)
+            vars::is_inert(name)
                 || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
         };
         let proven = || {
@@ -216,12 +214,13 @@ impl Shell<'_, '_> {
         if reads_secret {
             if !self.policy.lax() {
                 let why = "it reads a variable with the name of a secret";
-                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+                found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
             }
             return Base::ByMode(Class::Execute);
         }
         // A plain file command is free where its reads and writes are.
-        if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(core) {
+        let plain = core.iter().all(|word| !word.has_unknown()) && !core[0].is_dynamic();
+        if uses.plain_edit && harmless && !part.is_test && plain {
             let reads = self.reads_base(part, &uses.reads);
             return reads.and(self.writes_base(&writes.0, writes.1));
         }
@@ -239,13 +238,6 @@ impl Shell<'_, '_> {
         (files, unknown)
     }
 
-    /// Words that hold nothing but options and files.
-    fn plain_words(&self, words: &[Word]) -> bool {
-        words.iter().all(|word| !word.has_unknown())
-            && words.first().is_some_and(|word| !word.is_dynamic())
-    }
-
-    /// Whether an allow rule covers the command.
     fn ruled(
         &self,
         part: &Part,
@@ -325,7 +317,6 @@ impl Shell<'_, '_> {
             })
     }
 
-    /// Whether a command that another one runs would be allowed by itself.
     fn is_allowed(&self, part: &Part) -> bool {
         let seen = wrap::see(part);
         let base = self.part_base(part, &seen, None, &mut Findings::default());
@@ -430,30 +421,25 @@ impl Shell<'_, '_> {
         Some(base)
     }
 
-    /// `export A=b`, `unset A`.
     fn declaration_base(&self, part: &Part, whole: Option<&Rule>) -> Base {
         let names: Option<Vec<String>> = part.words.iter().skip(1).map(Word::literal).collect();
         let unset = part.words.first().and_then(Word::value).as_deref() == Some("unset");
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
                 matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")
-                    || (!name.starts_with('-')
-                        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                        && (unset || assign::is_harmless(name)))
+                    || ((name.is_empty() || is_name(name)) && (unset || vars::is_harmless(name)))
             })
         });
-        let fine = fine && (unset || !builtins::dumps(&part.words) || !part.assigns.is_empty());
-        if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
+        let fine = fine && (unset || !vars::dumps(&part.words) || !part.assigns.is_empty());
+        if fine && part.assigns.iter().all(|a| vars::is_harmless(&a.name)) {
             Base::ReadOnly
         } else if whole.is_some() {
             Base::Allowed(Class::Execute)
         } else {
-            let raw: Vec<String> = std::iter::once(part.shown()).collect();
-            let words = part.words.iter().map(|w| w.raw.clone()).collect::<Vec<_>>().join(" ");
+            let shown = part.shown();
+            let words = part.words.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             let covered = self.policy.allow.commands().any(|rule| match &rule.matcher {
-                Matcher::Command(pattern) => {
-                    pattern.matches(&words) || raw.iter().any(|text| pattern.matches(text))
-                }
+                Matcher::Command(pattern) => pattern.matches(&words) || pattern.matches(&shown),
                 _ => false,
             });
             if covered { Base::Allowed(Class::Execute) } else { Base::ByMode(Class::Execute) }
@@ -468,13 +454,6 @@ fn core(seen: &Seen) -> Option<&[Word]> {
     covered.min_by_key(|view| view.words.len()).map(|view| view.words.as_slice())
 }
 
-impl Part {
-    /// A here-document or pipe feeds it with text, which a plain file command only stores.
-    fn piped_into_unknown(&self) -> bool {
-        self.is_test
-    }
-}
-
 /// `[ -n "$X" ]` shows whether a variable is set, and nothing of its value.
 fn tests_presence(part: &Part) -> bool {
     let mut words: Vec<Option<String>> = part.words.iter().map(Word::value).collect();
@@ -482,7 +461,6 @@ fn tests_presence(part: &Part) -> bool {
     part.is_test && matches!(words.as_slice(), [Some(test), _] if test == "-n" || test == "-z")
 }
 
-/// Whether a word of a git command can only be a file elsewhere.
 fn leads_away(word: &Word) -> bool {
     let Some(text) = word.value() else { return true };
     text.starts_with(['/', '~'])

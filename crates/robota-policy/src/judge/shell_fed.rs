@@ -1,24 +1,27 @@
-//! `find . -type f | xargs grep x`: a read-only command over files that another one lists.
+//! Read-only commands that need their surroundings to be proven: over files that another command
+//! lists (`find . -type f | xargs grep x`), after a `cd`, or inside `sh -c`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use robota_core::paths::PathKind;
 
 use super::Base;
 use super::shell::Shell;
-use crate::program::args::{Args, known};
+use crate::program::args::{Args, Given, known};
 use crate::program::read_only;
 use crate::program::wrap::{self, Fed};
-use crate::program::{Effect, Shape};
-use crate::shell::{Part, Word, expand};
+use crate::program::{Effect, Lists, Program, Shape, Trait};
+use crate::shell::parse::Cwd;
+use crate::shell::word::Piece;
+use crate::shell::{Part, Script, Word, expand};
+use crate::verdict::Findings;
+use crate::words;
 
 /// More entries than this are not checked: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The placeholder for a name that is not known yet.
-pub(super) const NAME: &str = "./…";
+const NAME: &str = "./…";
 
-/// What a list of files may contain.
 struct Listed {
     starts: Vec<Word>,
     /// Links may be among them.
@@ -33,7 +36,8 @@ impl Shell<'_, '_> {
     /// What a command would see that is given the files another one lists; `None` when that is
     /// not proven to only read.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
-        if matches!(known(part.words.first()?)?.as_str(), "find" | "gfind") {
+        known(part.words.first()?)?;
+        if Program::of(&part.words).is_some_and(|program| program.shape == Shape::Find) {
             return self.find_base(part);
         }
         let fed = wrap::fed(&part.words)?;
@@ -49,6 +53,80 @@ impl Shell<'_, '_> {
         Some(base.and(self.listed_base(part, &part.upstream, &fed)?))
     }
 
+    /// Whether every part is read-only where it runs if each `cd` works. A read-only script
+    /// removes no folder that it enters later, so that those which exist now are entered.
+    pub(super) fn reads_only_straight(&self) -> bool {
+        if !self.script.doubts.is_empty()
+            || self.script.endless
+            || !self.script.parts.iter().any(|part| part.cwd.moved)
+        {
+            return false;
+        }
+        self.parts().all(|(part, seen)| {
+            let Some(straight) = part.cwd.straight.clone() else { return false };
+            let entered = |dir: &PathBuf| self.disk.paths.kind(dir) == PathKind::Dir;
+            if !straight.entered.iter().all(entered) {
+                return false;
+            }
+            let cwd = Cwd { dirs: vec![straight.at], lost: false, ..part.cwd.clone() };
+            let part = Part { cwd, ..part.clone() };
+            self.part_base(&part, seen, None, &mut Findings::default()) == Base::ReadOnly
+        })
+    }
+
+    /// `wc -l $(git ls-files)`: a read-only command over what another one lists.
+    pub(super) fn output_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let mut base = Base::ReadOnly;
+        let output = |word: &Word| word.pieces.as_slice() == [Piece::Unknown];
+        let [(at, commands)] = part.outputs.as_slice() else { return None };
+        // The words may be those under a wrapper.
+        let at = (at + words.len()).checked_sub(part.words.len())?;
+        if !words.get(at).is_some_and(output)
+            || words.iter().filter(|w| w.has_unknown()).count() > 1
+        {
+            return None;
+        }
+        for extra in 1..=2 {
+            let names = (0..extra).map(|_| Word::plain(NAME));
+            let mut filled = words.to_vec();
+            filled.splice(at..=at, names);
+            base = base.and(self.inner_base(part, &filled)?);
+        }
+        Some(base.and(self.listed_base(part, commands, &Fed::default())?))
+    }
+
+    /// `sh -c 'ls'`: read-only if its script is.
+    pub(super) fn script_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let [program, flag, text] = words else { return None };
+        if !matches!(program.literal()?.as_str(), "sh" | "bash" | "dash")
+            || flag.literal()? != "-c"
+            || part.cwd.lost
+            || !self.disk.may_open_script()
+        {
+            return None;
+        }
+        let text = text.literal()?;
+        let mut base = Base::ReadOnly;
+        for cwd in part.cwd.dirs.iter().take(4) {
+            let mut inner = Script::parse(&text, cwd, &self.policy.workspace.home);
+            if !inner.doubts.is_empty() || inner.endless {
+                return None;
+            }
+            for (name, values) in &self.script.vars {
+                inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
+            }
+            let shell = Shell::new(self.policy, self.disk, &inner);
+            for (part, seen) in shell.parts() {
+                let this = shell.part_base(part, seen, None, &mut Findings::default());
+                if !matches!(this, Base::ReadOnly | Base::ReadOutside) {
+                    return None;
+                }
+                base = base.and(this);
+            }
+        }
+        Some(base)
+    }
+
     /// What a pipeline reads that lists files; `None` when it may print anything else.
     pub(super) fn listed_base(
         &self,
@@ -56,25 +134,25 @@ impl Shell<'_, '_> {
         pipeline: &[Vec<Word>],
         fed: &Fed,
     ) -> Option<Base> {
-        let mut base = Base::ReadOnly;
         let (first, filters) = pipeline.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
         }
-        let listed = listed(first, part)?;
+        self.starts_base(part, &listed(first, part)?, fed)
+    }
+
+    /// What is read where a list starts; `None` when a name there may become anything else.
+    fn starts_base(&self, part: &Part, listed: &Listed, fed: &Fed) -> Option<Base> {
+        let mut base = Base::ReadOnly;
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
-            if expansion.unknown
-                || !expansion.paths.iter().all(|path| self.tidy(path, fed, &listed))
-            {
-                return None;
-            }
+            let tidy = expansion.paths.iter().all(|path| self.tidy(path, fed, listed));
+            (!expansion.unknown && tidy).then_some(())?;
             base = base.and(self.reads_base(part, std::slice::from_ref(start)));
         }
         Some(base)
     }
 
-    /// What the command reads besides the names it is given.
     pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let reads = read_only::reads(words, part)?;
         if reads.fixed_cwd || reads.follows || reads.version || words.iter().any(Word::is_dynamic) {
@@ -107,29 +185,19 @@ impl Shell<'_, '_> {
                 words.push(word.clone());
             }
         }
-        let mut base = self.inner_base(part, &words)?;
-        let listed = listed(before, part)?;
-        let fed = Fed { words, nul: true, ..Fed::blanks() };
-        for start in &listed.starts {
-            let expansion = expand::files(start, &self.scope(part));
-            let tidy = expansion.paths.iter().all(|path| self.tidy(path, &fed, &listed));
-            if expansion.unknown || !tidy {
-                return None;
-            }
-            base = base.and(self.reads_base(part, std::slice::from_ref(start)));
-        }
-        Some(base)
+        let base = self.inner_base(part, &words)?;
+        let fed = Fed { words, nul: true, ..Fed::default() };
+        Some(base.and(self.starts_base(part, &listed(before, part)?, &fed)?))
     }
 
     /// Whether no link below this folder leads out of the workspace.
-    pub(super) fn stays_inside(&self, folder: &std::path::Path) -> bool {
-        let fed = Fed { nul: true, ..Fed::blanks() };
+    pub(super) fn stays_inside(&self, folder: &Path) -> bool {
         let listed = Listed { starts: Vec::new(), links: true, bare: false, inner: false };
-        self.tidy(folder, &fed, &listed)
+        self.tidy(folder, &Fed { nul: true, ..Fed::default() }, &listed)
     }
 
     /// Whether no name below this folder can become anything but a file of the workspace.
-    fn tidy(&self, start: &std::path::Path, fed: &Fed, listed: &Listed) -> bool {
+    fn tidy(&self, start: &Path, fed: &Fed, listed: &Listed) -> bool {
         let paths = self.disk.paths;
         if fed.nul && !listed.links && !listed.bare {
             return true;
@@ -190,123 +258,71 @@ fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
     fed.words.iter().map(fill).collect()
 }
 
-/// Whether a command prints its words and does nothing else with them.
 fn takes_anything(words: &[Word]) -> bool {
     Args::parse(words).is_some_and(|args| {
         let plain = args.spec.options.iter().all(|option| option.effect == Effect::Inert);
-        args.spec.shape == Shape::Text && args.spec.free && args.spec.inert && plain
+        args.spec.shape == Shape::Text
+            && args.spec.is(Trait::Free)
+            && args.spec.is(Trait::Inert)
+            && plain
     })
 }
 
-/// Whether a command passes lines on as they are, or not at all.
-fn passes(words: &[Word], part: &Part) -> bool {
-    let Some(reads) = read_only::reads(words, part) else { return false };
-    let Some(args) = Args::parse(words) else { return false };
-    const WHOLE: &[&str] = &[
-        "-v",
-        "-i",
-        "-E",
-        "-F",
-        "-P",
-        "-w",
-        "-x",
-        "-z",
-        "-e",
-        "-u",
-        "-r",
-        "-V",
-        "-d",
-        "-f",
-        "-n",
-        "--ignore-case",
-        "--invert-match",
-        "--extended-regexp",
-        "--fixed-strings",
-        "--reverse",
-        "--unique",
-        "--version-sort",
-        "--lines",
-    ];
-    let numbers = args.name.ends_with("grep");
+fn passes(given: &[Word], part: &Part) -> bool {
+    let Some(reads) = read_only::reads(given, part) else { return false };
+    let Some(args) = Args::parse(given) else { return false };
+    let numbers = args.spec.is(Trait::Asked);
     let whole = args.options.iter().all(|given| {
-        WHOLE.contains(&given.name.as_str())
+        words::has("filtering-options", &given.name)
             && !(numbers && matches!(given.name.as_str(), "-n" | "-r"))
     });
-    matches!(args.name.as_str(), "grep" | "egrep" | "fgrep" | "sort" | "head" | "tail")
-        && whole
-        && reads.paths.is_empty()
+    args.spec.is(Trait::Passes) && whole && reads.paths.is_empty()
 }
 
-/// What a command lists, when it is known to list files and nothing else.
-fn listed(words: &[Word], part: &Part) -> Option<Listed> {
-    let reads = read_only::reads(words, part)?;
-    let args = Args::parse(words)?;
-    let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
-    let here = || vec![Word::plain(".")];
-    let or_here = |paths: Vec<Word>| if paths.is_empty() { here() } else { paths };
-    let found = |starts| Some(Listed { starts, links: false, bare: true, inner: false });
-    match args.name.as_str() {
-        "find" | "gfind" => {
-            if has(&["-printf", "-ls", "-L", "-H", "-follow"]) {
-                return None;
-            }
-            let file = |o: &crate::program::args::Given| {
-                o.name == "-type" && o.value.as_ref().and_then(known).as_deref() == Some("f")
-            };
-            let alternatives = has(&["-o", "-or", ",", "!", "-not"]);
+fn listed(given: &[Word], part: &Part) -> Option<Listed> {
+    let reads = read_only::reads(given, part)?;
+    let args = Args::parse(given)?;
+    let or_here = |paths: Vec<Word>| if paths.is_empty() { vec![Word::plain(".")] } else { paths };
+    let all = |list: &str| args.options.iter().all(|given| words::has(list, &given.name));
+    let (starts, links, bare, inner) = match args.program.lists? {
+        Lists::Find if args.has_any(&["-printf", "-ls", "-L", "-H", "-follow"]) => return None,
+        Lists::Find => {
+            let file =
+                |given: &Given| given.name == "-type" && given.known().as_deref() == Some("f");
+            let alternatives = args.has_any(&["-o", "-or", ",", "!", "-not"]);
             let links = !args.options.iter().any(file) || alternatives;
-            Some(Listed {
-                starts: or_here(args.operands.clone()),
-                links,
-                bare: false,
-                inner: false,
-            })
+            (args.operands.clone(), links, false, false)
         }
-        "rg" if has(&["-l", "--files", "--files-with-matches"]) => found(or_here(reads.paths)),
-        "grep" if has(&["-l", "--files-with-matches"]) && has(&["-r", "--recursive"]) => {
-            found(or_here(reads.paths))
+        Lists::Names if args.has_any(&["-l", "--files", "--files-with-matches"]) => {
+            (reads.paths, false, true, false)
         }
-        "ls" => {
-            let plain = |given: &crate::program::args::Given| {
-                matches!(given.name.as_str(), "-1" | "-a" | "-A" | "-t" | "-r" | "-S" | "-d")
-            };
-            args.options.iter().all(plain).then(|| Listed {
-                starts: here(),
-                links: true,
-                bare: true,
-                inner: true,
-            })
+        Lists::Matches
+            if args.has_any(&["-l", "--files-with-matches"])
+                && args.has_any(&["-r", "--recursive"]) =>
+        {
+            (reads.paths, false, true, false)
         }
-        "git" => {
-            const PLAIN: &[&str] = &[
-                "-z",
-                "--cached",
-                "--staged",
-                "--modified",
-                "-m",
-                "--others",
-                "-o",
-                "--exclude-standard",
-                "--name-only",
-                "--diff-filter",
-            ];
-            let plain = args.options.iter().all(|o| PLAIN.contains(&o.name.as_str()));
-            let lists = match args.sub.first().map(String::as_str) {
-                Some("ls-files") => true,
-                Some("diff") => has(&["--name-only"]),
-                _ => false,
-            };
+        Lists::Entries if all("plain-entries") => (Vec::new(), true, true, true),
+        Lists::Git if args.spec.is(Trait::Lists) && all("listing-options") => {
+            // Differences show contents unless they are asked for names.
+            let shows = args.spec.is(Trait::Shows);
+            (!shows || args.has_any(&["--name-only"])).then_some(())?;
             // Files elsewhere are not listed.
             let path =
                 |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
-            let named = args.sub == ["ls-files"] && args.operands.iter().all(path);
-            (plain && lists).then(|| Listed {
-                starts: if named { or_here(args.operands.clone()) } else { here() },
-                links: true,
-                bare: true,
-                inner: false,
-            })
+            let named = !shows && args.operands.iter().all(path);
+            (if named { args.operands.clone() } else { Vec::new() }, true, true, false)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Listed { starts: or_here(starts), links, bare, inner })
+}
+
+/// The words with the names that the shell gives to `<( … )`; `None` where there is none.
+pub(super) fn with_pipes(words: &[Word]) -> Option<Vec<Word>> {
+    // The pieces do not keep which substitution it is.
+    let pipe =
+        |word: &Word| word.raw.starts_with("<(") && word.pieces.as_slice() == [Piece::Unknown];
+    let named = |word: &Word| if pipe(word) { Word::plain("/dev/fd/63") } else { word.clone() };
+    words.iter().any(pipe).then(|| words.iter().map(named).collect())
 }

@@ -8,12 +8,11 @@ use robota_core::permission::Verdict;
 
 use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
+use crate::policy::{Access, READ};
 use crate::program::reach::{self, Mentions};
-use crate::program::removal::{self, Critical};
-use crate::program::wrap;
-use crate::program::wrap::Inner;
+use crate::program::wrap::{self, Inner};
 use crate::rule::Matcher;
-use crate::shell::{Part, Word, assign, expand, scan};
+use crate::shell::{Part, Word, expand, scan, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -50,8 +49,8 @@ impl Shell<'_, '_> {
             policy.forbid_edit(&file, found);
             // It may be a folder in which files are created.
             let below = self.disk.lookup(&Path::new(file.shown()).join("…"));
-            for (rules, _) in self.lists() {
-                if let Some(rule) = policy.edit_pattern(rules, &below) {
+            for (rules, _) in policy.forbidding() {
+                if let Some(rule) = rules.naming(&below, Access::Edit) {
                     found.rule(Verdict::Ask, rule, Some(file.shown()));
                 }
             }
@@ -64,14 +63,13 @@ impl Shell<'_, '_> {
         }
         if reads {
             for file in suspects.iter().flat_map(|token| self.named(part, token)) {
-                if let Some(rule) = policy.read_rule(&policy.deny, &file, "Read") {
+                if let Some(rule) = policy.deny.about(&file, READ) {
                     found.rule(Verdict::Ask, rule, Some(file.shown()));
                 }
             }
         }
     }
 
-    /// The files a word may be.
     fn mentioned(&self, part: &Part, word: &Word) -> Vec<Rc<FileRef>> {
         if word.value().is_some_and(|text| text.starts_with('-')) {
             return Vec::new();
@@ -100,18 +98,13 @@ impl Shell<'_, '_> {
     fn forbid_read_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         self.forbid_folder(file, found);
-        for (rules, verdict) in [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)] {
-            if let Some(rule) = policy.read_pattern(rules, file, "Read") {
-                found.rule(verdict, rule, Some(file.shown()));
-            }
-        }
+        found.rules(policy.forbidding(), file.shown(), |rules| rules.naming(file, READ));
     }
 
     /// A folder in which nothing may be read, whatever it is called.
     pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
-        let policy = self.policy;
         let any = self.disk.lookup(&Path::new(folder.shown()).join("…"));
-        if let Some(rule) = policy.read_pattern(&policy.deny, &any, "Read") {
+        if let Some(rule) = self.policy.deny.naming(&any, READ) {
             found.rule(Verdict::Deny, rule, Some(folder.shown()));
         }
     }
@@ -119,8 +112,8 @@ impl Shell<'_, '_> {
     /// It may change this file, or only read it, which is not known.
     fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
-        for rules in [&policy.deny, &policy.ask] {
-            if let Some(rule) = policy.edit_pattern(rules, file) {
+        for (rules, _) in policy.forbidding() {
+            if let Some(rule) = rules.naming(file, Access::Edit) {
                 found.rule(Verdict::Ask, rule, Some(file.shown()));
             }
         }
@@ -128,13 +121,11 @@ impl Shell<'_, '_> {
             && let Some(name) = policy.protected_name(file)
         {
             let why = format!("it may change `{name}`, which decides what other programs run");
-            found.add(Verdict::Ask, VerdictSource::Protected, why, Some(file.shown()));
+            found.ask(VerdictSource::Protected, why, Some(file.shown()));
         }
     }
 
-    /// Commands that another program may run for this one.
     pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
-        let critical = Critical { dirs: &self.policy.precious };
         for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
@@ -142,8 +133,8 @@ impl Shell<'_, '_> {
             for view in &seen.views {
                 self.forbid_text(part, &view.words, found);
                 let scope = self.scope(&inner);
-                if let Some(why) = removal::critical(&view.words, &inner, &scope, &critical) {
-                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
+                if let Some(why) = self.removal(&inner, &scope).of_command(&view.words) {
+                    found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
             }
         }
@@ -159,9 +150,9 @@ impl Shell<'_, '_> {
         }
         let workspace = &self.policy.workspace;
         for word in reach::texts(words, part) {
-            if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
+            if scan::critical(&word, &workspace.cwd, &workspace.home, &self.policy.precious) {
                 let why = "a text in it may be a removal of something that must not be removed";
-                found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
+                found.ask(VerdictSource::Critical, why, Some(&part.shown()));
             }
         }
     }
@@ -177,7 +168,7 @@ impl Shell<'_, '_> {
         });
         for (name, value) in assigned.chain(words) {
             let mut commands = Vec::new();
-            if assign::is_dangerous(&name) {
+            if vars::is_dangerous(&name) {
                 reach::pieces(&value, true, &mut commands);
             }
             for text in scan::substitutions(&value) {
@@ -197,22 +188,19 @@ impl Shell<'_, '_> {
     fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let mut hits = Findings::default();
         self.forbid_text(part, words, &mut hits);
-        let critical = Critical { dirs: &self.policy.precious };
         let inner = Part { words: words.to_vec(), cwd: part.cwd.clone(), ..Part::default() };
-        let removes = removal::critical(words, &inner, &self.scope(&inner), &critical);
+        let removes = self.removal(&inner, &self.scope(&inner)).of_command(words);
         if hits.worst() > Verdict::Allow {
             let why = "it may run a command that a rule forbids";
-            found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
         }
         if let Some(why) = removes {
-            found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
+            found.ask(VerdictSource::Critical, why, Some(&part.shown()));
         }
     }
 
-    /// Rules that forbid, over words that may be a command.
     fn forbid_text(&self, part: &Part, words: &[Word], found: &mut Findings) {
-        let policy = self.policy;
-        let lists = [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)];
+        let lists = self.policy.forbidding();
         if lists.iter().all(|(rules, _)| rules.commands().next().is_none()) {
             return;
         }

@@ -6,21 +6,10 @@ use std::path::{Path, PathBuf};
 use robota_core::paths::PathKind;
 
 use super::shell::Shell;
-use crate::program::args::base;
-use crate::program::read_only;
+use crate::program::{Program, read_only};
 use crate::shell::{Part, Word, expand};
+use crate::words;
 use crate::workspace::{text, within};
-
-/// Files that choose the toolchain for programs of a family, by the names of the programs; `*`
-/// are all, because version managers replace every program.
-const TOOLCHAINS: &[(&[&str], &[&str])] = &[
-    (
-        &["cargo", "rustc", "rustdoc", "rustfmt", "rustup"],
-        &["rust-toolchain", "rust-toolchain.toml"],
-    ),
-    (&["yarn"], &[".yarnrc", ".yarnrc.yml"]),
-    (&["*"], &["mise.toml", ".mise.toml", ".tool-versions", ".envrc"]),
-];
 
 impl Shell<'_, '_> {
     /// Why git would use another repository than the workspace's, if so: one below it, or one
@@ -34,7 +23,7 @@ impl Shell<'_, '_> {
         }
         for folder in &folders {
             let scope = self.scope(part);
-            let (texts, open) = expand::variants(folder, &scope);
+            let (texts, open) = expand::variants(folder, &scope, 0);
             let text = texts.first().and_then(|text| expand::tilde(text, scope.home));
             let (Some(text), 1, false) = (text, texts.len(), open) else { return unknown() };
             let text: String = text.iter().map(|(c, _)| *c).collect();
@@ -122,13 +111,11 @@ impl Shell<'_, '_> {
 
     /// Whether files of the workspace may choose which program shows its version.
     pub(super) fn chooses_toolchain(&self, part: &Part, words: &[Word]) -> bool {
-        let Some(program) = words.first().and_then(Word::value) else { return true };
-        let files = TOOLCHAINS
-            .iter()
-            .filter(|(programs, _)| programs.contains(&"*") || programs.contains(&base(&program)));
+        let Some(program) = Program::of(words) else { return true };
         let paths = self.disk.paths;
         let roots = &self.policy.roots;
-        let names: Vec<&str> = files.flat_map(|(_, files)| *files).copied().collect();
+        let names: Vec<&str> =
+            program.chosen_by.iter().chain(words::list("toolchain-files")).copied().collect();
         part.cwd.dirs.iter().any(|dir| {
             let inside = |folder: &&Path| roots.holds(&self.disk.lookup(folder));
             dir.ancestors().take_while(inside).any(|folder| {
@@ -145,12 +132,8 @@ impl Shell<'_, '_> {
 
 /// Whether a file that chooses a toolchain names a version and nothing else.
 fn is_plain_choice(name: &str, text: &str) -> bool {
-    match name {
-        "rust-toolchain" | "rust-toolchain.toml" => !text.contains("path") && !text.contains('/'),
-        ".tool-versions" => !text.contains("path:") && !text.contains('/'),
-        ".yarnrc" | ".yarnrc.yml" => !text.contains("Path") && !text.contains("-path"),
-        _ => false,
-    }
+    let texts = words::list_of("choice", name);
+    texts.is_some_and(|texts| !texts.iter().any(|reaches| text.contains(reaches)))
 }
 
 /// Whether settings of a repository name programs that reading it runs: filters, drivers of

@@ -2,21 +2,20 @@
 //! dangerous options and variables.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use robota_core::paths::PathKind;
 use robota_core::permission::Verdict;
 
 use super::shell::Shell;
-use crate::disk::About;
-use crate::policy::{Policy, Rules};
-use crate::program::danger;
+use crate::policy::{Access, Policy, READ};
 use crate::program::files::{self, Uses};
 use crate::program::wrap::{Seen, base, holes};
-use crate::rule::{CommandText, List, Matcher, Rule};
+use crate::program::{Arity, Program, Shape, Trait, danger};
+use crate::rule::{CommandText, Matcher, Rule};
 use crate::shell::word::Piece;
-use crate::shell::{Part, RedirectKind, Word, assign, expand};
+use crate::shell::{Part, RedirectKind, Word, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -37,11 +36,7 @@ impl Policy {
     }
 }
 
-impl<'a> Shell<'a, '_> {
-    pub(super) fn lists(&self) -> [(&'a Rules, Verdict); 2] {
-        [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
-    }
-
+impl Shell<'_, '_> {
     /// Rules over the command's text, and what its options do. True when what runs is not known.
     pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
         let Some(first) = words.first() else { return false };
@@ -53,16 +48,15 @@ impl<'a> Shell<'a, '_> {
                 danger::of_command(&self.settled(part, words), part.piped)
             };
             if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
-                found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
+                found.ask(VerdictSource::Danger, why, Some(&part.shown()));
             }
         }
         first.is_dynamic() || danger::redefines(words)
     }
 
-    /// Rules over the command's text.
     pub(super) fn forbid_by_rule(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let Some(first) = words.first() else { return };
-        let lists = self.lists();
+        let lists = self.policy.forbidding();
         if lists.iter().any(|(rules, _)| rules.commands().next().is_some()) {
             let text = spellings(words, self.disk.folds_programs());
             for (rules, verdict) in lists {
@@ -82,7 +76,7 @@ impl<'a> Shell<'a, '_> {
                             "`{shown}` cannot be shown not to be what {} ({}) forbids",
                             rule.text, rule.source.label
                         );
-                        found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&shown));
+                        found.ask(VerdictSource::Unproven, why, Some(&shown));
                     }
                 }
             }
@@ -120,8 +114,7 @@ impl<'a> Shell<'a, '_> {
             names.extend(part.words.iter().skip(1).filter_map(Word::literal));
         }
         for view in &seen.views {
-            let program = view.words.first().and_then(Word::value).unwrap_or_default();
-            if matches!(base(&program), "env" | "sudo" | "doas") {
+            if Program::of(&view.words).is_some_and(|program| program.is(Trait::Assigns)) {
                 names.extend(view.words.iter().skip(1).filter_map(|word| {
                     let text = word.value()?;
                     text.split_once('=').map(|(name, _)| name.to_owned())
@@ -131,9 +124,9 @@ impl<'a> Shell<'a, '_> {
         // `IFS= read` splits what it reads and nothing else.
         let reads = part.words.first().and_then(Word::value).as_deref() == Some("read");
         names.retain(|name| !(reads && name == "IFS"));
-        for name in names.iter().filter(|name| assign::is_dangerous(name)) {
+        for name in names.iter().filter(|name| vars::is_dangerous(name)) {
             let why = format!("`{name}` decides what programs run or load");
-            found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
+            found.ask(VerdictSource::Danger, why, Some(&part.shown()));
         }
     }
 
@@ -148,7 +141,6 @@ impl<'a> Shell<'a, '_> {
         }
     }
 
-    /// Rules over the files the command touches.
     pub(super) fn forbid_files(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let uses = files::uses(words, part);
         self.forbid_reads(part, &uses.reads, true, found);
@@ -172,36 +164,42 @@ impl<'a> Shell<'a, '_> {
         {
             return;
         }
-        // Once is enough to ask.
-        let mut asks = sure && self.policy.has_read_rules();
+        let asks = sure && self.policy.has_read_rules();
+        self.forbid_each(part, words, asks.then_some("read"), found, |file, found| {
+            self.forbid_read(file, found);
+        });
+    }
+
+    /// Forbids each file that these words may be, and asks once where that cannot be known and some
+    /// files must not be accessed like this.
+    fn forbid_each(
+        &self,
+        part: &Part,
+        words: &[Word],
+        mut access: Option<&str>,
+        found: &mut Findings,
+        forbid: impl Fn(&Rc<FileRef>, &mut Findings),
+    ) {
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
-            for path in &expansion.paths {
-                let file = self.disk.lookup(path);
-                if !is_sink(&file.name) {
-                    self.forbid_read(&file, found);
-                }
-            }
-            if expansion.unknown && std::mem::take(&mut asks) {
-                let why = format!(
-                    "which file `{}` is cannot be known, and some must not be read",
-                    word.raw
-                );
-                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            let files = expansion.paths.iter().map(|path| self.disk.lookup(path));
+            files.filter(|file| !is_sink(&file.name)).for_each(|file| forbid(&file, found));
+            if expansion.unknown
+                && let Some(access) = access.take()
+            {
+                let raw = &word.raw;
+                let why =
+                    format!("which file `{raw}` is cannot be known, and some must not be {access}");
+                found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
             }
         }
     }
 
     fn forbid_read(&self, file: &Rc<FileRef>, found: &mut Findings) {
         let policy = self.policy;
-        for (rules, list, verdict) in
-            [(&policy.deny, List::Deny, Verdict::Deny), (&policy.ask, List::Ask, Verdict::Ask)]
-        {
-            let find = || policy.read_rule(rules, file, "Read");
-            if let Some(rule) = self.disk.rule(About::Read, list, file, find) {
-                found.rule(verdict, rule, Some(file.shown()));
-            }
-        }
+        found.rules(policy.forbidding(), file.shown(), |rules| {
+            self.disk.rule(rules, file, false, || rules.about(file, READ))
+        });
         policy.unknown_target(file, found);
     }
 
@@ -213,10 +211,9 @@ impl<'a> Shell<'a, '_> {
             for path in &expand::files(word, &self.scope(part)).paths {
                 let folder = self.disk.lookup(path);
                 self.forbid_folder(&folder, found);
-                let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
-                for (list, rules) in lists {
+                for (rules, _) in self.policy.forbidding() {
                     let find = || self.policy.rule_below(rules, &folder, true, self.disk.paths);
-                    if let Some(rule) = self.disk.rule(About::Below, list, &folder, find) {
+                    if let Some(rule) = self.disk.rule(rules, &folder, true, find) {
                         found.rule(Verdict::Ask, rule, Some(&part.shown()));
                     }
                 }
@@ -224,7 +221,6 @@ impl<'a> Shell<'a, '_> {
         }
     }
 
-    /// Folders that are moved, changed or removed with all that is in them.
     fn forbid_below(&self, part: &Part, words: &[Word], found: &mut Findings) {
         if !self.policy.has_edit_rules() {
             return;
@@ -235,8 +231,8 @@ impl<'a> Shell<'a, '_> {
             }
             let folder = self.disk.lookup(&path);
             let inside = self.disk.lookup(&path.join("…"));
-            for (rules, verdict) in self.lists() {
-                if let Some(rule) = self.policy.edit_pattern(rules, &inside) {
+            for (rules, verdict) in self.policy.forbidding() {
+                if let Some(rule) = rules.naming(&inside, Access::Edit) {
                     found.rule(verdict, rule, Some(folder.shown()));
                 } else if let Some(rule) =
                     self.policy.rule_below(rules, &folder, false, self.disk.paths)
@@ -244,36 +240,17 @@ impl<'a> Shell<'a, '_> {
                     found.rule(Verdict::Ask, rule, Some(folder.shown()));
                 }
             }
-            if let Some(rule) = self.policy.read_pattern(&self.policy.deny, &inside, "Read") {
+            if let Some(rule) = self.policy.deny.naming(&inside, READ) {
                 found.rule(Verdict::Deny, rule, Some(folder.shown()));
             }
         }
     }
 
     fn forbid_writes(&self, part: &Part, words: &[Word], found: &mut Findings) {
-        let mut asks = self.policy.has_edit_rules();
-        for word in words {
-            let expansion = expand::files(word, &self.scope(part));
-            for path in &expansion.paths {
-                let file = self.disk.lookup(path);
-                if !is_sink(&file.name) {
-                    self.policy.forbid_edit(&file, found);
-                }
-            }
-            if expansion.unknown && std::mem::take(&mut asks) {
-                let why = format!(
-                    "which file `{}` is cannot be known, and some must not be changed",
-                    word.raw
-                );
-                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
-            }
-        }
-    }
-
-    fn is_dir(&self, path: &std::path::Path) -> bool {
-        let paths = self.disk.paths;
-        let is = |path: &std::path::Path| paths.kind(path) == PathKind::Dir;
-        is(path) || paths.canonical(path).is_some_and(|real| is(&real))
+        let access = self.policy.has_edit_rules().then_some("changed");
+        self.forbid_each(part, words, access, found, |file, found| {
+            self.policy.forbid_edit(file, found);
+        });
     }
 
     /// What a copy creates: in a folder, a file of the same name. The flag says that there may
@@ -283,10 +260,13 @@ impl<'a> Shell<'a, '_> {
         let scope = self.scope(part);
         let expansion = expand::files(target, &scope);
         let mut unknown = expansion.unknown;
+        let paths = self.disk.paths;
+        let is = |path: &Path| paths.kind(path) == PathKind::Dir;
+        let is_dir = |path: &Path| is(path) || paths.canonical(path).is_some_and(|real| is(&real));
         let mut out = Vec::new();
         for path in &expansion.paths {
             let into_folder =
-                self.is_dir(path) || target.value().is_some_and(|text| text.ends_with('/'));
+                is_dir(path) || target.value().is_some_and(|text| text.ends_with('/'));
             if !into_folder {
                 out.push(self.disk.lookup(path));
                 continue;
@@ -310,7 +290,6 @@ fn is_read_family(rule: &Rule) -> bool {
     matches!(rule.matcher, Matcher::Family(crate::call::Family::Read))
 }
 
-/// Where output may always go.
 pub(crate) fn is_sink(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
         || path.strip_prefix("/dev/fd/").is_some_and(|n| n.parse::<u8>().is_ok())
@@ -351,61 +330,26 @@ pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
     text
 }
 
-/// Options before the subcommand, which a rule like `git push *` does not think of.
-const GLOBALS: &[(&str, &[&str])] = &[
-    (
-        "git",
-        &[
-            "-C",
-            "-c",
-            "--git-dir",
-            "--work-tree",
-            "--namespace",
-            "--exec-path",
-            "--super-prefix",
-            "--config-env",
-        ],
-    ),
-    ("docker", &["-H", "--host", "-c", "--context", "--config", "-l", "--log-level"]),
-    ("podman", &["--url", "--connection", "--log-level"]),
-    (
-        "kubectl",
-        &[
-            "-n",
-            "--namespace",
-            "--context",
-            "--cluster",
-            "--kubeconfig",
-            "-s",
-            "--server",
-            "--user",
-        ],
-    ),
-    ("helm", &["-n", "--namespace", "--kube-context", "--kubeconfig"]),
-    ("npm", &["--prefix", "-C", "--userconfig", "--registry", "-w", "--workspace"]),
-    ("pnpm", &["-C", "--dir", "--filter", "-F"]),
-    ("yarn", &["--cwd"]),
-    ("cargo", &["--color", "--config", "-Z", "-C", "--manifest-path"]),
-    ("gh", &["-R", "--repo", "--hostname"]),
-    ("terraform", &[]),
-    ("aws", &["--profile", "--region", "--endpoint-url", "--output"]),
-    ("gcloud", &["--project", "--account", "--configuration"]),
-    ("systemctl", &["-H", "-M"]),
-    ("make", &["-C", "-f", "-j"]),
-    ("go", &["-C"]),
-];
-
-fn without_globals(program: &str, words: &[Word]) -> Option<Vec<Word>> {
-    let (_, with_value) = GLOBALS.iter().find(|(name, _)| *name == program)?;
+/// The words without options before the subcommand, which a rule like `git push *` does not think of.
+fn without_globals(name: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let program = Program::find(name)?;
+    (program.shape == Shape::Sub || program.is(Trait::Make)).then_some(())?;
     let mut i = 1;
     while let Some(text) = words.get(i).and_then(Word::value) {
         if !text.starts_with(['-', '+']) || text == "-" {
             break;
         }
-        i += if with_value.contains(&text.as_str()) { 2 } else { 1 };
+        i += 1;
+        let arity = program.option(&text).map(|option| option.arity);
+        let number = |word: &Word| word.value().is_some_and(|text| text.parse::<u32>().is_ok());
+        if arity == Some(Arity::Required)
+            || (arity == Some(Arity::Attached) && words.get(i).is_some_and(number))
+        {
+            i += 1;
+        }
     }
     (i > 1 && i < words.len()).then(|| {
-        let mut form = vec![Word::plain(program)];
+        let mut form = vec![Word::plain(name)];
         form.extend_from_slice(&words[i..]);
         form
     })

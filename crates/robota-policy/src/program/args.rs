@@ -1,11 +1,10 @@
 //! The one parser of arguments: from the words of a command to options with their values and
 //! operands, by what is known of the program.
 
-use super::{Arity, Opt, Program, Shape};
+use super::{Arity, Effect, Opt, Program, Shape, Trait};
 use crate::shell::expand;
 use crate::shell::word::{self, Piece, Word};
 
-/// An option that was given.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     /// What is known of it; `None` for an option that is not listed.
@@ -13,21 +12,26 @@ pub(crate) struct Given {
     /// In full, with its dashes and without its value.
     pub(crate) name: String,
     pub(crate) value: Option<Word>,
-    /// The command it is given.
     pub(crate) command: Vec<Word>,
 }
 
-/// The words of a command, taken apart.
+impl Given {
+    pub(crate) fn does(&self, effect: Effect) -> bool {
+        self.opt.is_some_and(|opt| opt.effect == effect)
+    }
+
+    pub(crate) fn known(&self) -> Option<String> {
+        self.value.as_ref().and_then(known)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Args {
-    /// The program's name without its folder.
     pub(crate) name: String,
     pub(crate) program: &'static Program,
     /// The subcommand; the program itself where it has none, or where it is not known.
     pub(crate) spec: &'static Program,
-    /// The subcommand's name as it was written.
     pub(crate) sub: Vec<String>,
-    /// Options before the subcommand.
     pub(crate) globals: Vec<Given>,
     pub(crate) options: Vec<Given>,
     pub(crate) operands: Vec<Word>,
@@ -37,7 +41,6 @@ pub(crate) struct Args {
     pub(crate) open: bool,
 }
 
-/// The last part of a program's path.
 pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -90,37 +93,26 @@ fn splits(word: &Word) -> bool {
     })
 }
 
-/// What follows the first so many bytes of a word's known beginning.
 fn cut(word: &Word, at: usize) -> Word {
-    let mut left = at;
-    let mut pieces = Vec::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text { text, quoted } if left > 0 => {
-                let taken = left.min(text.len());
-                left -= taken;
-                if taken < text.len() {
-                    pieces.push(Piece::Text { text: text[taken..].to_owned(), quoted: *quoted });
-                }
-            }
-            Piece::Ansi(text) if left > 0 => {
-                let taken = left.min(text.len());
-                left -= taken;
-                if taken < text.len() {
-                    pieces.push(Piece::Ansi(text[taken..].to_owned()));
-                }
-            }
-            other => pieces.push(other.clone()),
-        }
-    }
+    let pieces = word.after(at).unwrap_or_default();
     Word::of(word::text(&pieces), pieces)
 }
 
-/// Splits `name=value`. `text` is the known beginning of the word.
-fn name_and_value<'t>(word: &Word, text: &'t str) -> (&'t str, Option<Word>) {
-    match text.split_once('=') {
-        Some((name, _)) => (name, Some(cut(word, name.len() + 1))),
-        None => (text, None),
+/// A word among the words of a command: its known beginning, and whether that is all of it.
+struct At<'w> {
+    word: &'w Word,
+    text: &'w str,
+    whole: bool,
+    words: &'w [Word],
+    i: usize,
+}
+
+impl<'w> At<'w> {
+    fn name_and_value(&self) -> (&'w str, Option<Word>) {
+        match self.text.split_once('=') {
+            Some((name, _)) => (name, Some(cut(self.word, name.len() + 1))),
+            None => (self.text, None),
+        }
     }
 }
 
@@ -143,18 +135,10 @@ fn braced(word: &Word) -> Vec<Word> {
     if !expand::braces(&text, 0, &mut out) {
         return vec![word.clone()];
     }
-    out.iter()
-        .map(|text| {
-            let mut pieces: Vec<Piece> = Vec::new();
-            for (c, live) in text {
-                match pieces.last_mut() {
-                    Some(Piece::Text { text, quoted }) if *quoted != *live => text.push(*c),
-                    _ => pieces.push(Piece::Text { text: c.to_string(), quoted: !live }),
-                }
-            }
-            Word::of(text.iter().map(|(c, _)| *c).collect::<String>(), pieces)
-        })
-        .collect()
+    let word = |text: &Vec<expand::Live>| {
+        Word::of(text.iter().map(|(c, _)| *c).collect::<String>(), word::of_live(text))
+    };
+    out.iter().map(word).collect()
 }
 
 impl Args {
@@ -179,12 +163,11 @@ impl Args {
         if program.shape == Shape::Sub {
             args.subcommand(&words);
         } else {
-            args.read(&words, 0, program.posix);
+            args.read(&words, 0, program.is(Trait::Posix));
         }
         Some(args)
     }
 
-    /// Finds the subcommand, and reads what follows it.
     fn subcommand(&mut self, words: &[Word]) {
         let at = self.read(words, 0, true);
         self.globals = std::mem::take(&mut self.options);
@@ -220,7 +203,7 @@ impl Args {
 
     /// Reads options and operands from here on. With `stop`, it ends at the first operand.
     fn read(&mut self, words: &[Word], from: usize, stop: bool) -> usize {
-        let stop = stop || self.spec.posix;
+        let stop = stop || self.spec.is(Trait::Posix);
         let mut i = from;
         while let Some(word) = words.get(i) {
             let (text, whole) = prefix(word);
@@ -247,66 +230,55 @@ impl Args {
                 i += 1;
                 continue;
             }
-            i = if self.spec.single {
-                self.word_option(word, &text, whole, words, i)
+            let at = At { word, text: &text, whole, words, i };
+            i = if self.spec.is(Trait::Single) {
+                self.word_option(&at)
             } else if text.starts_with("--") {
-                self.long_option(word, &text, whole, words, i)
+                self.long_option(&at)
             } else {
-                self.cluster(word, &text, whole, words, i)
+                self.cluster(&at)
             };
         }
         i
     }
 
     /// `--name`, `--name=value`.
-    fn long_option(
-        &mut self,
-        word: &Word,
-        text: &str,
-        whole: bool,
-        words: &[Word],
-        i: usize,
-    ) -> usize {
-        let (name, value) = name_and_value(word, text);
+    fn long_option(&mut self, at: &At<'_>) -> usize {
+        let (name, value) = at.name_and_value();
         // A value that the shell splits may go on with another option.
         self.open |= match &value {
             Some(value) => splits(value),
-            None => !whole,
+            None => !at.whole,
         };
         match self.spec.long(name).or_else(|| self.program.long(name)) {
-            Some(opt) => self.give(opt, value, words, i),
-            None => self.unlisted(name, value, i),
+            Some(opt) => self.give(opt, value, at.words, at.i),
+            None => self.unlisted(name, value, at.i),
         }
     }
 
     /// `-abc`, `-n5`.
-    fn cluster(&mut self, word: &Word, text: &str, whole: bool, words: &[Word], i: usize) -> usize {
+    fn cluster(&mut self, at: &At<'_>) -> usize {
+        let At { word, text, whole, words, i } = *at;
         if text == "-" && whole {
             return match self.spec.option("-") {
                 Some(opt) => self.give(opt, None, words, i),
                 None => i + 1,
             };
         }
-        if self.spec.digits && whole && text[1..].chars().all(|c| c.is_ascii_digit()) {
+        if self.spec.is(Trait::Digits) && whole && text[1..].chars().all(|c| c.is_ascii_digit()) {
             return i + 1;
         }
         for (at, c) in text.char_indices().skip(1) {
             let end = at + c.len_utf8();
             let name = format!("-{c}");
-            let Some(opt) = self.spec.option(&name).or_else(|| self.program.option(&name)) else {
-                let rest = (end < text.len() || !whole).then(|| cut(word, end));
-                // What may be hidden in it must be found, whole and after its first letter.
-                return self.unlisted(&name, rest, i);
-            };
             let more = end < text.len() || !whole;
+            let Some(opt) = self.spec.option(&name).or_else(|| self.program.option(&name)) else {
+                // What may be hidden in it must be found, whole and after its first letter.
+                return self.unlisted(&name, more.then(|| cut(word, end)), i);
+            };
             match opt.arity {
                 Arity::None => {
-                    self.options.push(Given {
-                        opt: Some(opt),
-                        name,
-                        value: None,
-                        command: Vec::new(),
-                    });
+                    self.give(opt, None, words, i);
                 }
                 _ if more => {
                     let value = cut(word, end);
@@ -321,23 +293,15 @@ impl Args {
     }
 
     /// `-name`, `-name=value`, `-Dvalue`, of programs that have no clusters.
-    fn word_option(
-        &mut self,
-        word: &Word,
-        text: &str,
-        whole: bool,
-        words: &[Word],
-        i: usize,
-    ) -> usize {
-        let (head, value) = name_and_value(word, text);
-        let spec = self.spec;
-        let program = self.program;
+    fn word_option(&mut self, at: &At<'_>) -> usize {
+        let (head, value) = at.name_and_value();
+        let (spec, program, text) = (self.spec, self.program, at.text);
         let find = |name: &str| spec.option(name).or_else(|| program.option(name));
         // `--name` is `-name` to most of them.
         let found = find(head).or_else(|| head.strip_prefix('-').and_then(find));
         if let Some(opt) = found {
-            self.open |= !whole && value.is_none();
-            return self.give(opt, value, words, i);
+            self.open |= !at.whole && value.is_none();
+            return self.give(opt, value, at.words, at.i);
         }
         let glued = |option: &&Opt| {
             (option.arity == Arity::Attached
@@ -349,8 +313,8 @@ impl Args {
         };
         let options = spec.options.iter().chain(&program.options);
         match options.filter(glued).max_by_key(|option| option.name.len()) {
-            Some(opt) => self.give(opt, Some(cut(word, opt.name.len())), words, i),
-            None => self.unlisted(head, value, i),
+            Some(opt) => self.give(opt, Some(cut(at.word, opt.name.len())), at.words, at.i),
+            None => self.unlisted(head, value, at.i),
         }
     }
 
@@ -394,9 +358,27 @@ impl Args {
         next.min(words.len())
     }
 
-    /// Every option, those before the subcommand first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(&self.options)
+    }
+
+    /// The options with this effect, those before the subcommand first.
+    pub(crate) fn given(&self, effect: Effect) -> impl Iterator<Item = &Given> {
+        self.all().filter(move |given| given.does(effect))
+    }
+
+    pub(crate) fn has(&self, effect: Effect) -> bool {
+        self.given(effect).next().is_some()
+    }
+
+    /// Whether one of these options was given behind the subcommand.
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|given| names.contains(&given.name.as_str()))
+    }
+
+    /// Whether an option gives the pattern or the script, so that the first operand is none.
+    pub(crate) fn has_pattern(&self) -> bool {
+        [Effect::Pattern, Effect::Script, Effect::ScriptFile].into_iter().any(|e| self.has(e))
     }
 
     /// Whether every option is known, and no other word can be one.

@@ -7,18 +7,12 @@ mod lexer;
 use crate::shell::bomb;
 use lexer::{Lexer, Token};
 
-/// Whether a program of this name takes programs in awk.
-pub(super) fn is_awk(name: &str) -> bool {
-    matches!(name, "awk" | "gawk" | "mawk" | "nawk")
-}
-
 /// Whether the program prints what it reads and does nothing else.
 pub(super) fn is_harmless(program: &str) -> bool {
     let mut parser = Parser { lexer: Lexer::new(program), loops: Vec::new(), depth: 0 };
     parser.program().is_some()
 }
 
-/// Functions that compute from what they are given.
 const FUNCTIONS: &str = "\
     length substr index split match sub gsub tolower toupper int sqrt exp log sin cos atan2 \
     rand sprintf";
@@ -33,7 +27,10 @@ fn is_among(words: &str, name: &str) -> bool {
     words.split(' ').any(|word| word == name)
 }
 
-/// A counted loop runs no more often than this.
+fn is_variable(name: &str) -> bool {
+    !is_among(REACHING, name) && !is_among(FUNCTIONS, name)
+}
+
 const MAX_ROUNDS: f64 = 100_000.0;
 
 /// What an expression was, as far as it matters.
@@ -41,11 +38,13 @@ const MAX_ROUNDS: f64 = 100_000.0;
 struct Kind {
     /// Variables and calls whose texts are joined.
     texts: usize,
-    /// It can be assigned to.
     place: bool,
     /// Texts are joined at its top.
     joined: bool,
 }
+
+/// One text that is not joined with others.
+const ONE: Kind = Kind { texts: 1, place: false, joined: false };
 
 struct Parser<'p> {
     lexer: Lexer<'p>,
@@ -112,7 +111,6 @@ impl<'p> Parser<'p> {
         Some(())
     }
 
-    /// What ends a simple statement.
     fn finish(&mut self) -> Parsed {
         match self.lexer.peek(false)? {
             Token::End => self.lexer.take(false).map(|_| ()),
@@ -139,7 +137,6 @@ impl<'p> Parser<'p> {
         Some(())
     }
 
-    /// The statement of an `if` or a loop; a `;` alone is none.
     fn body(&mut self) -> Parsed {
         if self.lexer.peek(true)? == Token::End {
             return self.lexer.take(true).map(|_| ());
@@ -209,7 +206,6 @@ impl<'p> Parser<'p> {
         Some(up)
     }
 
-    /// A number, a name, or the length of something.
     fn bound(&mut self) -> Parsed<Bound<'p>> {
         match self.lexer.take(true)? {
             Token::Number(number) => Some(Bound::Number(number)),
@@ -280,7 +276,6 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A format for printing: known, and no wider than a line.
     fn format(&mut self) -> Parsed {
         let Token::Text(text) = self.lexer.take(true)? else { return None };
         (bomb::narrow(text) && !text.contains('*')).then_some(())?;
@@ -291,9 +286,7 @@ impl<'p> Parser<'p> {
 
     fn name(&mut self) -> Parsed<&'p str> {
         match self.lexer.take(true)? {
-            Token::Name(name) if !is_among(REACHING, name) && !is_among(FUNCTIONS, name) => {
-                Some(name)
-            }
+            Token::Name(name) if is_variable(name) => Some(name),
             _ => None,
         }
     }
@@ -307,7 +300,10 @@ impl<'p> Parser<'p> {
         self.lexer.eat(sign)?.then_some(())
     }
 
-    /// The rest of an index, after its bracket.
+    fn maybe_index(&mut self) -> Parsed {
+        if self.lexer.eat("[")? { self.index() } else { Some(()) }
+    }
+
     fn index(&mut self) -> Parsed {
         loop {
             self.expression(true)?;
@@ -351,13 +347,12 @@ impl<'p> Parser<'p> {
                 // A text that is made of two others can double with every line.
                 let grows = sign == "=" && right.joined && right.texts > 1;
                 let loops = !self.loops.is_empty() && right.joined && right.texts > 0;
-                (!grows && !loops).then_some(Kind { texts: 1, ..Kind::default() })
+                (!grows && !loops).then_some(ONE)
             }
             _ => Some(left),
         }
     }
 
-    /// Whether a value may be given to what begins with this token.
     fn assignable(&self, target: Token<'p>) -> Parsed {
         match target {
             // The number of fields is how many the line gets.
@@ -410,8 +405,6 @@ impl<'p> Parser<'p> {
     }
 
     fn operand(&mut self) -> Parsed<Kind> {
-        let one = Kind { texts: 1, ..Kind::default() };
-        let place = Kind { texts: 1, place: true, joined: false };
         let first = self.lexer.take(true)?;
         let kind = match first {
             Token::Number(_) | Token::Text(_) | Token::Regex => Kind::default(),
@@ -449,10 +442,8 @@ impl<'p> Parser<'p> {
                 if self.lexer.follows('(') {
                     return None;
                 }
-                if self.lexer.eat("[")? {
-                    self.index()?;
-                }
-                place
+                self.maybe_index()?;
+                Kind { place: true, ..ONE }
             }
             Token::Sign(_) | Token::End | Token::Done => return None,
         };
@@ -463,7 +454,7 @@ impl<'p> Parser<'p> {
                 self.free(name)?;
             }
             self.lexer.take(false)?;
-            return Some(one);
+            return Some(ONE);
         }
         Some(kind)
     }
@@ -472,31 +463,26 @@ impl<'p> Parser<'p> {
     fn field(&mut self) -> Parsed<Kind> {
         match self.lexer.take(true)? {
             // A field that far out makes the line as long.
-            Token::Number(number) => (number <= 10_000.0).then_some(())?,
-            Token::Name(name) if !is_among(REACHING, name) && !is_among(FUNCTIONS, name) => {
-                if self.lexer.eat("[")? {
-                    self.index()?;
-                }
-                return Some(Kind { texts: 1, ..Kind::default() });
+            Token::Number(number) => {
+                (number <= 10_000.0).then_some(Kind { texts: 0, place: true, joined: false })
+            }
+            Token::Name(name) if is_variable(name) => {
+                self.maybe_index()?;
+                Some(ONE)
             }
             Token::Sign("(") => {
                 self.expression(true)?;
                 self.expect(")")?;
-                return Some(Kind { texts: 1, ..Kind::default() });
+                Some(ONE)
             }
-            Token::Sign("$") => {
-                self.field()?;
-                return Some(Kind { texts: 1, ..Kind::default() });
-            }
-            _ => return None,
+            Token::Sign("$") => self.field().map(|_| ONE),
+            _ => None,
         }
-        Some(Kind { texts: 0, place: true, joined: false })
     }
 
     fn call(&mut self, name: &str) -> Parsed<Kind> {
-        let one = Kind { texts: 1, ..Kind::default() };
         if name == "length" && self.lexer.peek(false)? != Token::Sign("(") {
-            return Some(one);
+            return Some(ONE);
         }
         self.expect("(")?;
         if name == "sprintf" {
@@ -505,7 +491,7 @@ impl<'p> Parser<'p> {
             return self.replaced();
         } else if matches!(self.lexer.peek(true)?, Token::Sign(")")) {
             self.lexer.take(true)?;
-            return matches!(name, "length" | "rand").then_some(one);
+            return matches!(name, "length" | "rand").then_some(ONE);
         } else {
             self.expression(true)?;
         }
@@ -519,7 +505,7 @@ impl<'p> Parser<'p> {
             self.expression(true)?;
         }
         self.expect(")")?;
-        Some(one)
+        Some(ONE)
     }
 
     /// `gsub(/a/, "b")`: of the line or one of its fields, so that nothing grows for long.

@@ -1,24 +1,19 @@
 //! Which files a command reads, writes and removes, for the programs that are known.
 
-use super::args::{Args, Given, base, known};
-use super::{Effect, Shape, read_only};
+use super::args::{Args, Given, known, prefix};
+use super::{Effect, Shape, Trait, read_only};
 use crate::shell::Part;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::Word;
 
-/// The files a command touches.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
-    /// Shown, in whole or in part.
     pub(crate) reads: Vec<Word>,
-    /// Shown with everything below.
     pub(crate) trees: Vec<Word>,
-    /// Created or changed.
     pub(crate) writes: Vec<Word>,
     /// Changed, moved or removed with everything below.
     pub(crate) below: Vec<Word>,
     /// Written into, when it is a folder: `cp a b folder`.
     pub(crate) into: Option<(Vec<Word>, Word)>,
-    /// Removed.
     pub(crate) removes: Vec<Word>,
     /// It does nothing but this to files, and can be free where edits are free.
     pub(crate) plain_edit: bool,
@@ -39,10 +34,9 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     let operands = args.operands.clone();
     options(&args, &mut uses);
     match spec.shape {
-        Shape::Reads | Shape::One | Shape::Facts | Shape::Code | Shape::Shell => {
-            uses.reads.extend(operands);
+        Shape::Reads | Shape::One | Shape::Facts | Shape::Names | Shape::Code | Shape::Shell => {
+            uses.reads.extend(operands)
         }
-        Shape::Names => uses.reads.extend(operands),
         Shape::Find => uses.reads.extend(or_here(operands)),
         Shape::Trees => uses.trees.extend(operands),
         Shape::Pattern | Shape::PatternTrees => pattern(&args, part, &mut uses),
@@ -53,16 +47,16 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
         Shape::Creates => uses.writes.extend(operands),
         Shape::Copies | Shape::Moves => copy(&args, &mut uses),
         Shape::Removes => {
-            if has(&args, Effect::Deep) || args.name != "rm" {
+            if args.has(Effect::Deep) || !spec.is(Trait::Files) {
                 uses.below.clone_from(&operands);
             }
             uses.removes = operands;
         }
         Shape::Modes => {
             // `--reference=file`, and the options of setfacl, replace the mode.
-            let given = has(&args, Effect::Read) || has(&args, Effect::Pattern);
+            let given = args.has(Effect::Read) || args.has(Effect::Pattern);
             let files: Vec<Word> = operands.into_iter().skip(usize::from(!given)).collect();
-            if has(&args, Effect::Deep) {
+            if args.has(Effect::Deep) {
                 uses.below.clone_from(&files);
             }
             uses.writes.extend(files);
@@ -73,10 +67,10 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
         }
         Shape::Fetches => fetch(words, &mut uses),
         Shape::Revisions => git(&args, &mut uses),
-        Shape::Any if args.name == "dd" => dd(words, &mut uses),
+        Shape::Device => device(words, &mut uses),
         _ => {}
     }
-    uses.plain_edit |= spec.plain_edit;
+    uses.plain_edit |= spec.is(Trait::PlainEdit);
     if uses.writes.iter().any(|word| word.has_unknown() && word.pieces.len() == 1) {
         // It merges folders, and what is in them is not known.
         uses.plain_edit = false;
@@ -84,16 +78,10 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     uses
 }
 
-/// Whether an option with this effect was given.
-pub(super) fn has(args: &Args, effect: Effect) -> bool {
-    args.all().any(|given| given.opt.is_some_and(|opt| opt.effect == effect))
-}
-
 fn or_here(words: Vec<Word>) -> Vec<Word> {
     if words.is_empty() { vec![Word::plain(".")] } else { words }
 }
 
-/// Files that options name.
 fn options(args: &Args, uses: &mut Uses) {
     for given in args.all() {
         let Some(value) = &given.value else { continue };
@@ -109,10 +97,10 @@ fn options(args: &Args, uses: &mut Uses) {
                 if known(value).as_deref() != Some("-") && !is_target(args, given) =>
             {
                 // The archive is in the same place whether it is read or written.
-                let reads = args.spec.may_write && args.spec.shape == Shape::Trees;
+                let reads = args.spec.is(Trait::MayWrite) && args.spec.shape == Shape::Trees;
                 if reads {
                     uses.maybe_reads.push(value.clone());
-                } else if args.spec.free || args.spec.shape == Shape::Fetches {
+                } else if args.spec.is(Trait::Free) || args.spec.shape == Shape::Fetches {
                     // What builds write is seen where it is mentioned.
                     uses.writes.push(value.clone());
                     uses.needs_leave = true;
@@ -125,29 +113,23 @@ fn options(args: &Args, uses: &mut Uses) {
     }
 }
 
-/// Whether this is `-t folder` of a program that copies.
 fn is_target(args: &Args, given: &Given) -> bool {
     matches!(args.spec.shape, Shape::Copies | Shape::Moves)
         && matches!(given.name.as_str(), "-t" | "--target-directory")
 }
 
 fn pattern(args: &Args, part: &Part, uses: &mut Uses) {
-    let gives = |given: &Given| {
-        given.opt.is_some_and(|opt| {
-            matches!(opt.effect, Effect::Pattern | Effect::Script | Effect::ScriptFile)
-        })
-    };
-    let given = args.options.iter().any(gives);
-    let paths: Vec<Word> = args.operands.iter().skip(usize::from(!given)).cloned().collect();
-    if has(args, Effect::InPlace) {
+    let skip = usize::from(!args.has_pattern());
+    let paths: Vec<Word> = args.operands.iter().skip(skip).cloned().collect();
+    if args.has(Effect::InPlace) {
         uses.writes.extend(paths.iter().cloned());
         uses.needs_leave = true;
     }
-    let grep = args.name.ends_with("grep");
+    let asked = args.spec.is(Trait::Asked);
     let recursive = args.spec.shape == Shape::PatternTrees
-        && (!grep || has(args, Effect::Deep) || has(args, Effect::Links));
+        && (!asked || args.has(Effect::Deep) || args.has(Effect::Links));
     if recursive {
-        let fed = part.piped && !grep;
+        let fed = part.piped && !asked;
         uses.trees.extend(if fed && paths.is_empty() { paths } else { or_here(paths) });
     } else {
         uses.reads.extend(paths);
@@ -155,18 +137,17 @@ fn pattern(args: &Args, part: &Part, uses: &mut Uses) {
 }
 
 fn copy(args: &Args, uses: &mut Uses) {
-    let name = args.name.as_str();
     let mut operands = args.operands.clone();
     // `host:path` is a file of another machine.
     let remote = |word: &Word| {
-        matches!(name, "scp" | "rsync")
+        args.spec.is(Trait::Remote)
             && word.value().is_some_and(|t| t.split('/').next().is_some_and(|h| h.contains(':')))
     };
     let folder = args.options.iter().find(|given| is_target(args, given));
     let target = match folder.and_then(|given| given.value.clone()) {
         Some(folder) => Some(folder),
         // `ln -s x` links into the working directory.
-        None if name == "ln" && operands.len() == 1 => Some(Word::plain(".")),
+        None if args.spec.is(Trait::Here) && operands.len() == 1 => Some(Word::plain(".")),
         None => operands.pop(),
     };
     operands.retain(|word| !remote(word));
@@ -181,20 +162,17 @@ fn copy(args: &Args, uses: &mut Uses) {
     let merges = |word: &Word| {
         word.value().is_some_and(|t| matches!(t.rsplit('/').next(), Some("." | "..")))
     };
-    let whole = args
-        .options
-        .iter()
-        .any(|given| matches!(given.name.as_str(), "-T" | "--no-target-directory"));
+    let whole = args.has_any(&["-T", "--no-target-directory"]);
     if operands.iter().any(merges) || whole {
         uses.writes.push(Word::unknown());
     }
     if let Some(target) = target.filter(|word| !remote(word)) {
         uses.into = Some((operands, target));
     }
-    uses.needs_leave = args.name != "git";
+    uses.needs_leave = !args.program.is(Trait::Git);
 }
 
-fn dd(words: &[Word], uses: &mut Uses) {
+fn device(words: &[Word], uses: &mut Uses) {
     for word in words.iter().skip(1) {
         if let Some(file) = after(word, "if=") {
             uses.reads.push(file);
@@ -205,26 +183,9 @@ fn dd(words: &[Word], uses: &mut Uses) {
     }
 }
 
-/// The rest of a word that begins like this.
 pub(super) fn after(word: &Word, start: &str) -> Option<Word> {
-    let mut left = start;
-    let mut pieces = Vec::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text { text, .. } | Piece::Ansi(text) if !left.is_empty() => {
-                let same = left.len().min(text.len());
-                (text.get(..same)? == left.get(..same)?).then_some(())?;
-                left = &left[same..];
-                let quoted = !matches!(piece, Piece::Text { quoted: false, .. });
-                if same < text.len() {
-                    pieces.push(Piece::Text { text: text[same..].to_owned(), quoted });
-                }
-            }
-            _ if !left.is_empty() => return None,
-            other => pieces.push(other.clone()),
-        }
-    }
-    left.is_empty().then(|| Word::of(word.raw.clone(), pieces))
+    prefix(word).0.starts_with(start).then_some(())?;
+    Some(Word::of(word.raw.clone(), word.after(start.len())?))
 }
 
 fn fetch(words: &[Word], uses: &mut Uses) {
@@ -241,30 +202,8 @@ fn fetch(words: &[Word], uses: &mut Uses) {
 /// What may be files among a git command's words: also what follows a `:`, and what its own
 /// patterns match.
 fn git(args: &Args, uses: &mut Uses) {
-    let sub = args.sub.first().map(String::as_str).unwrap_or_default();
-    const SHOWN: &[&str] = &[
-        "show",
-        "diff",
-        "log",
-        "blame",
-        "grep",
-        "cat-file",
-        "annotate",
-        "archive",
-        "difftool",
-        "whatchanged",
-        "stash",
-        "diff-tree",
-        "diff-index",
-        "diff-files",
-        "range-diff",
-        "reflog",
-        "shortlog",
-        "rev-list",
-        "hash-object",
-    ];
     // Words of commits and notes name no files.
-    if !SHOWN.contains(&sub) {
+    if !args.spec.is(Trait::Shows) {
         return;
     }
     for word in &args.operands {
@@ -272,10 +211,7 @@ fn git(args: &Args, uses: &mut Uses) {
         let Some(text) = word.value() else { continue };
         if text.contains(['*', '?', '[']) {
             // Quoted for the shell, git matches it itself.
-            uses.reads.push(Word::of(
-                text.clone(),
-                vec![Piece::Text { text: text.clone(), quoted: false }],
-            ));
+            uses.reads.push(Word::bare_text(&text));
         }
         if let Some((_, file)) = text.rsplit_once(':') {
             let file = file.rsplit_once(')').map_or(file, |(_, file)| file);
@@ -283,9 +219,9 @@ fn git(args: &Args, uses: &mut Uses) {
         }
     }
     // It searches everything below, and prints what it finds.
-    if sub == "grep" {
-        let given = args.options.iter().any(|given| matches!(given.name.as_str(), "-e" | "-f"));
-        let rest: Vec<Word> = args.operands.iter().skip(usize::from(!given)).cloned().collect();
+    if args.spec.is(Trait::Searches) {
+        let skip = usize::from(!args.has_pattern());
+        let rest: Vec<Word> = args.operands.iter().skip(skip).cloned().collect();
         // Revisions may be among them, and then all of them is searched.
         let behind = args.ended.and_then(|at| args.operands.get(at..)).unwrap_or_default();
         if !behind.is_empty() {
@@ -300,23 +236,14 @@ fn git(args: &Args, uses: &mut Uses) {
 
 /// Whether a sed command line may run or write something by one of its scripts.
 pub(super) fn sed_may_run_or_write(args: &Args) -> bool {
-    if has(args, Effect::ScriptFile) || args.open {
-        return true;
-    }
-    let given = args
-        .options
-        .iter()
-        .filter(|given| given.opt.is_some_and(|opt| opt.effect == Effect::Script));
-    let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
-    if scripts.is_empty() {
-        scripts.push(args.operands.first());
-    }
-    let harmless =
-        |word: &Word| word.value().is_some_and(|text| read_only::is_harmless_script("sed", &text));
-    !scripts.into_iter().all(|script| script.is_some_and(harmless))
-}
-
-/// Whether a program has one of these names, in any folder.
-pub(super) fn is_program(words: &[Word], names: &[&str]) -> bool {
-    words.first().and_then(Word::value).is_some_and(|path| names.contains(&base(&path)))
+    let given: Vec<&Given> = args.given(Effect::Script).collect();
+    let harmless = |word: Option<&Word>| {
+        let text = word.and_then(Word::value);
+        text.is_some_and(|text| read_only::is_harmless(args.program, &text))
+    };
+    let all = match given.as_slice() {
+        [] => harmless(args.operands.first()),
+        given => given.iter().all(|given| harmless(given.value.as_ref())),
+    };
+    !all || args.open || args.has(Effect::ScriptFile)
 }

@@ -2,6 +2,8 @@
 //! or the end of the memory only by a name, a variable or a large number, so that it is enough
 //! to read all of its tokens.
 
+use crate::shell::word::is_name;
+
 /// Functions and words that compute from what they are given, and end.
 const PURE: &str = "\
     and or not if then elif else end as reduce foreach try catch label break def empty error \
@@ -30,8 +32,10 @@ const MAX_NUMBER: f64 = 1_000_000.0;
 const MAX_TIMES: usize = 2;
 
 #[derive(Default)]
-struct Seen {
-    /// Names that the filter itself defines.
+struct Filter {
+    chars: Vec<char>,
+    at: usize,
+    /// Names that it defines itself.
     own: Vec<String>,
     largest: f64,
     strings: bool,
@@ -41,176 +45,171 @@ struct Seen {
 
 /// Whether the filter only computes from its input, and ends.
 pub(super) fn is_harmless(filter: &str) -> bool {
-    let mut seen = Seen::default();
-    let chars: Vec<char> = filter.chars().collect();
-    let read = tokens(&chars, &mut 0, &mut seen, false, 0).is_some();
+    let mut seen = Filter { chars: filter.chars().collect(), ..Filter::default() };
+    let read = seen.tokens(false, 0).is_some();
     let repeats =
         seen.times > 0 && (seen.strings || seen.times > MAX_TIMES || seen.largest > 10_000.0);
     read && !repeats && !(seen.counts && (seen.largest > MAX_NUMBER || seen.times > 0))
 }
 
-/// Reads tokens to the end, or to the bracket that closes what is put into a text.
-fn tokens(
-    chars: &[char],
-    at: &mut usize,
-    seen: &mut Seen,
-    inner: bool,
-    depth: usize,
-) -> Option<()> {
-    if depth > 8 {
-        return None;
+impl Filter {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
     }
-    let mut brackets: Vec<char> = Vec::new();
-    while let Some(c) = chars.get(*at).copied() {
-        let from = *at;
-        *at += 1;
-        match c {
-            ' ' | '\t' | '\n' => {}
-            '"' => text(chars, at, seen, depth)?,
-            '(' | '[' | '{' => brackets.push(c),
-            ')' if inner && brackets.is_empty() => return Some(()),
-            ')' | ']' | '}' => {
-                brackets.pop()?;
-            }
-            '0'..='9' => {
-                let part = |c: &char| c.is_ascii_alphanumeric() || *c == '.';
-                while chars.get(*at).is_some_and(part)
-                    || (matches!(chars.get(*at), Some('+' | '-'))
-                        && matches!(chars[*at - 1], 'e' | 'E'))
-                {
-                    *at += 1;
+
+    /// The last character before this position that is no blank.
+    fn before(&self, at: usize) -> Option<char> {
+        self.chars[..at].iter().rev().find(|c| !c.is_whitespace()).copied()
+    }
+
+    /// Reads tokens to the end, or to the bracket that closes what is put into a text.
+    fn tokens(&mut self, inner: bool, depth: usize) -> Option<()> {
+        if depth > 8 {
+            return None;
+        }
+        let mut brackets: Vec<char> = Vec::new();
+        while let Some(c) = self.peek() {
+            let from = self.at;
+            self.at += 1;
+            match c {
+                ' ' | '\t' | '\n' => {}
+                '"' => self.text(depth)?,
+                '(' | '[' | '{' => brackets.push(c),
+                ')' if inner && brackets.is_empty() => return Some(()),
+                ')' | ']' | '}' => {
+                    brackets.pop()?;
                 }
-                let number: f64 = chars[from..*at].iter().collect::<String>().parse().ok()?;
-                let before = chars[..from].iter().rev().find(|c| !c.is_whitespace());
-                // An index makes a list that long.
-                if before == Some(&'[') && number > MAX_NUMBER {
-                    return None;
+                '0'..='9' => {
+                    while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '.')
+                        || (matches!(self.peek(), Some('+' | '-'))
+                            && matches!(self.chars[self.at - 1], 'e' | 'E'))
+                    {
+                        self.at += 1;
+                    }
+                    let number = self.chars[from..self.at].iter().collect::<String>();
+                    let number: f64 = number.parse().ok()?;
+                    // An index makes a list that long.
+                    if self.before(from) == Some('[') && number > MAX_NUMBER {
+                        return None;
+                    }
+                    self.largest = self.largest.max(number);
                 }
-                seen.largest = seen.largest.max(number);
-            }
-            '.' => {
                 // A field's name is no function.
-                if chars.get(*at).is_some_and(|c| c.is_ascii_alphabetic() || *c == '_') {
-                    name(chars, at);
+                '.' if self.peek().is_some_and(|c| c.is_ascii_digit()) => {}
+                '.' => {
+                    self.name();
                 }
+                '$' => {
+                    let name = self.name();
+                    if name.is_empty() || name == "ENV" || name.starts_with("__prog") {
+                        return None;
+                    }
+                }
+                '@' | 'a'..='z' | 'A'..='Z' | '_' => {
+                    self.name();
+                    // `{name}` and `{name: 1}` name fields.
+                    let field = matches!(self.before(from), Some('{' | ','));
+                    if brackets.last() != Some(&'{') || !field {
+                        let word: String = self.chars[from..self.at].iter().collect();
+                        self.word_is_tame(&word)?;
+                    }
+                }
+                '*' => self.times += 1,
+                ',' | ':' | ';' | '|' | '?' | '=' | '<' | '>' | '!' | '+' | '-' | '/' | '%' => {}
+                _ => return None,
             }
-            '$' => {
-                let name = name(chars, at);
-                if name.is_empty() || name == "ENV" || name.starts_with("__prog") {
+        }
+        (!inner && brackets.is_empty()).then_some(())
+    }
+
+    fn name(&mut self) -> String {
+        let from = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+            self.at += 1;
+        }
+        self.chars[from..self.at].iter().collect()
+    }
+
+    fn word_is_tame(&mut self, word: &str) -> Option<()> {
+        let next = self.chars[self.at..].iter().find(|c| !c.is_whitespace());
+        match word {
+            "def" => {
+                while self.peek().is_some_and(char::is_whitespace) {
+                    self.at += 1;
+                }
+                let name = self.name();
+                // A name that is known already might call itself.
+                if name.is_empty() || is_pure(&name) || self.own.contains(&name) {
                     return None;
                 }
+                self.definition(&name)
             }
-            '@' | 'a'..='z' | 'A'..='Z' | '_' => {
-                name(chars, at);
-                let word: String = chars[from..*at].iter().collect();
-                // `{name}` and `{name: 1}` name fields.
-                let before = chars[..from].iter().rev().find(|c| !c.is_whitespace());
-                if brackets.last() == Some(&'{') && matches!(before, Some('{' | ',')) {
-                    continue;
+            // With a filter it may go on for ever.
+            "recurse" if next == Some(&'(') => None,
+            word if is_pure(word) || self.own.iter().any(|own| own == word) => {
+                self.counts |= matches!(word, "range" | "setpath" | "pow");
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// `name(a; $b): body;` The name counts from the end of the body on, so that it cannot call itself.
+    fn definition(&mut self, name: &str) -> Option<()> {
+        let colon = (self.at..self.chars.len()).find(|i| self.chars[*i] == ':')?;
+        let head: String = self.chars[self.at..colon].iter().collect();
+        let head = head.trim().trim_start_matches('(').trim_end_matches(')');
+        for parameter in head.split(';').map(str::trim).filter(|name| !name.is_empty()) {
+            let bare = parameter.trim_start_matches('$');
+            ((bare.is_empty() || is_name(bare)) && !is_pure(bare)).then_some(())?;
+            self.own.push(bare.to_owned());
+        }
+        // The body ends at the first `;` outside brackets and texts.
+        let mut depth = 0usize;
+        let mut quoted = false;
+        let mut i = colon + 1;
+        let end = loop {
+            match self.chars.get(i)? {
+                '\\' if quoted => i += 1,
+                '"' => quoted = !quoted,
+                '(' | '[' | '{' if !quoted => depth += 1,
+                ')' | ']' | '}' if !quoted => depth = depth.checked_sub(1)?,
+                ';' if !quoted && depth == 0 => break i,
+                _ => {}
+            }
+            i += 1;
+        };
+        // Texts with filters in them, and definitions in definitions, are left to people.
+        let body: String = self.chars[colon + 1..end].iter().collect();
+        if body.contains("\\(") || body.contains("def ") {
+            return None;
+        }
+        let rest = self.chars.split_off(end);
+        self.at = colon + 1;
+        self.tokens(false, 1)?;
+        self.chars.extend(rest);
+        self.own.push(name.to_owned());
+        self.at = end + 1;
+        Some(())
+    }
+
+    /// Inside a text, after its opening quote.
+    fn text(&mut self, depth: usize) -> Option<()> {
+        self.strings = true;
+        loop {
+            let c = self.peek()?;
+            self.at += 1;
+            match c {
+                '"' => return Some(()),
+                '\\' => {
+                    let escaped = self.peek()?;
+                    self.at += 1;
+                    if escaped == '(' {
+                        self.tokens(true, depth + 1)?;
+                    }
                 }
-                let next = chars[*at..].iter().find(|c| !c.is_whitespace());
-                word_is_tame(&word, next.copied(), chars, at, seen)?;
+                _ => {}
             }
-            '*' => seen.times += 1,
-            ',' | ':' | ';' | '|' | '?' | '=' | '<' | '>' | '!' | '+' | '-' | '/' | '%' => {}
-            _ => return None,
-        }
-    }
-    (!inner && brackets.is_empty()).then_some(())
-}
-
-fn name(chars: &[char], at: &mut usize) -> String {
-    let from = *at;
-    while chars.get(*at).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_') {
-        *at += 1;
-    }
-    chars[from..*at].iter().collect()
-}
-
-fn word_is_tame(
-    word: &str,
-    next: Option<char>,
-    chars: &[char],
-    at: &mut usize,
-    seen: &mut Seen,
-) -> Option<()> {
-    match word {
-        "def" => {
-            while chars.get(*at).is_some_and(|c| c.is_whitespace()) {
-                *at += 1;
-            }
-            let name = name(chars, at);
-            // A name that is known already might call itself.
-            if name.is_empty() || is_pure(&name) || seen.own.contains(&name) {
-                return None;
-            }
-            definition(&name, chars, at, seen)
-        }
-        // With a filter it may go on for ever.
-        "recurse" if next == Some('(') => None,
-        "range" | "setpath" | "pow" | "exp" | "limit" | "splits" => {
-            seen.counts |= matches!(word, "range" | "setpath" | "pow");
-            Some(())
-        }
-        word if is_pure(word) || seen.own.iter().any(|own| own == word) => Some(()),
-        _ => None,
-    }
-}
-
-/// `name(a; $b): body;` The name counts from the end of the body on, so that it cannot call itself.
-fn definition(name: &str, chars: &[char], at: &mut usize, seen: &mut Seen) -> Option<()> {
-    let colon = (*at..chars.len()).find(|i| chars[*i] == ':')?;
-    let head: String = chars[*at..colon].iter().collect();
-    let head = head.trim().trim_start_matches('(').trim_end_matches(')');
-    for parameter in head.split(';').map(str::trim).filter(|name| !name.is_empty()) {
-        let bare = parameter.trim_start_matches('$');
-        let plain = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        (plain && !is_pure(bare)).then_some(())?;
-        seen.own.push(bare.to_owned());
-    }
-    // The body ends at the first `;` outside brackets and texts.
-    let mut depth = 0usize;
-    let mut quoted = false;
-    let mut i = colon + 1;
-    let end = loop {
-        match chars.get(i)? {
-            '\\' if quoted => i += 1,
-            '"' => quoted = !quoted,
-            '(' | '[' | '{' if !quoted => depth += 1,
-            ')' | ']' | '}' if !quoted => depth = depth.checked_sub(1)?,
-            ';' if !quoted && depth == 0 => break i,
-            _ => {}
-        }
-        i += 1;
-    };
-    let body = &chars[colon + 1..end];
-    // Texts with filters in them, and definitions in definitions, are left to people.
-    let text: String = body.iter().collect();
-    if text.contains("\\(") || text.contains("def ") {
-        return None;
-    }
-    tokens(body, &mut 0, seen, false, 1)?;
-    seen.own.push(name.to_owned());
-    *at = end + 1;
-    Some(())
-}
-
-/// Inside a text, after its opening quote.
-fn text(chars: &[char], at: &mut usize, seen: &mut Seen, depth: usize) -> Option<()> {
-    seen.strings = true;
-    loop {
-        let c = *chars.get(*at)?;
-        *at += 1;
-        match c {
-            '"' => return Some(()),
-            '\\' => {
-                let escaped = *chars.get(*at)?;
-                *at += 1;
-                if escaped == '(' {
-                    tokens(chars, at, seen, true, depth + 1)?;
-                }
-            }
-            _ => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lists the commands of the model that only read, for tests that run them.
 
-use super::{Arity, INDEX, Program};
+use super::{Arity, INDEX, Program, Trait};
 
 /// A program, or a subcommand of one, that only reads as long as its options do.
 #[derive(Debug, Clone)]
@@ -35,9 +35,12 @@ pub fn free_commands() -> Vec<FreeCommand> {
             let words = std::iter::once(*name).chain(sub.names.iter().copied());
             (words.collect(), sub)
         });
-        out.extend(whole.chain(subs).filter(|(_, spec)| spec.free).map(|(words, spec)| {
-            FreeCommand { words, options: spec.options.iter().map(option).collect() }
-        }));
+        out.extend(whole.chain(subs).filter(|(_, spec)| spec.is(Trait::Free)).map(
+            |(words, spec)| FreeCommand {
+                words,
+                options: spec.options.iter().map(option).collect(),
+            },
+        ));
     }
     out.sort_by(|a, b| a.words.cmp(&b.words));
     out

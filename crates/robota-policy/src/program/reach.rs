@@ -4,16 +4,14 @@
 
 use super::args::{Args, Given, base};
 use super::files;
-use super::{Effect, Opt, Program, Shape, danger};
+use super::{Effect, Language, Opt, Program, Shape, Trait, danger};
 use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
+use crate::words;
 
-/// What a command may have to do with which files.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
-    /// Read or written, which is not known.
     pub(crate) any: Vec<Word>,
-    /// Read at most.
     pub(crate) reads: Vec<Word>,
     /// Written: the value of an option with such a name.
     pub(crate) outputs: Vec<Word>,
@@ -23,29 +21,8 @@ pub(crate) struct Mentions {
     pub(crate) suspects: Vec<String>,
 }
 
-/// Options that take a message, of programs whose options are not listed.
-const MESSAGES: &[&str] = &[
-    "-m",
-    "--message",
-    "--title",
-    "--body",
-    "--subject",
-    "--description",
-    "--notes",
-    "--comment",
-    "--reason",
-    "--author",
-    "--grep",
-    "--date",
-    "--header",
-    "--label",
-];
-
-/// How a program treats its words.
 struct Words {
     args: Option<Args>,
-    name: String,
-    /// They do nothing to files, and are no commands.
     inert: bool,
     /// What it does to its operands is known.
     exact: bool,
@@ -61,12 +38,11 @@ impl Words {
         let name = base(&program).to_owned();
         let args = Args::parse(words);
         let spec = args.as_ref().map(|args| args.spec);
-        let harmless = matches!(name.as_str(), "sed" | "gsed")
-            && args.as_ref().is_some_and(|args| !files::sed_may_run_or_write(args));
-        let script = !harmless
-            && args
-                .as_ref()
-                .is_some_and(|args| args.program.interprets || args.spec.shape == Shape::Code);
+        let script = args.as_ref().is_some_and(|args| {
+            (args.program.is(Trait::Interprets) || args.spec.shape == Shape::Code)
+                && (args.program.language != Some(Language::Sed)
+                    || files::sed_may_run_or_write(args))
+        });
         let exact = !script
             && spec.is_some_and(|spec| match spec.shape {
                 Shape::Reads
@@ -75,7 +51,7 @@ impl Words {
                 | Shape::Trees
                 | Shape::Pattern
                 | Shape::PatternTrees
-                | Shape::Find => !spec.may_write,
+                | Shape::Find => !spec.is(Trait::MayWrite),
                 Shape::Writes
                 | Shape::Creates
                 | Shape::Copies
@@ -83,46 +59,45 @@ impl Words {
                 | Shape::Removes
                 | Shape::Modes
                 | Shape::Edits
+                | Shape::Device
                 | Shape::Text => true,
-                Shape::Any => name == "dd",
                 _ => false,
             });
-        let reads_only = name == "git"
+        let reads_only = args.as_ref().is_some_and(|args| args.program.is(Trait::Git))
             && spec.is_some_and(|spec| {
                 matches!(spec.shape, Shape::Revisions | Shape::Reads | Shape::Text)
             });
-        let inert = args.as_ref().is_some_and(|args| args.spec.inert)
-            || matches!(name.as_str(), "[" | "[[" | "test");
-        Some(Self { args, name, inert, exact, script, reads_only })
+        let inert = spec.is_some_and(|spec| spec.is(Trait::Inert)) || name == "[[";
+        Some(Self { args, inert, exact, script, reads_only })
     }
 
-    fn git_sub(&self) -> &str {
-        let args = self.args.as_ref().filter(|args| args.name == "git");
-        args.and_then(|args| args.sub.first()).map(String::as_str).unwrap_or_default()
-    }
-
-    /// The option of this name, if the program is known to have it.
     fn option(&self, head: &str) -> Option<&'static Opt> {
         let args = self.args.as_ref()?;
         args.spec.option(head).or_else(|| args.program.option(head))
     }
 
-    /// Whether an option takes a message.
     fn is_message(&self, head: &str) -> bool {
         match self.option(head) {
             Some(opt) => opt.effect == Effect::Message,
+            // `git commit -am text`
             None => {
-                MESSAGES.contains(&head)
-                    || (self.name == "git" && ends_in_message(head, self.git_sub()))
+                let letters = head.strip_prefix('-').and_then(|head| head.strip_suffix('m'));
+                words::has("messages", head)
+                    || (self.option("-m").is_some_and(|opt| opt.effect == Effect::Message)
+                        && letters.is_some_and(|l| l.chars().all(|c| c.is_ascii_lowercase())))
             }
         }
     }
 
-    /// Whether an option is given a file or a folder to write.
     fn is_output(&self, head: &str) -> bool {
         match self.option(head) {
             Some(opt) => opt.effect == Effect::Write,
-            None => is_output(head, &self.name),
+            // The first letter of several is known: the parser has found their values.
+            None => {
+                let letter =
+                    head.char_indices().nth(2).and_then(|(at, _)| self.option(&head[..at]));
+                is_output(head) && (head.starts_with("--") || letter.is_none())
+            }
         }
     }
 }
@@ -147,7 +122,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             continue;
         }
         // `-i ~/.ssh/id` of ssh is read, and everybody has one.
-        if matches!(how.name.as_str(), "ssh" | "scp" | "sftp" | "ssh-copy-id") && before == "-i" {
+        if before == "-i" && how.args.as_ref().is_some_and(|args| args.program.is(Trait::Keys)) {
             out.reads.push(word.clone());
             continue;
         }
@@ -181,17 +156,20 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
     }
     if let Some(args) = &how.args {
         // Clusters and abbreviations too.
-        let writes = |given: &&Given| given.opt.is_some_and(|opt| opt.effect == Effect::Write);
-        out.outputs.extend(args.all().filter(writes).filter_map(|given| given.value.clone()));
-        if args.name == "git" {
-            out.outputs.extend(git_outputs(args));
+        out.outputs.extend(args.given(Effect::Write).filter_map(|given| given.value.clone()));
+        if args.spec.is(Trait::Makes) {
+            out.outputs.extend(args.operands.iter().skip(args.spec.places).cloned());
         }
     }
     // Programs that are given names or a program on their input.
-    if how.script || how.args.as_ref().is_some_and(|args| args.program.names_input) {
+    if how.script || how.args.as_ref().is_some_and(|args| args.program.is(Trait::NamesInput)) {
         let fed = part.stdin.iter().filter_map(Word::value);
         out.inside.extend(fed.flat_map(|text| tokens(&text).collect::<Vec<_>>()));
-        for words in part.upstream.iter().filter(|words| prints(words)) {
+        for words in part
+            .upstream
+            .iter()
+            .filter(|words| Program::of(words).is_some_and(|p| p.is(Trait::Prints)))
+        {
             let texts = words[1..].iter().filter_map(Word::value);
             out.inside.extend(texts.flat_map(|text| tokens(&text).collect::<Vec<_>>()));
         }
@@ -219,43 +197,10 @@ pub(crate) fn texts(words: &[Word], part: &Part) -> Vec<String> {
     out
 }
 
-fn prints(words: &[Word]) -> bool {
-    files::is_program(words, &["echo", "printf"])
-}
-
 fn has_value(word: &Word) -> bool {
     word.pieces.iter().any(
         |piece| matches!(piece, Piece::Text { text, .. } | Piece::Ansi(text) if text.contains('=')),
     )
-}
-
-/// Files and folders that a git command creates at a given path.
-fn git_outputs(args: &Args) -> Vec<Word> {
-    let operands = args.operands.iter().cloned();
-    let names: Vec<&str> = args.sub.iter().map(String::as_str).collect();
-    match names.as_slice() {
-        ["clone"] => args.operands.get(1..).and_then(<[Word]>::last).cloned().into_iter().collect(),
-        ["init"] => args.operands.last().cloned().into_iter().collect(),
-        ["worktree", "add"] => operands.collect(),
-        ["worktree" | "bundle" | "submodule"] => {
-            let what = args.operands.first().and_then(Word::value).unwrap_or_default();
-            let skip = 1 + usize::from(names == ["submodule"]);
-            match what.as_str() {
-                "add" | "create" | "move" => operands.skip(skip).collect(),
-                _ => Vec::new(),
-            }
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// `-am` of git takes a message as well.
-fn ends_in_message(head: &str, sub: &str) -> bool {
-    matches!(sub, "commit" | "tag" | "merge" | "notes" | "stash")
-        && head.len() > 1
-        && head.starts_with('-')
-        && head.ends_with('m')
-        && head[1..].chars().all(|c| c.is_ascii_lowercase())
 }
 
 /// The option a word is, without its value; what is not known ends it.
@@ -275,42 +220,13 @@ fn flag_head(word: &Word) -> String {
 
 /// Whether an option of this name, of a program for which it is not listed, takes a file or folder
 /// to write.
-fn is_output(flag: &str, program: &str) -> bool {
-    let Some(name) = flag.strip_prefix('-').filter(|name| !name.is_empty()) else { return false };
-    const WORDS: &[&str] = &[
-        "dest",
-        "destination",
-        "dir",
-        "directory",
-        "log",
-        "logfile",
-        "trace",
-        "stderr",
-        "write",
-        "save",
-        "dump",
-        "prefix",
-        "root",
-        "target",
-        "cookie",
-        "jar",
-        "report",
-        "export",
-        "basedir",
-    ];
-    if let Some(long) = name.strip_prefix('-') {
-        return long.split(['-', '_']).any(|part| part.starts_with("out") || WORDS.contains(&part));
-    }
-    match program {
-        "tar" | "bsdtar" => {
-            name.contains(['C', 'g']) || (name.contains('f') && !name.contains(['x', 't']))
-        }
-        "unzip" => name.starts_with('d'),
-        "wget" => name.contains(['a', 'o', 'O', 'P']),
-        "csplit" | "ssh-keygen" => name.starts_with('f'),
-        "history" => name.contains(['w', 'a']),
-        "cpio" => name.contains('O'),
-        _ => name.starts_with(['o', 'O']) || name == "w" || name.starts_with("out"),
+fn is_output(flag: &str) -> bool {
+    let Some(name) = flag.strip_prefix('-') else { return false };
+    match name.strip_prefix('-') {
+        Some(long) => long
+            .split(['-', '_'])
+            .any(|part| part.starts_with("out") || words::has("output-parts", part)),
+        None => name.starts_with(['o', 'O']) || name == "w",
     }
 }
 
@@ -328,27 +244,9 @@ fn glued(word: &Word) -> Option<Word> {
     }
 }
 
-/// What follows the first so many bytes.
 fn cut(word: &Word, at: usize) -> Option<Word> {
-    let mut left = at;
-    let mut pieces = Vec::new();
-    for piece in &word.pieces {
-        let (Piece::Text { text, .. } | Piece::Ansi(text)) = piece else {
-            if left > 0 {
-                return None;
-            }
-            pieces.push(piece.clone());
-            continue;
-        };
-        let taken = left.min(text.len());
-        left -= taken;
-        let rest = text.get(taken..)?;
-        if !rest.is_empty() {
-            let quoted = !matches!(piece, Piece::Text { quoted: false, .. });
-            pieces.push(Piece::Text { text: rest.to_owned(), quoted });
-        }
-    }
-    (!pieces.is_empty()).then(|| Word::of(origin(word), pieces))
+    let pieces = word.after(at).filter(|pieces| !pieces.is_empty())?;
+    Some(Word::of(origin(word), pieces))
 }
 
 /// Where a part of a word comes from: whether it names something elsewhere is seen there.
@@ -401,7 +299,6 @@ fn parts(word: &Word) -> Vec<Word> {
     out
 }
 
-/// What may be a file's name in a text.
 fn tokens(text: &str) -> impl Iterator<Item = String> {
     let bare = text.replace('\\', "");
     let list: Vec<String> = bare
@@ -418,14 +315,14 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
     list.into_iter()
 }
 
-/// More pieces than this are not analysed.
 const MAX_PIECES: usize = 64;
 
 /// What the words may give to another program to run, as words.
 pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
     let Some(how) = Words::of(words) else { return Vec::new() };
     let mut out = Vec::new();
-    let sed = matches!(how.name.as_str(), "sed" | "gsed" | "perl");
+    let language = how.args.as_ref().and_then(|args| args.program.language);
+    let sed = matches!(language, Some(Language::Sed | Language::Perl));
     match &how.args {
         Some(args) => {
             for text in args
@@ -465,12 +362,9 @@ pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
     out
 }
 
-/// Whether an option is given a command, or something that can hold one.
 fn runs(given: &Given) -> bool {
     match given.opt {
-        Some(opt) => {
-            matches!(opt.effect, Effect::Run | Effect::Shell | Effect::Load | Effect::Script)
-        }
+        Some(opt) => opt.effect.runs() || opt.effect == Effect::Script,
         None => danger::is_running_option(given.name.trim_start_matches('-')),
     }
 }

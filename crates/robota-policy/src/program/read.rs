@@ -1,7 +1,8 @@
 //! The format of the data: an entry begins at the start of a line with the program's names, its
-//! shape (`@reads`) and its traits (`+free`); lines below it hold its options. `>remote` names a
-//! subcommand whose next word selects what it does, `=config` one of which "always" saves only the
-//! exact command.
+//! shape (`@reads`), its traits (`+free`), how it is proven that it only reads (`&find`), the
+//! language of its scripts (`~sed`), how it lists files (`^find`) and files that choose which program
+//! runs (`<rust-toolchain`). `>remote` names a subcommand whose next word selects what it does,
+//! `=config` one of which "always" saves only the exact command. Lines below have its options.
 //!
 //! ```text
 //! head  @reads +free +gnu +digits
@@ -17,9 +18,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{Arity, Effect, FAMILIES, Opt, Program, Shape};
+use super::{Arity, Effect, FAMILIES, Language, Lists, Opt, Program, Proof, Shape, Trait};
 
-/// The entries of a family.
 pub(super) fn entries(family: &'static str) -> impl Iterator<Item = &'static str> {
     let mut rest = family;
     std::iter::from_fn(move || {
@@ -42,13 +42,11 @@ pub(super) fn entries(family: &'static str) -> impl Iterator<Item = &'static str
     })
 }
 
-/// The names of an entry.
 pub(super) fn names(entry: &'static str) -> impl Iterator<Item = &'static str> {
     let head = entry.lines().next().unwrap_or_default();
     head.split_whitespace().take_while(|word| !word.starts_with(['@', '+']))
 }
 
-/// Lists of tokens that several entries share.
 static SHARED: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut shared = HashMap::new();
     for family in FAMILIES {
@@ -66,7 +64,6 @@ static SHARED: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| 
     shared
 });
 
-/// Reads one entry.
 pub(super) fn program(entry: &'static str) -> Program {
     let mut lines = entry.lines();
     let mut whole = head(lines.next().unwrap_or_default());
@@ -75,12 +72,12 @@ pub(super) fn program(entry: &'static str) -> Program {
         let line = line.split_once(" #").map_or(line, |(before, _)| before);
         if let Some(sub) = line.strip_prefix('.') {
             let mut sub = head(sub);
-            sub.short_longs |= whole.short_longs;
-            sub.single |= whole.single;
+            let inherited = [Trait::Gnu, Trait::Single].into_iter();
+            sub.traits.extend(inherited.filter(|inherited| whole.is(*inherited)));
             whole.subs.push(sub);
             continue;
         }
-        let single = whole.single;
+        let single = whole.is(Trait::Single);
         let at = whole.subs.last_mut().map_or(&mut whole.options, |sub| &mut sub.options);
         tokens(line, single, at);
     }
@@ -90,104 +87,27 @@ pub(super) fn program(entry: &'static str) -> Program {
 }
 
 fn head(line: &'static str) -> Program {
-    let mut out = Program {
-        names: Vec::new(),
-        shape: Shape::Any,
-        free: false,
-        clear: false,
-        short_longs: false,
-        posix: false,
-        single: false,
-        digits: false,
-        assigns: false,
-        runs_input: false,
-        names_input: false,
-        inert: false,
-        breaks: false,
-        redefines: false,
-        plain_edit: false,
-        broad: false,
-        danger: false,
-        may_write: false,
-        interprets: false,
-        has_targets: false,
-        groups: Vec::new(),
-        exact: Vec::new(),
-        options: Vec::new(),
-        subs: Vec::new(),
-    };
+    let mut out = Program::default();
     for word in line.split_whitespace() {
-        if let Some(name) = word.strip_prefix('@') {
-            out.shape = shape(name);
-        } else if let Some(name) = word.strip_prefix('+') {
-            match name {
-                "free" => out.free = true,
-                "clear" => out.clear = true,
-                "gnu" => out.short_longs = true,
-                "posix" => out.posix = true,
-                "single" => out.single = true,
-                "digits" => out.digits = true,
-                "assigns" => out.assigns = true,
-                "stdin" => out.runs_input = true,
-                "names" => out.names_input = true,
-                "inert" => out.inert = true,
-                "breaks" => out.breaks = true,
-                "redefines" => out.redefines = true,
-                "edit" => out.plain_edit = true,
-                "broad" => out.broad = true,
-                "danger" => out.danger = true,
-                "writes" => out.may_write = true,
-                "code" => out.interprets = true,
-                "targets" => out.has_targets = true,
-                other => debug_assert!(false, "{line}: unknown trait {other}"),
+        let (mark, name) = word.split_at(1);
+        let known = match mark {
+            "@" => {
+                let bare = name.trim_end_matches('1');
+                out.places = name.len() - bare.len();
+                Shape::named(bare).map(|shape| out.shape = shape)
             }
-        } else if let Some(group) = word.strip_prefix('>') {
-            out.groups.push(group);
-        } else if let Some(name) = word.strip_prefix('=') {
-            out.exact.push(name);
-        } else {
-            out.names.push(word);
-        }
+            "+" => Trait::named(name).map(|known| out.traits.push(known)),
+            "&" => Proof::named(name).map(|proof| out.proof = Some(proof)),
+            "~" => Language::named(name).map(|language| out.language = Some(language)),
+            "^" => Lists::named(name).map(|lists| out.lists = Some(lists)),
+            "<" => Some(out.chosen_by.push(name)),
+            ">" => Some(out.groups.push(name)),
+            "=" => Some(out.exact.push(name)),
+            _ => Some(out.names.push(word)),
+        };
+        debug_assert!(known.is_some(), "{line}: `{word}` is not known");
     }
     out
-}
-
-fn shape(name: &str) -> Shape {
-    match name {
-        "any" => Shape::Any,
-        "text" => Shape::Text,
-        "none" => Shape::Nothing,
-        "reads" => Shape::Reads,
-        "one" => Shape::One,
-        "names" => Shape::Names,
-        "facts" => Shape::Facts,
-        "trees" => Shape::Trees,
-        "pattern" => Shape::Pattern,
-        "patterntrees" => Shape::PatternTrees,
-        "writes" => Shape::Writes,
-        "creates" => Shape::Creates,
-        "edits" => Shape::Edits,
-        "copies" => Shape::Copies,
-        "moves" => Shape::Moves,
-        "removes" => Shape::Removes,
-        "modes" => Shape::Modes,
-        "fetches" => Shape::Fetches,
-        "revisions" => Shape::Revisions,
-        "query" => Shape::Query,
-        "command" => Shape::Command(0),
-        "command1" => Shape::Command(1),
-        "tails" => Shape::Tails,
-        "script" => Shape::Script(0),
-        "script1" => Shape::Script(1),
-        "shell" => Shape::Shell,
-        "code" => Shape::Code,
-        "sub" => Shape::Sub,
-        "find" => Shape::Find,
-        other => {
-            debug_assert!(false, "unknown shape {other}");
-            Shape::Any
-        }
-    }
 }
 
 fn tokens(line: &'static str, single: bool, out: &mut Vec<Opt>) {
@@ -240,32 +160,7 @@ fn short(letter: &'static str) -> &'static str {
 }
 
 fn effect(name: &str) -> Effect {
-    match name {
-        "" => Effect::Inert,
-        "n" => Effect::Width,
-        "fmt" => Effect::Format,
-        "r" => Effect::Read,
-        "ln" => Effect::Lines,
-        "w" => Effect::Write,
-        "d" => Effect::Folder,
-        "x" => Effect::Run,
-        "sh" => Effect::Shell,
-        "l" => Effect::Load,
-        "p" => Effect::Pattern,
-        "s" => Effect::Script,
-        "f" => Effect::ScriptFile,
-        "m" => Effect::Message,
-        "deep" => Effect::Deep,
-        "links" => Effect::Links,
-        "rm" => Effect::Remove,
-        "i" => Effect::InPlace,
-        "q" => Effect::Query,
-        "v" => Effect::Version,
-        "X" => Effect::Danger,
-        "o" => Effect::Other,
-        other => {
-            debug_assert!(false, "unknown effect {other}");
-            Effect::Other
-        }
-    }
+    let known = Effect::named(name);
+    debug_assert!(known.is_some(), "unknown effect {name}");
+    known.unwrap_or(Effect::Other)
 }

@@ -1,15 +1,14 @@
 //! Commands proven to read and nothing else.
 
 use super::args::{Args, Given, known};
-use super::{Effect, Shape, awk, jq, sed, special};
+use super::{Effect, Language, Program, Shape, Trait, awk, jq, sed, special};
 use crate::shell::Part;
 use crate::shell::bomb;
 use crate::shell::word::{Piece, Word};
+use crate::words;
 
-/// What a command that only reads is known to read.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// Files and folders.
     pub(crate) paths: Vec<Word>,
     /// It must run where the workspace is: files of the folder it runs in change what it does.
     pub(crate) fixed_cwd: bool,
@@ -39,10 +38,11 @@ pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
         return found;
     }
     let spec = args.spec;
-    if !spec.free || !args.is_clear() || args.globals.iter().any(|given| !harmless_global(given)) {
+    let global = |given: &Given| given.does(Effect::Inert) || given.does(Effect::Folder);
+    if !spec.is(Trait::Free) || !args.is_clear() || !args.globals.iter().all(global) {
         return None;
     }
-    let mut reads = Reads { fixed_cwd: args.name == "git", ..Reads::default() };
+    let mut reads = Reads { fixed_cwd: args.program.is(Trait::Git), ..Reads::default() };
     let mut reading = Reading::default();
     for given in &args.options {
         reading.option(&args, given, &mut reads)?;
@@ -50,20 +50,17 @@ pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
     // Some programs take an option behind an operand for an option, some for an operand.
     let dashed =
         |word: &Word| known(word).is_some_and(|text| text.len() > 1 && text.starts_with('-'));
-    if spec.posix && args.ended.is_none() && args.operands.iter().any(dashed) {
+    if spec.is(Trait::Posix) && args.ended.is_none() && args.operands.iter().any(dashed) {
         return None;
     }
     operands(&args, &reading, &mut reads)?;
     Some(reads)
 }
 
-/// What the options mean for the operands.
 #[derive(Default)]
 struct Reading {
-    /// The pattern or script was given by an option.
     given: bool,
     query: bool,
-    deep: bool,
 }
 
 impl Reading {
@@ -77,22 +74,21 @@ impl Reading {
         }
         match opt.effect {
             Effect::Width => bomb::narrow(&text()?).then_some(())?,
-            Effect::Format => (!shows_signatures(&text()?)).then_some(())?,
-            Effect::Read => reads.paths.extend(given.value.clone()),
-            Effect::Deep => self.deep = true,
-            Effect::Links => {
-                self.deep = true;
-                reads.follows = true;
+            // A format that shows signatures, for which git runs another program.
+            Effect::Format => {
+                (!words::within("signatures", &text()?.replace(' ', "~"))).then_some(())?
             }
+            Effect::Read => reads.paths.extend(given.value.clone()),
+            Effect::Links => reads.follows = true,
             Effect::Query => self.query = true,
             Effect::Pattern => self.given = true,
             Effect::Script => {
-                is_harmless(&args.name, &text()?)?;
+                is_harmless(args.program, &text()?).then_some(())?;
                 self.given = true;
             }
             Effect::ScriptFile => {
                 // A list of patterns is no script.
-                (!has_language(&args.name)).then_some(())?;
+                args.program.language.is_none().then_some(())?;
                 reads.paths.extend(given.value.clone());
                 self.given = true;
             }
@@ -102,15 +98,6 @@ impl Reading {
             _ => {}
         }
         Some(())
-    }
-}
-
-/// Options of git before the subcommand with which it is still read-only.
-fn harmless_global(given: &Given) -> bool {
-    match given.opt.map(|opt| opt.effect) {
-        Some(Effect::Inert) => true,
-        Some(Effect::Folder) => given.name == "-C",
-        _ => false,
     }
 }
 
@@ -133,19 +120,17 @@ fn operands(args: &Args, reading: &Reading, reads: &mut Reads) -> Option<()> {
         Shape::Reads | Shape::Names | Shape::Trees => reads.paths.extend(operands.cloned()),
         Shape::Pattern | Shape::PatternTrees => {
             if !reading.given {
-                match operands.next() {
-                    Some(first) if has_language(&args.name) => {
-                        is_harmless(&args.name, &known(first)?)?;
-                    }
-                    Some(first) => super::args::is_one(first).then_some(())?,
-                    None if has_language(&args.name) => return None,
-                    None => {}
-                }
+                let first = operands.next();
+                let fine = match args.program.language {
+                    Some(_) => is_harmless(args.program, &known(first?)?),
+                    None => first.is_none_or(super::args::is_one),
+                };
+                fine.then_some(())?;
             }
             let files: Vec<Word> = operands.cloned().collect();
             // `a=b` among the files of awk is an assignment.
             let assigns = |word: &Word| known(word).is_none_or(|text| text.contains('='));
-            if awk::is_awk(&args.name) && files.iter().any(assigns) {
+            if args.program.language == Some(Language::Awk) && files.iter().any(assigns) {
                 return None;
             }
             reads.paths.extend(files);
@@ -155,27 +140,25 @@ fn operands(args: &Args, reading: &Reading, reads: &mut Reads) -> Option<()> {
             reads.paths.extend(operands.cloned());
         }
         Shape::Query => {
-            let names = args.spec.names.as_slice();
             // `git config user.name` shows it; with a second word it would set it.
             let key = |word: &Word| {
                 known(word).is_some_and(|key| key.contains('.') && !key.contains('/'))
             };
-            let fine = match (names, args.operands.as_slice()) {
-                (_, []) => names != ["config"] || reading.query,
-                (["config"], [one]) => reading.query || key(one),
-                (["symbolic-ref"], [one]) => known(one).is_some(),
-                _ => reading.query,
+            let fine = match args.operands.as_slice() {
+                [] => !args.spec.is(Trait::Sets),
+                [one] if args.spec.is(Trait::Sets) => key(one),
+                [one] if args.spec.is(Trait::OneName) => return known(one).map(|_| ()),
+                _ => false,
             };
-            fine.then_some(())?;
+            (fine || reading.query).then_some(())?;
         }
         _ => return None,
     }
     // Folders are compared with what links in them lead to.
-    reads.follows |= matches!(args.name.as_str(), "diff" | "colordiff" | "sdiff");
+    reads.follows |= args.program.is(Trait::Linked);
     Some(())
 }
 
-/// The folder whose names a glob shows.
 pub(super) fn glob_folder(word: &Word) -> Option<Word> {
     let mut pieces = Vec::new();
     for piece in &word.pieces {
@@ -195,33 +178,18 @@ pub(super) fn glob_folder(word: &Word) -> Option<Word> {
     None
 }
 
-/// Programs whose first operand is a script of a language of its own.
-fn has_language(name: &str) -> bool {
-    matches!(name, "sed" | "gsed" | "jq" | "gojq" | "yq" | "perl") || awk::is_awk(name)
-}
-
-/// Whether a script is proven to print what it reads and nothing else.
-fn is_harmless(name: &str, script: &str) -> Option<()> {
-    let harmless = match name {
-        "sed" | "gsed" => sed::is_harmless(script),
-        "jq" | "gojq" => jq::is_harmless(script),
-        // Only paths: its functions read files and variables.
-        "yq" => script
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']' | '"')),
-        _ => awk::is_awk(name) && awk::is_harmless(script),
-    };
-    harmless.then_some(())
-}
-
-/// Whether a script of this program cannot run, read or write anything else.
-pub(super) fn is_harmless_script(name: &str, script: &str) -> bool {
-    is_harmless(name, script).is_some()
-}
-
-/// A format that shows signatures, for which git runs another program.
-fn shows_signatures(value: &str) -> bool {
-    ["%G", "%+G", "%-G", "% G", "signature"].iter().any(|sign| value.contains(sign))
+/// Whether a script of this program is proven to print what it reads and nothing else.
+pub(super) fn is_harmless(program: &Program, script: &str) -> bool {
+    match program.language {
+        Some(Language::Sed) => sed::is_harmless(script),
+        Some(Language::Jq) => jq::is_harmless(script),
+        Some(Language::Awk) => awk::is_harmless(script),
+        // Its functions read files and variables.
+        Some(Language::Paths) => {
+            script.chars().all(|c| c.is_ascii_alphanumeric() || "._-[]\"".contains(c))
+        }
+        Some(Language::Perl | Language::Database) | None => false,
+    }
 }
 
 /// Text that would run a command if a builtin took it for an array element.
@@ -234,9 +202,8 @@ pub(crate) fn indexes(word: &Word) -> bool {
     })
 }
 
-/// The folders of the option `-C` of a git command.
 pub(crate) fn git_folders(words: &[Word]) -> Option<Vec<Word>> {
-    let args = Args::parse(words).filter(|args| args.name == "git")?;
-    let folders = args.globals.into_iter().filter(|given| given.name == "-C");
+    let args = Args::parse(words).filter(|args| args.program.is(Trait::Git))?;
+    let folders = args.globals.into_iter().filter(|given| given.does(Effect::Folder));
     Some(folders.filter_map(|given| given.value).collect())
 }

@@ -1,155 +1,224 @@
 //! Critical removals: the root, its direct entries, the home, the workspace and
 //! the folders that contain it, in any spelling and by any program that is known to take files away.
 
-mod target;
-
 use std::path::Path;
 
-use super::args::{Args, base, known};
-use super::files::{after, has};
-use super::{Effect, Program, Shape};
+use super::args::{Args, Given, base, known};
+use super::files::after;
+use super::{Effect, Lists, Program, Shape, Trait};
 use crate::shell::Part;
-use crate::shell::expand::{Scope, files};
+use crate::shell::expand::{Live, Scope, files, is_glob, tilde, variants};
+use crate::shell::vars::Value;
 use crate::shell::word::{Piece, Word};
+use crate::words;
 use crate::workspace::{normal, text, within};
 
-use target::target;
+/// Whether removing this folder takes the root, one of its entries or one of these places along.
+pub(crate) fn takes(dirs: &[String], path: &Path) -> bool {
+    let path = text(&normal(path));
+    let depth = path.split('/').filter(|name| !name.is_empty()).count();
+    depth <= 1 || dirs.iter().any(|dir| within(dir, &path, false))
+}
 
-/// Places that must not be removed without a question.
-pub(crate) struct Critical<'a> {
+pub(crate) struct Removal<'a> {
+    pub(crate) part: &'a Part,
+    pub(crate) scope: &'a Scope<'a>,
     /// The home and the workspace's folders, by every name.
     pub(crate) dirs: &'a [String],
 }
 
-impl Critical<'_> {
-    /// Whether removing this folder takes one of them along.
-    pub(crate) fn holds(&self, path: &Path) -> bool {
-        let path = text(&normal(path));
-        let depth = path.split('/').filter(|name| !name.is_empty()).count();
-        depth <= 1 || self.dirs.iter().any(|dir| within(dir, &path, false))
+impl Removal<'_> {
+    /// Why this command is a critical removal, if it is.
+    pub(crate) fn of_command(&self, words: &[Word]) -> Option<String> {
+        let (first, rest) = words.split_first()?;
+        // A program that is not in the model, with the options of a removal: `/bin/r? -rf ~`
+        let hidden = || {
+            let removes = first.is_dynamic() && recursive(rest);
+            removes.then(|| self.rm(true, &operands(rest))).flatten()
+        };
+        let Some(args) = Args::parse(words) else { return hidden() };
+        let (spec, given) = (args.spec, args.operands.iter().collect::<Vec<_>>());
+        if spec.is(Trait::Breaks) {
+            return breaks(&args.name, args.program, rest);
+        }
+        // An option that is given a folder to empty.
+        let emptied = |given: &Given| self.all(given.value.as_ref()?);
+        if let Some(why) = args.given(Effect::Remove).find_map(emptied) {
+            return Some(why);
+        }
+        let removed = |given: &[&Word]| given.iter().find_map(|word| self.all(word));
+        let git = args.program.is(Trait::Git);
+        let sources = given.len().saturating_sub(1);
+        match spec.shape {
+            Shape::Removes | Shape::Moves if git => None,
+            Shape::Removes => {
+                let device = |word: &&Word| device(word, self.scope);
+                let emptied = spec.is(Trait::Empties).then(|| given.iter().find_map(device));
+                let deep = spec.is(Trait::Whole) || args.has(Effect::Deep) || recursive(rest);
+                emptied.flatten().or_else(|| self.rm(deep, &given))
+            }
+            Shape::Find | Shape::PatternTrees if args.options.iter().any(removes) => {
+                self.listed(&args, words)
+            }
+            Shape::Moves if args.has_any(&["-t", "--target-directory"]) => removed(&given),
+            Shape::Moves => removed(&given[..sources]),
+            Shape::Modes if args.has(Effect::Deep) => {
+                let mut elsewhere = given.into_iter().filter(|word| !self.is_here(word));
+                elsewhere.find_map(|word| self.all(word))
+            }
+            Shape::Copies if args.has(Effect::Drop) => removed(&given[..sources]),
+            Shape::Copies if args.has(Effect::Remove) => removed(&given[sources..]),
+            Shape::Copies | Shape::Writes => {
+                given.into_iter().find_map(|word| device(word, self.scope))
+            }
+            Shape::Trees if args.has(Effect::Remove) => removed(&given),
+            Shape::Device => rest.iter().find_map(|word| device(&after(word, "of=")?, self.scope)),
+            _ if spec.is(Trait::Cleans) => self.git_clean(&args),
+            // `cmake -E rm -rf x`: its own remover.
+            _ if spec.is(Trait::Remover) => {
+                let command = &args.options.iter().find(|given| !given.command.is_empty())?.command;
+                let (first, rest) = command.split_first()?;
+                let removes =
+                    matches!(known(first)?.as_str(), "rm" | "remove" | "remove_directory");
+                removes.then(|| self.rm(true, &operands(rest))).flatten()
+            }
+            _ => hidden(),
+        }
     }
 
-    fn holds_real(&self, path: &Path, scope: &Scope<'_>) -> bool {
-        self.holds(path) || scope.paths.canonical(path).is_some_and(|real| self.holds(&real))
+    fn all(&self, word: &Word) -> Option<String> {
+        self.target(word, true)
     }
-}
 
-/// Why this command is a critical removal, if it is.
-pub(crate) fn critical(
-    words: &[Word],
-    part: &Part,
-    scope: &Scope<'_>,
-    dirs: &Critical<'_>,
-) -> Option<String> {
-    let rest = words.get(1..)?;
-    let Some(program) = words.first()?.value() else {
-        // A program that is not in the model, with the options of a removal.
-        return recursive(rest)
-            .then(|| rm("rm", true, &operands(rest), part, scope, dirs))
-            .flatten();
-    };
-    let name = base(&program);
-    let known_program = Program::find(name);
-    if name.starts_with("mkfs")
-        || name.starts_with("newfs")
-        || known_program.is_some_and(|p| p.breaks)
-    {
-        return breaks(name, rest);
-    }
-    let Some(args) = Args::parse(words) else {
-        // `/bin/r? -rf ~`
-        let hidden = words[0].is_dynamic() && recursive(rest);
-        return hidden.then(|| rm("rm", true, &operands(rest), part, scope, dirs)).flatten();
-    };
-    let given: Vec<&Word> = args.operands.iter().collect();
-    let removed = |given: &[&Word]| given.iter().find_map(|word| target(word, true, scope, dirs));
-    // An option that is given a folder to empty.
-    let emptied = |given: &super::args::Given| {
-        given.opt.is_some_and(|opt| opt.effect == Effect::Remove).then_some(())?;
-        target(given.value.as_ref()?, true, scope, dirs)
-    };
-    if let Some(why) = args.all().find_map(emptied) {
-        return Some(why);
-    }
-    match args.spec.shape {
-        Shape::Removes if name == "git" => None,
-        Shape::Removes => {
-            let all = matches!(name, "trash" | "trash-put" | "rimraf" | "shred" | "wipe" | "gio");
-            let deep = all || has(&args, Effect::Deep) || recursive(rest);
-            rm(name, deep, &given, part, scope, dirs)
-        }
-        Shape::Find => find(&args, scope, dirs),
-        Shape::PatternTrees if matches!(name, "fd" | "fdfind") => fd(&args, scope, dirs),
-        Shape::Moves if name != "git" => {
-            let folder =
-                args.options.iter().any(|o| matches!(o.name.as_str(), "-t" | "--target-directory"));
-            let sources = given.len().saturating_sub(usize::from(!folder));
-            removed(&given[..sources])
-        }
-        Shape::Modes => {
-            let mut given = given.into_iter().filter(|word| !is_here(word, scope));
-            let all = has(&args, Effect::Deep);
-            all.then(|| given.find_map(|word| target(word, true, scope, dirs))).flatten()
-        }
-        Shape::Copies if name == "rsync" && has(&args, Effect::Remove) => {
-            let sources = |o: &super::args::Given| o.name.starts_with("--remove-s");
-            if args.options.iter().any(sources) {
-                removed(&given[..given.len().saturating_sub(1)])
-            } else {
-                removed(&given[given.len().saturating_sub(1)..])
+    fn target(&self, word: &Word, recursive: bool) -> Option<String> {
+        let scope = self.scope;
+        let holds = |path: &Path| {
+            takes(self.dirs, path)
+                || scope.paths.canonical(path).is_some_and(|real| takes(self.dirs, &real))
+        };
+        let what = || Some(format!("`{}` would be removed", word.raw));
+        let (texts, unknown) = variants(word, scope, 0);
+        for text in &texts {
+            let Some(text) = tilde(text, scope.home) else { return what() };
+            let (stem, all) = without_wildcards(&text);
+            if all && !recursive {
+                continue;
+            }
+            let absolute = stem.starts_with('/');
+            if scope.cwd.lost && !absolute && (all || matches!(stem.as_str(), "." | ".." | "./")) {
+                return what();
+            }
+            if stem.is_empty() && !all {
+                continue;
+            }
+            let glob = is_glob(&text) && !all;
+            let matches = || files(word, scope).paths.iter().any(|path| holds(path));
+            if scope.cwd.dirs.iter().any(|dir| holds(&dir.join(&stem)) || (glob && matches())) {
+                return what();
             }
         }
-        Shape::Copies | Shape::Writes => given.into_iter().find_map(|word| device(word, scope)),
-        Shape::Trees if has(&args, Effect::Remove) => removed(&given),
-        _ if name == "git" => git_clean(&args, scope, dirs),
-        _ if name == "dd" => rest.iter().find_map(|word| device(&after(word, "of=")?, scope)),
-        _ if name == "cmake" => cmake(&args, part, scope, dirs),
-        _ if words[0].is_dynamic() && recursive(rest) => {
-            rm("rm", true, &operands(rest), part, scope, dirs)
+        if !unknown {
+            return None;
         }
-        _ => None,
+        // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
+        let empty_is_root = word.pieces.len() > 1
+            && word.pieces.iter().all(|piece| match piece {
+                Piece::Var { .. } | Piece::Number | Piece::Unknown => true,
+                Piece::Text { text, .. } | Piece::Ansi(text) => {
+                    text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
+                }
+            });
+        let substituted = recursive && word.has_unknown() && word.raw != "{}";
+        let computed =
+            recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
+        if empty_is_root || substituted || computed { what() } else { None }
+    }
+
+    fn rm(&self, recursive: bool, given: &[&Word]) -> Option<String> {
+        given.iter().find_map(|word| self.target(word, recursive)).or_else(|| {
+            // `find ~ | xargs rm`: what is removed comes from the commands before.
+            let open = |word: &&Word| {
+                word.has_unknown() || word.pieces.iter().any(|p| risky(p, self.scope))
+            };
+            if !given.is_empty() && !given.iter().any(open) {
+                return None;
+            }
+            self.part.upstream.iter().find_map(|words| self.listed(&Args::parse(words)?, words))
+        })
+    }
+
+    /// A command that lists all files of a place, for another one to remove them.
+    fn listed(&self, args: &Args, words: &[Word]) -> Option<String> {
+        let here = [Word::plain(".")];
+        let or_here = |paths: &[Word], filtered: bool| {
+            let starts = if paths.is_empty() { &here[..] } else { paths };
+            starts.iter().find_map(|word| {
+                // A filtered clean-up of the workspace is everyday work; of the home it is not.
+                let hit = self.all(word)?;
+                (!(filtered && self.is_here(word))).then_some(hit)
+            })
+        };
+        let narrow = |given: &Given| given.does(Effect::Narrow);
+        match args.program.lists {
+            Some(Lists::Find) => {
+                let filter = |given: &Given| {
+                    (narrow(given) && (given.value.is_none() || narrows(given.value.as_ref())))
+                        || (given.does(Effect::Read) && narrows(given.value.as_ref()))
+                };
+                let negated = args.has_any(&["!", "-not", "-o", "-or", ","]);
+                or_here(&args.operands, !negated && args.options.iter().any(filter))
+            }
+            // What follows the pattern.
+            Some(Lists::Fd) => {
+                let filtered = narrows(args.operands.first()) || args.options.iter().any(narrow);
+                or_here(args.operands.get(1..).unwrap_or_default(), filtered)
+            }
+            Some(Lists::Git) if args.spec.is(Trait::Lists) && !args.spec.is(Trait::Shows) => {
+                or_here(&args.operands, false)
+            }
+            Some(Lists::Names)
+                if args.has_any(&["--files"]) && !args.options.iter().any(narrow) =>
+            {
+                or_here(&args.operands, false)
+            }
+            _ if args.program.is(Trait::Prints) => words[1..].iter().find_map(|w| self.all(w)),
+            _ => None,
+        }
+    }
+
+    fn is_here(&self, word: &Word) -> bool {
+        let (found, cwd) = (files(word, self.scope), self.scope.cwd);
+        let is_start = |path| cwd.dirs.iter().any(|dir| normal(dir) == normal(path));
+        !cwd.moved && !found.unknown && found.paths.iter().all(|path| is_start(path))
+    }
+
+    /// `git clean` of the workspace leaves what is tracked; of the home it leaves nothing.
+    fn git_clean(&self, args: &Args) -> Option<String> {
+        if !args.has_any(&["-f", "--force"]) {
+            return None;
+        }
+        let here = Word::plain(".");
+        let folders = args.given(Effect::Folder).filter_map(|given| given.value.as_ref());
+        let given = folders.chain(&args.operands).chain(self.scope.cwd.moved.then_some(&here));
+        let mut elsewhere = given.filter(|word| !self.is_here(word));
+        elsewhere.find_map(|word| self.all(word))
     }
 }
 
 /// Why a program that breaks machines would, with these words.
-fn breaks(name: &str, words: &[Word]) -> Option<String> {
-    // Volumes and pools have no path.
-    if matches!(name, "zpool" | "zfs" | "btrfs" | "lvm" | "cryptsetup" | "diskutil") {
-        let removes = ["destroy", "delete", "erase", "luksFormat", "eraseDisk", "labelclear"];
-        let named = |word: &Word| known(word).is_some_and(|text| removes.contains(&text.as_str()));
-        return words.iter().any(named).then(|| format!("`{name}` would remove a volume"));
-    }
+fn breaks(name: &str, program: &Program, given: &[Word]) -> Option<String> {
+    let volume = |word: &Word| known(word).is_some_and(|text| words::has("volume-removals", &text));
     let device =
         |word: &Word| word.is_dynamic() || word.value().is_some_and(|text| text.contains("/dev/"));
-    let empties = name.starts_with("mk") || name.starts_with("newfs") || DEVICES.contains(&name);
-    (empties && words.iter().any(device)).then(|| format!("`{name}` would empty a device"))
+    if program.is(Trait::Volumes) && given.iter().any(volume) {
+        Some(format!("`{name}` would remove a volume"))
+    } else if program.is(Trait::Empties) && given.iter().any(device) {
+        Some(format!("`{name}` would empty a device"))
+    } else {
+        None
+    }
 }
 
-/// Programs that write over a whole device.
-const DEVICES: &[&str] = &[
-    "wipefs",
-    "blkdiscard",
-    "fdisk",
-    "sfdisk",
-    "cfdisk",
-    "gdisk",
-    "sgdisk",
-    "parted",
-    "badblocks",
-    "pvremove",
-    "vgremove",
-    "lvremove",
-];
-
-/// `cmake -E rm -rf x`: its own remover.
-fn cmake(args: &Args, part: &Part, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let command = args.options.iter().find(|given| given.name == "-E")?;
-    let (first, rest) = command.command.split_first()?;
-    let removes = matches!(known(first)?.as_str(), "rm" | "remove" | "remove_directory");
-    removes.then(|| rm("rm", true, &operands(rest), part, scope, dirs)).flatten()
-}
-
-/// Words that are no options.
 fn operands(args: &[Word]) -> Vec<&Word> {
     let mut out = Vec::new();
     let mut ended = false;
@@ -163,7 +232,6 @@ fn operands(args: &[Word]) -> Vec<&Word> {
     out
 }
 
-/// Whether the options ask for everything below.
 fn recursive(args: &[Word]) -> bool {
     args.iter().filter_map(Word::value).take_while(|text| text != "--").any(|text| {
         match text.strip_prefix("--") {
@@ -173,191 +241,75 @@ fn recursive(args: &[Word]) -> bool {
     })
 }
 
-fn rm(
-    name: &str,
-    recursive: bool,
-    given: &[&Word],
-    part: &Part,
-    scope: &Scope<'_>,
-    dirs: &Critical<'_>,
-) -> Option<String> {
-    if name == "shred"
-        && let Some(why) = given.iter().find_map(|word| device(word, scope))
-    {
-        return Some(why);
-    }
-    given.iter().find_map(|word| target(word, recursive, scope, dirs)).or_else(|| {
-        // `find ~ | xargs rm`: what is removed comes from the commands before.
-        let fed = given
-            .iter()
-            .any(|word| word.has_unknown() || word.pieces.iter().any(|p| risky(p, scope)))
-            || given.is_empty();
-        fed.then(|| part.upstream.iter().find_map(|words| listed(words, scope, dirs))).flatten()
-    })
-}
-
-/// A command that lists all files of a place, for another one to remove them.
-fn listed(words: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let args = Args::parse(words)?;
-    let all = |word: &Word| target(word, true, scope, dirs);
-    let here = Word::plain(".");
-    let or_here = |paths: &[Word]| match paths {
-        [] => all(&here),
-        paths => paths.iter().find_map(all),
-    };
-    match args.name.as_str() {
-        "find" | "gfind" => find_from(&args, scope, dirs),
-        "fd" | "fdfind" => fd_from(&args, scope, dirs),
-        "git" if args.sub == ["ls-files"] => or_here(&args.operands),
-        "rg" if args.options.iter().any(|given| given.name == "--files") => {
-            let filters = ["-g", "-t", "-T", "--glob", "--iglob", "--type", "--type-not"];
-            let filtered = args.options.iter().any(|o| filters.contains(&o.name.as_str()));
-            if filtered { None } else { or_here(&args.operands) }
-        }
-        "echo" | "printf" | "realpath" | "readlink" => words[1..].iter().find_map(all),
-        _ => None,
-    }
-}
-
-/// Whether the word is the folder where commands start.
-fn is_here(word: &Word, scope: &Scope<'_>) -> bool {
-    let found = files(word, scope);
-    !scope.cwd.moved
-        && !found.unknown
-        && found.paths.iter().all(|path| {
-            let path = normal(path);
-            scope.cwd.dirs.iter().any(|dir| normal(dir) == path)
-        })
-}
-
-/// `git clean` of the workspace leaves what is tracked; of the home it leaves nothing.
-fn git_clean(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let forced = |given: &super::args::Given| matches!(given.name.as_str(), "-f" | "--force");
-    if args.sub != ["clean"] || !args.options.iter().any(forced) {
-        return None;
-    }
-    let folders = args.globals.iter().filter(|given| given.name == "-C");
-    let here = Word::plain(".");
-    let given = folders
-        .filter_map(|given| given.value.as_ref())
-        .chain(&args.operands)
-        .chain(scope.cwd.moved.then_some(&here));
-    let mut elsewhere = given.filter(|word| !is_here(word, scope));
-    elsewhere.find_map(|word| target(word, true, scope, dirs))
-}
-
-/// Devices that may always be written to.
-fn harmless_device(path: &str) -> bool {
-    let name = path.strip_prefix("/dev/").unwrap_or(path);
-    matches!(
-        name,
-        "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdout" | "stderr" | "stdin"
-    ) || ["fd/", "pts/", "shm/", "tcp/", "udp/", "tty", "ptmx"].iter().any(|p| name.starts_with(p))
-}
-
-/// Why writing to this word empties a device, if it does.
 pub(crate) fn device(word: &Word, scope: &Scope<'_>) -> Option<String> {
     files(word, scope).paths.iter().find_map(|path| {
         let path = text(&normal(path));
-        (path.starts_with("/dev/") && !harmless_device(&path))
+        let name = path.strip_prefix("/dev/")?;
+        (!words::covers("harmless-devices", name))
             .then(|| format!("`{path}` is a device that would be written over"))
     })
 }
 
-/// Options of find that leave most files alone.
-const FILTERS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-size",
-    "-empty",
-    "-newer",
-    "-atime",
-    "-wholename",
-];
-
-/// Whether a command that is run for each file removes it.
-fn removes(command: &[Word]) -> bool {
-    let remover = |name: &str| {
-        Program::find(base(name)).is_some_and(|program| program.shape == Shape::Removes)
-    };
-    command.iter().take(6).any(|word| match word.value() {
-        Some(text) => text.split([' ', ';']).any(remover),
-        None => true,
-    })
+/// Whether an option removes what is found, or runs a command for each file that does.
+fn removes(given: &Given) -> bool {
+    let remover = |name: &str| Program::find(base(name)).is_some_and(|p| p.shape == Shape::Removes);
+    given.does(Effect::Remove)
+        || given.command.iter().take(6).any(|word| match word.value() {
+            Some(text) => text.split([' ', ';']).any(remover),
+            None => true,
+        })
 }
 
-fn find(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let removing = args.options.iter().any(|given| {
-        given.name == "-delete" || (!given.command.is_empty() && removes(&given.command))
-    });
-    removing.then(|| find_from(args, scope, dirs)).flatten()
-}
-
-/// Whether a pattern leaves some files alone.
 fn narrows(word: Option<&Word>) -> bool {
     word.and_then(known).is_some_and(|text| text.chars().any(char::is_alphanumeric))
-}
-
-/// Where find starts, when that is critical.
-fn find_from(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
-    let negated = has(&["!", "-not", "-o", "-or", ","]);
-    let filtered = !negated
-        && args.options.iter().any(|o| {
-            FILTERS.contains(&o.name.as_str()) && (o.name == "-empty" || narrows(o.value.as_ref()))
-        });
-    let here = [Word::plain(".")];
-    let starts = if args.operands.is_empty() { &here[..] } else { &args.operands };
-    starts.iter().find_map(|word| {
-        // A filtered clean-up of the workspace is everyday work; of the home it is not.
-        let hit = target(word, true, scope, dirs)?;
-        (!(filtered && is_here(word, scope))).then_some(hit)
-    })
-}
-
-fn fd(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let removing = args.options.iter().any(|o| !o.command.is_empty() && removes(&o.command));
-    removing.then(|| fd_from(args, scope, dirs)).flatten()
-}
-
-/// Where fd starts, when that is critical: what follows the pattern.
-fn fd_from(args: &Args, scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let extension =
-        |given: &super::args::Given| matches!(given.name.as_str(), "-e" | "--extension");
-    let filtered = narrows(args.operands.first()) || args.options.iter().any(extension);
-    let here = [Word::plain(".")];
-    let starts = args.operands.get(1..).filter(|starts| !starts.is_empty()).unwrap_or(&here);
-    starts.iter().find_map(|word| {
-        let hit = target(word, true, scope, dirs)?;
-        (!(filtered && is_here(word, scope))).then_some(hit)
-    })
 }
 
 /// Whether a variable that is not known may be a place that matters: what the script itself
 /// computed, or what it was called with.
 fn risky(piece: &Piece, scope: &Scope<'_>) -> bool {
     let Piece::Var { name, .. } = piece else { return false };
-    let computed = scope.vars.get(name).is_some_and(|values| {
-        // A folder that was just made is not critical.
-        !values.iter().all(|value| match value {
-            crate::shell::vars::Value::Set(word) => {
-                // The pieces do not keep the command.
-                let raw = word.raw.trim_matches('"');
-                let command = raw.strip_prefix("$(mktemp").and_then(|raw| raw.strip_suffix(')'));
-                let plain = |c: char| c.is_ascii_alphanumeric() || " -_.=".contains(c);
-                word.pieces.as_slice() == [Piece::Unknown]
-                    && command.is_some_and(|rest| rest.chars().all(plain))
-            }
-            _ => false,
-        })
-    });
-    computed
-        || matches!(name.as_str(), "OLDPWD" | "_" | "@" | "*" | "DIRSTACK" | "BASH_SOURCE")
+    // A folder that was just made is not critical.
+    let made = |value: &Value| match value {
+        Value::Set(word) => {
+            // The pieces do not keep the command.
+            let raw = word.raw.trim_matches('"');
+            let command = raw.strip_prefix("$(mktemp").and_then(|raw| raw.strip_suffix(')'));
+            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.=".contains(c);
+            word.pieces.as_slice() == [Piece::Unknown]
+                && command.is_some_and(|rest| rest.chars().all(plain))
+        }
+        _ => false,
+    };
+    scope.vars.get(name).is_some_and(|values| !values.iter().all(made))
+        || words::has("risky-variables", name)
         || name.chars().all(|c| c.is_ascii_digit())
+}
+
+/// `dir/*` and `dir/.*` and `*` remove all of `dir`: gives `dir` and true.
+fn without_wildcards(text: &[Live]) -> (String, bool) {
+    let plain: String = text.iter().map(|(c, _)| *c).collect();
+    let last_start = text.iter().rposition(|(c, _)| *c == '/').map_or(0, |i| i + 1);
+    let last = &text[last_start..];
+    let wild = !last.is_empty()
+        && last
+            .iter()
+            .all(|(c, live)| *c == '.' || (*live && matches!(c, '*' | '?' | '[' | ']' | '!')))
+        && last.iter().any(|(c, live)| *live && *c == '*');
+    if wild {
+        let stem: String = text[..last_start].iter().map(|(c, _)| *c).collect();
+        let (inner, _) = if stem.len() > 1 { trim_wild(&stem, text) } else { (stem, false) };
+        (inner, true)
+    } else {
+        (plain, false)
+    }
+}
+
+/// `/*/*` empties the root as well.
+fn trim_wild(stem: &str, text: &[Live]) -> (String, bool) {
+    let trimmed = stem.trim_end_matches('/');
+    let upto = trimmed.chars().count();
+    if trimmed.ends_with('*') && text.get(upto.saturating_sub(1)).is_some_and(|(_, live)| *live) {
+        return without_wildcards(&text[..upto]);
+    }
+    (stem.to_owned(), true)
 }

@@ -39,7 +39,6 @@ impl Parser<'_> {
         while self.chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
     }
 
-    /// Skips the rest of the line.
     fn line(&mut self) {
         while self.chars.next().is_some_and(|c| c != '\n') {}
     }

@@ -1,37 +1,34 @@
-//! Programs whose words have a grammar of their own, where options and operands are not enough.
+//! Commands whose words have a grammar of their own, where options and operands are not enough.
 
 use robota_core::redact::is_secret_variable;
 
 use super::args::{Args, known};
 use super::read_only::{Reads, glob_folder, indexes};
-use super::{Effect, Shape};
+use super::{Effect, Proof};
 use crate::shell::word::Word;
-use crate::shell::{Part, RedirectKind, bomb, builtins};
+use crate::shell::{Part, RedirectKind, bomb, vars};
 
-/// What such a command reads: `Some(None)` when it is not proven to only read, `None` when the
-/// command is none of these.
+/// What such a command reads: `Some(None)` when it is not proven to only read, `None` when options
+/// and operands are enough.
 pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<Reads>> {
     let operands = args.operands.as_slice();
     let free = |fine: bool| Some(fine.then(Reads::default));
-    match args.name.as_str() {
-        "cd" | "pushd" | "popd" => Some(folder(args)),
-        "find" | "gfind" => Some(find(args)),
-        "sleep" => free(bomb::short_sleep(words)),
-        "echo" | "true" | "false" | ":" => Some(Some(shown(words))),
-        "printf" => Some(printf(words).then(|| shown(words))),
-        "seq" => free(args.is_clear() && bomb::short_count(operands)),
+    // What must hold besides what options and operands prove.
+    let only_if = |fine: bool| if fine { None } else { Some(None) };
+    let all =
+        |test: &dyn Fn(&str) -> bool| operands.iter().all(|w| known(w).is_some_and(|t| test(&t)));
+    match args.program.proof? {
+        Proof::Never => Some(None),
+        Proof::Enter => Some(folder(args)),
+        Proof::Find => Some(find(args)),
+        Proof::Wait => free(bomb::short_sleep(words)),
+        Proof::Shown => Some(Some(shown(words))),
+        Proof::Printf => Some(printf(words).then(|| shown(words))),
+        Proof::Count => free(args.is_clear() && bomb::short_count(operands)),
         // A dump of all variables asks, and so do those with the names of secrets.
-        "printenv" => {
-            let plain = |word: &Word| known(word).is_some_and(|name| !is_secret_variable(&name));
-            if !operands.is_empty() && operands.iter().all(plain) { None } else { free(false) }
-        }
-        "date" | "gdate" => {
-            let format = |word: &Word| {
-                known(word).is_some_and(|text| text.starts_with('+') && bomb::narrow(&text))
-            };
-            if operands.iter().all(format) { None } else { free(false) }
-        }
-        "test" | "[" => {
+        Proof::Public => only_if(!operands.is_empty() && all(&|name| !is_secret_variable(name))),
+        Proof::Date => only_if(all(&|text| text.starts_with('+') && bomb::narrow(text))),
+        Proof::Test => {
             let plain = words.iter().all(|word| {
                 !matches!(known(word).as_deref(), Some("-v" | "-R"))
                     && !word.has_unknown()
@@ -39,60 +36,48 @@ pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<R
             });
             Some(plain.then(|| shown(words)))
         }
-        "command" => {
-            let asks = args.options.iter().any(|given| matches!(given.name.as_str(), "-v" | "-V"));
-            free(asks && args.is_clear() && operands.iter().all(|word| !word.has_unknown()))
+        Proof::Lookup => {
+            let plain = operands.iter().all(|word| !word.has_unknown());
+            free(args.has(Effect::Query) && args.is_clear() && plain)
         }
         // It may name array elements.
-        "type" | "hash" => free(
-            args.name == "type" && args.is_clear() && operands.iter().all(|w| known(w).is_some()),
-        ),
+        Proof::Known => free(args.is_clear() && all(&|_| true)),
         // `ps e` shows other programs' variables.
-        "ps" => {
-            let bsd = |word: &Word| known(word).is_some_and(|text| !text.contains('e'));
-            if operands.iter().all(bsd) { None } else { free(false) }
-        }
+        Proof::Bsd => only_if(all(&|text| !text.contains('e'))),
         // Without an input it waits for one.
-        "read" => {
+        Proof::Lines => {
             let fed = part.piped
                 || part.stdin.is_some()
                 || part.redirects.iter().any(|r| r.kind == RedirectKind::Read);
-            free(fed && builtins::reads_lines(words))
+            free(fed && vars::reads_lines(words))
         }
-        "set" => free(!words.is_empty() && words.iter().all(harmless_set)),
-        "exit" | "break" | "continue" | "return" | "shift" => free(match words {
+        Proof::Strict => free(!words.is_empty() && words.iter().all(harmless_set)),
+        Proof::Code => free(match words {
             [] => true,
             [code] => known(code).is_some_and(|code| code.parse::<u8>().is_ok() || code == "$?"),
             _ => false,
         }),
-        "tar" | "bsdtar" | "gtar" | "unzip" => Some(archive(&args.name, words)),
+        Proof::Listing => Some(archive(words, |flags| {
+            let letters = flags.trim_start_matches('-');
+            // The file's name follows at once.
+            letters.contains('t')
+                && letters.matches('f').count() == 1
+                && letters.chars().all(|c| "tfvzjJ".contains(c))
+                && (letters.ends_with('f') || !flags.starts_with('-'))
+        })),
+        Proof::Unzip => Some(archive(words, |flags| matches!(flags, "-l" | "-v" | "-Z" | "-Z1"))),
         // It prints what it decompresses only with such an option.
-        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
-        | "unzstd" => {
-            let prints = |name: &str| {
-                matches!(
-                    name,
-                    "-c" | "--stdout" | "--to-stdout" | "-l" | "--list" | "-t" | "--test"
-                )
-            };
-            let piped = operands.is_empty();
-            let asked = args.options.iter().any(|given| prints(&given.name));
-            if asked || piped { None } else { free(false) }
+        Proof::Pipe => {
+            let prints = ["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"];
+            only_if(args.has_any(&prints) || operands.is_empty())
         }
-        "top" | "htop" => {
-            let batch = args.options.iter().any(|given| given.name == "-b");
-            let count = args.options.iter().any(|given| given.name == "-n");
-            if args.name == "top" && batch && count { None } else { free(false) }
-        }
+        Proof::Batch => only_if(args.has_any(&["-b"]) && args.has_any(&["-n"])),
         // Alone they show what is set.
-        "alias" | "history" => free(words.is_empty()),
-        "tput" => {
-            let asks = |word: &Word| {
-                matches!(known(word).as_deref(), Some("cols" | "lines" | "colors" | "longname"))
-            };
-            free(args.is_clear() && !operands.is_empty() && operands.iter().all(asks))
+        Proof::Alone => free(words.is_empty()),
+        Proof::Screen => {
+            let asks = |text: &str| matches!(text, "cols" | "lines" | "colors" | "longname");
+            free(args.is_clear() && !operands.is_empty() && all(&asks))
         }
-        _ => None,
     }
 }
 
@@ -102,35 +87,26 @@ fn shown(words: &[Word]) -> Reads {
 }
 
 fn folder(args: &Args) -> Option<Reads> {
-    if args.name != "cd" || !args.is_clear() {
-        return None;
-    }
     let paths = match args.operands.as_slice() {
         [] => vec![Word::parse("~")],
         [one] if known(one).as_deref() != Some("-") => vec![one.clone()],
         _ => return None,
     };
-    Some(Reads { paths, ..Reads::default() })
+    args.is_clear().then(|| Reads { paths, ..Reads::default() })
 }
 
 fn find(args: &Args) -> Option<Reads> {
-    if !args.is_clear() {
-        return None;
-    }
+    args.is_clear().then_some(())?;
     let mut reads = Reads { paths: args.operands.clone(), ..Reads::default() };
     for given in &args.options {
         match given.opt?.effect {
-            Effect::Inert => {}
-            Effect::Width => {
-                let value = given.value.as_ref().and_then(known)?;
-                bomb::narrow(&value).then_some(())?;
-            }
+            Effect::Inert | Effect::Narrow => {}
+            Effect::Width => bomb::narrow(&given.known()?).then_some(())?,
             Effect::Read => reads.paths.extend(given.value.clone()),
             Effect::Links => reads.follows = true,
             _ => return None,
         }
     }
-    debug_assert!(args.spec.shape == Shape::Find);
     Some(reads)
 }
 
@@ -161,29 +137,11 @@ fn harmless_set(word: &Word) -> bool {
 }
 
 /// The listing of an archive. A colon in its name would make tar connect to another machine.
-fn archive(program: &str, words: &[Word]) -> Option<Reads> {
+fn archive(words: &[Word], lists: impl Fn(&str) -> bool) -> Option<Reads> {
     let (flags, rest) = words.split_first()?;
-    let flags = known(flags)?;
-    let letters = flags.trim_start_matches('-');
-    let lists = match program {
-        "unzip" => matches!(flags.as_str(), "-l" | "-v" | "-Z" | "-Z1"),
-        _ => {
-            let (mut list, mut file) = (false, false);
-            for c in letters.chars() {
-                match c {
-                    't' => list = true,
-                    'f' if !file => file = true,
-                    'v' | 'z' | 'j' | 'J' => {}
-                    _ => return None,
-                }
-            }
-            // The file's name follows at once.
-            list && file && (letters.ends_with('f') || !flags.starts_with('-'))
-        }
-    };
     let plain =
         |word: &Word| known(word).is_some_and(|text| !text.starts_with('-') && !text.contains(':'));
     let file = rest.first()?;
-    (lists && rest.iter().all(plain))
+    (lists(&known(flags)?) && rest.iter().all(plain))
         .then(|| Reads { paths: vec![file.clone()], ..Reads::default() })
 }

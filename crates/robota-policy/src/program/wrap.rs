@@ -2,23 +2,19 @@
 
 pub(crate) use super::args::base;
 use super::args::{Args, Given, known, prefix};
-use super::{Arity, Effect, Program, Shape};
+use super::{Arity, Effect, Program, Shape, Trait};
 use crate::glob::Ch;
 use crate::shell::Part;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::{Piece, Word, is_name};
+use crate::words;
 
-/// What a wrapper runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Inner {
-    /// A command, given as words.
     Words(Vec<Word>),
-    /// A script, given as text.
     Script(String),
-    /// Something that cannot be known.
     Unknown,
 }
 
-/// A command as one kind of rule sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) words: Vec<Word>,
@@ -35,33 +31,25 @@ pub(crate) struct View {
 pub(crate) struct Seen {
     pub(crate) views: Vec<View>,
     pub(crate) scripts: Vec<String>,
-    /// Something runs that cannot be known.
     pub(crate) unknown: bool,
 }
 
-/// More layers than this are not analysed.
 const MAX_VIEWS: usize = 64;
 
-/// More words than this, of all layers together, are not analysed.
 const MAX_WORDS: usize = 2_000;
 
-/// More words than this are not tried as the beginning of a command.
 const MAX_TAILS: usize = 24;
 
-/// The folder that a wrapper goes to before it runs its command.
 fn folder_of(words: &[Word]) -> Option<Word> {
-    let args = Args::parse(words).filter(|args| matches!(args.spec.shape, Shape::Command(_)))?;
-    let folder = |given: &Given| given.opt.is_some_and(|opt| opt.effect == Effect::Folder);
-    args.options.into_iter().rev().find(folder)?.value
+    let args = Args::parse(words).filter(|args| args.spec.shape == Shape::Command)?;
+    args.options.into_iter().rev().find(|given| given.does(Effect::Folder))?.value
 }
 
 /// Whether running other commands is all that a program is for.
 fn is_wrapper(words: &[Word]) -> bool {
-    let name = words.first().and_then(Word::value).unwrap_or_default();
-    let own = ["tmux", "screen", "gdb", "lldb", "machinectl", "ssh-agent"];
-    Program::find(base(&name)).is_some_and(|program| match program.shape {
-        Shape::Command(_) | Shape::Script(_) | Shape::Shell => true,
-        Shape::Tails => !own.contains(&base(&name)),
+    Program::of(words).is_some_and(|program| match program.shape {
+        Shape::Command | Shape::Script | Shape::Shell => true,
+        Shape::Tails => !program.is(Trait::Own),
         _ => false,
     })
 }
@@ -84,7 +72,7 @@ pub(crate) fn see(part: &Part) -> Seen {
             todo.push((words[assigned..].to_vec(), false, folder.clone()));
         }
         let (mut inner, clear) = open(&words, part);
-        if words.first().and_then(Word::value).is_some_and(|word| is_reserved(&word)) {
+        if words.first().and_then(Word::value).is_some_and(|word| words::has("reserved", &word)) {
             inner.extend(tails(&words[1..]));
             inner.push(Inner::Unknown);
         }
@@ -104,14 +92,13 @@ pub(crate) fn see(part: &Part) -> Seen {
         }
         seen.views.push(View { words, covered, folder, inner });
     }
-    let program = |view: &View| view.words.first().and_then(Word::value);
-    let known = |view: &View| program(view).and_then(|name| Program::find(base(&name)));
-    let fed = |view: &View| known(view).is_some_and(|program| program.runs_input);
-    let shell = |view: &View| known(view).is_some_and(|program| program.shape == Shape::Shell);
+    let is = |view: &View, test: fn(&Program) -> bool| Program::of(&view.words).is_some_and(test);
+    let fed = |view: &View| is(view, |program| program.is(Trait::RunsInput));
+    let shell = |view: &View| is(view, |program| program.shape == Shape::Shell);
     // `echo 'rm x' | sh`: what is printed is what runs.
     if part.piped && seen.views.iter().any(|view| fed(view) || shell(view)) {
         for words in &part.upstream {
-            if matches!(words.first().and_then(Word::value).as_deref(), Some("echo" | "printf")) {
+            if Program::of(words).is_some_and(|program| program.is(Trait::Prints)) {
                 let texts: Vec<String> = words[1..].iter().filter_map(Word::value).collect();
                 seen.scripts.push(texts.join(" "));
             }
@@ -131,20 +118,20 @@ pub(crate) fn see(part: &Part) -> Seen {
 /// What a command runs, and whether every kind of rule applies to it.
 fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     let Some(args) = Args::parse(words) else { return (Vec::new(), false) };
-    let mut inner: Vec<Inner> =
-        args.all().filter_map(|given| option_script(&args.name, given)).collect();
+    let mut inner: Vec<Inner> = args.all().filter_map(option_script).collect();
     let commands = args.all().filter(|given| runs(given));
     inner.extend(commands.map(|given| Inner::Words(placed(&given.command))));
     let rest = words.get(1..).unwrap_or_default();
     let mut clear = false;
     match args.spec.shape {
         Shape::Shell => inner.extend(shell(&args, part)),
-        Shape::Command(_) if asks(&args) => {}
-        Shape::Command(_) if args.name == "xargs" => return xargs(&args, rest, inner),
-        Shape::Command(places) => match command(&args, places) {
+        // `command -v ls` looks up a name.
+        Shape::Command if args.options.iter().any(|given| given.does(Effect::Query)) => {}
+        Shape::Command if args.spec.is(Trait::Fills) => return fills(&args, rest, inner),
+        Shape::Command => match command(&args) {
             Some(words) => {
-                let plain = |given: &Given| given.opt.is_some_and(|o| o.effect == Effect::Inert);
-                clear = args.program.clear && args.options.iter().all(plain);
+                let plain = |given: &Given| given.does(Effect::Inert);
+                clear = args.program.is(Trait::Clear) && args.options.iter().all(plain);
                 // `flock file -c 'rm x'`
                 if let [flag, text, ..] = words.as_slice()
                     && known(flag).as_deref() == Some("-c")
@@ -155,14 +142,14 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
             }
             None => inner.extend(tails(rest)),
         },
-        Shape::Script(places) => {
-            let from = usize::from(places).min(args.operands.len());
-            match args.name.as_str() {
-                "trap" => inner.extend(args.operands.first().map(script)),
-                _ if args.operands.len() > from => inner.push(joined(&args.operands[from..])),
-                _ => {}
+        Shape::Script => {
+            let texts = args.operands.get(args.spec.places..).unwrap_or_default();
+            if args.spec.is(Trait::First) {
+                inner.extend(texts.first().map(script));
+            } else if !texts.is_empty() {
+                inner.push(joined(texts));
             }
-            if !args.is_clear() || args.name == "watch" {
+            if !args.is_clear() || args.spec.is(Trait::Rest) {
                 inner.extend(tails(rest));
             }
         }
@@ -171,11 +158,10 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
             let rest = &rest[from..];
             inner.extend(tails(rest));
             // A command may be given as one word.
-            inner.extend(rest.iter().filter(|w| has_blank(w)).map(script));
+            let has_blank = |word: &&Word| word.value().is_some_and(|text| text.contains(' '));
+            inner.extend(rest.iter().filter(has_blank).map(script));
         }
-        Shape::Reads if matches!(args.name.as_str(), "source" | ".") => {
-            inner.extend(from_stdin(&args, part));
-        }
+        Shape::Reads if args.spec.is(Trait::Sources) => inner.extend(from_stdin(&args, part)),
         _ => {}
     }
     // A file that is called like a wrapper is another program.
@@ -183,46 +169,30 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     (inner, clear && same)
 }
 
-/// `command -v ls` looks up a name.
-fn asks(args: &Args) -> bool {
-    args.options.iter().any(|given| given.opt.is_some_and(|opt| opt.effect == Effect::Query))
-}
-
-fn has_blank(word: &Word) -> bool {
-    word.value().is_some_and(|text| text.contains(' '))
-}
-
-/// Whether an option is given a command as words.
 fn runs(given: &Given) -> bool {
     given.opt.is_some_and(|opt| opt.arity == Arity::Command && opt.effect == Effect::Run)
         && !given.command.is_empty()
 }
 
 /// The script or the command line that an option is given as one word.
-fn option_script(program: &str, given: &Given) -> Option<Inner> {
+fn option_script(given: &Given) -> Option<Inner> {
     let opt = given.opt.filter(|opt| opt.arity != Arity::Command)?;
     let value = given.value.as_ref()?;
-    match opt.effect {
-        Effect::Shell => Some(script(value)),
-        // Most settings of ssh name no program.
-        Effect::Run
-            if matches!(program, "ssh" | "scp" | "sftp")
-                && opt.name == "-o"
-                && value.value().is_some_and(|text| !text.to_lowercase().contains("command")) =>
-        {
-            None
-        }
-        // `-o ProxyCommand=x`, `--checkpoint-action=exec=x`: what runs may follow a name.
-        Effect::Run => value.value().map(|text| {
-            let from = text.find("exec=").map_or(0, |at| at + 5);
-            let text = match text[from..].split_once('=') {
-                Some((name, rest)) if name.chars().all(char::is_alphanumeric) => rest,
-                _ => &text[from..],
-            };
-            Inner::Script(text.to_owned())
-        }),
-        _ => None,
+    if opt.effect == Effect::Shell {
+        return Some(script(value));
     }
+    let text = value.value()?;
+    // Most settings of ssh name no program.
+    let names = opt.effect == Effect::Setting && text.to_lowercase().contains("command");
+    (opt.effect == Effect::Run || names).then(|| {
+        // `-o ProxyCommand=x`, `--checkpoint-action=exec=x`: what runs may follow a name.
+        let from = text.find("exec=").map_or(0, |at| at + 5);
+        let text = match text[from..].split_once('=') {
+            Some((name, rest)) if name.chars().all(char::is_alphanumeric) => rest,
+            _ => &text[from..],
+        };
+        Inner::Script(text.to_owned())
+    })
 }
 
 /// What is put in place of `{}` is unknown.
@@ -235,7 +205,7 @@ fn placed(words: &[Word]) -> Vec<Word> {
 }
 
 /// The command behind a wrapper's own words; `None` when they are not understood.
-fn command(args: &Args, places: u8) -> Option<Vec<Word>> {
+fn command(args: &Args) -> Option<Vec<Word>> {
     if !args.is_clear() {
         // A duration or a user may be unknown; an option may not.
         let unlisted = args.all().any(|given| given.opt.is_none());
@@ -245,11 +215,11 @@ fn command(args: &Args, places: u8) -> Option<Vec<Word>> {
         }
     }
     let mut rest = args.operands.as_slice();
-    if args.program.assigns {
+    if args.program.is(Trait::Assigns) {
         let assigned = rest.iter().take_while(|word| is_assignment(word)).count();
         rest = &rest[assigned..];
     }
-    Some(rest[usize::from(places).min(rest.len())..].to_vec())
+    Some(rest.get(args.spec.places..).unwrap_or_default().to_vec())
 }
 
 /// When a wrapper's options are not understood, every tail may be the command.
@@ -264,20 +234,11 @@ pub(crate) fn tails(words: &[Word]) -> Vec<Inner> {
     out
 }
 
-/// Words of the language. Where a command should be, they begin something else.
-pub(crate) fn is_reserved(raw: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "{", "}", "!", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done",
-        "case", "esac", "select", "function", "[[", "]]", "in", "(",
-    ];
-    WORDS.contains(&raw)
-}
-
 fn is_assignment(word: &Word) -> bool {
-    prefix(word).0.split_once('=').is_some_and(|(name, _)| {
-        let name = name.strip_suffix('+').unwrap_or(name);
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    prefix(word)
+        .0
+        .split_once('=')
+        .is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
 }
 
 fn script(word: &Word) -> Inner {
@@ -296,7 +257,6 @@ fn is_stdin(word: &Word) -> bool {
     })
 }
 
-/// The script that a shell reads from its input.
 fn from_stdin(args: &Args, part: &Part) -> Option<Inner> {
     let first = args.operands.first()?;
     if first.has_unknown() {
@@ -306,7 +266,7 @@ fn from_stdin(args: &Args, part: &Part) -> Option<Inner> {
 }
 
 fn shell(args: &Args, part: &Part) -> Option<Inner> {
-    let has = |name: &str| args.options.iter().any(|given| given.name == name);
+    let has = |name: &str| args.has_any(&[name]);
     if args.open {
         return Some(Inner::Unknown);
     }
@@ -319,7 +279,7 @@ fn shell(args: &Args, part: &Part) -> Option<Inner> {
     }
 }
 
-fn xargs(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool) {
+fn fills(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool) {
     // What is put in place of `{}` is as unknown as what a script is called with.
     let filled = |word: &Word| match word.value() {
         Some(text) if text.contains("{}") && text.contains(' ') => {
@@ -332,7 +292,7 @@ fn xargs(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool
         words.push(Word::unknown());
         Inner::Words(words)
     };
-    match command(args, 0) {
+    match command(args) {
         Some(words) if words.is_empty() => {}
         Some(words) => inner.push(appended(&words)),
         None => {
@@ -347,32 +307,24 @@ fn xargs(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool
 }
 
 /// A command that `xargs` runs with names that another command lists.
+#[derive(Default)]
 pub(crate) struct Fed {
-    /// The command without the names.
     pub(crate) words: Vec<Word>,
-    /// Names end with NUL, not at blanks.
     pub(crate) nul: bool,
-    /// Names end at the end of a line.
     pub(crate) lines: bool,
     /// The placeholder for a name, where names are not appended.
     pub(crate) place: Option<String>,
 }
 
-impl Fed {
-    /// Names that end at blanks, given to no command yet.
-    pub(crate) fn blanks() -> Self {
-        Self { words: Vec::new(), nul: false, lines: false, place: None }
-    }
-}
-
 /// The command that `xargs` runs; `None` for options that change more than how many names it
 /// gets.
 pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
-    let args = Args::parse(words).filter(|args| args.name == "xargs" && args.is_clear())?;
-    if known(words.first()?)? != "xargs" {
+    let args =
+        Args::parse(words).filter(|args| args.program.is(Trait::Fills) && args.is_clear())?;
+    if known(words.first()?)? != args.name {
         return None;
     }
-    let mut out = Fed { words: args.operands.clone(), ..Fed::blanks() };
+    let mut out = Fed { words: args.operands.clone(), ..Fed::default() };
     for given in &args.options {
         match given.name.as_str() {
             "-0" | "--null" => out.nul = true,
@@ -400,7 +352,6 @@ pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
 /// What follows so many words is one unknown stretch.
 const MAX_HOLES: usize = 200;
 
-/// The words as one text with unknown stretches.
 pub(crate) fn holes(words: &[Word]) -> Vec<Ch> {
     let mut out = Vec::new();
     for (i, word) in words.iter().enumerate() {

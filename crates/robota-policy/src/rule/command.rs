@@ -2,10 +2,8 @@
 
 use crate::glob::{Ch, Wild};
 
-/// A pattern over the text of a simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
-    /// The pattern without its word boundary.
     stem: Wild,
     /// The same followed by ` *`; only for patterns that end in a word boundary.
     longer: Option<Wild>,
@@ -14,11 +12,9 @@ pub(crate) struct CommandPattern {
 /// A simple command as the texts a rule may be written against.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommandText {
-    /// Spellings of the same command, fully known.
     pub(crate) known: Vec<String>,
     /// Known beginnings of a command whose end is not known.
     pub(crate) prefixes: Vec<String>,
-    /// Spellings with unknown stretches.
     pub(crate) holes: Vec<Vec<Ch>>,
 }
 
@@ -48,12 +44,10 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the rule has any wildcard.
     pub(crate) fn is_exact(&self) -> bool {
         self.longer.is_none() && !self.stem.has_star()
     }
 
-    /// The words that are fixed at the start of the pattern.
     pub(crate) fn fixed_words(&self) -> Vec<String> {
         self.stem.prefix().split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect()
     }
@@ -63,19 +57,16 @@ impl CommandPattern {
         self.stem.prefix().split(' ').skip(1).any(|fixed| fixed == word)
     }
 
-    /// Whether it matches one spelling.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.stem.matches(text) || self.longer.as_ref().is_some_and(|wild| wild.matches(text))
     }
 
-    /// Whether it matches any known spelling.
     pub(crate) fn matches_any(&self, text: &CommandText) -> bool {
         text.known.iter().any(|spelling| self.matches(spelling))
             || ((self.longer.is_some() || self.stem.ends_open())
                 && text.prefixes.iter().any(|prefix| self.matches(prefix)))
     }
 
-    /// Whether it could match when the unknown parts are filled in.
     pub(crate) fn may_match(&self, text: &CommandText) -> bool {
         text.holes.iter().any(|spelling| {
             self.stem.may_match(spelling)

@@ -8,7 +8,6 @@ use super::parse::Anchors;
 use crate::glob::{PathGlob, folded};
 use crate::workspace::{FileRef, normal, text, within};
 
-/// A pattern over files, once per name its anchor goes by.
 #[derive(Debug, Clone)]
 pub(crate) struct FilePattern {
     globs: Vec<PathGlob>,
@@ -103,7 +102,6 @@ impl FilePattern {
             && file.target.as_deref().is_some_and(|target| self.covers_name(target, file.fold))
     }
 
-    /// Whether something below this folder could be matched.
     pub(crate) fn may_match_below(&self, folder: &FileRef) -> bool {
         folder
             .names()

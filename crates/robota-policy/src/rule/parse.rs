@@ -8,13 +8,11 @@ use crate::glob::Wild;
 use crate::web::HostPattern;
 use crate::workspace::Roots;
 
-/// What relative patterns start from.
 pub(crate) struct Anchors<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) paths: &'a dyn Paths,
 }
 
-/// Why a rule cannot be read.
 pub(super) struct Problem {
     pub(super) problem: String,
     pub(super) advice: Option<String>,
@@ -51,7 +49,7 @@ pub(super) fn matcher(
     let (name, spec) = split(text)?;
     match spec {
         None | Some("" | "*") => whole_tool(name, list),
-        Some(spec) => scoped(name, spec, list, source, anchors),
+        Some(spec) => scoped(name, spec, &Origin { list, source, anchors }),
     }
 }
 
@@ -121,77 +119,53 @@ fn allow_glob(name: &str) -> Result<(), Problem> {
     }
 }
 
-fn scoped(
-    name: &str,
-    spec: &str,
+/// Where a rule is written, and what its patterns start from.
+struct Origin<'a> {
     list: List,
-    source: &RuleSource,
-    anchors: &Anchors<'_>,
-) -> Result<Matcher, Problem> {
-    if name.contains('*') && !(list != List::Allow && parameter(spec).is_some()) {
-        return Err("a tool name with `*` takes no specifier".into());
-    }
-    match Family::of_rule(name) {
-        Some(Family::Shell) => {
-            if list != List::Allow
-                && let Some((param, value)) = parameter(spec)
-                && call::SHELL_PARAMETERS.contains(&param)
-            {
-                return Ok(Matcher::Parameter {
-                    tool: Wild::new("Bash"),
-                    name: param.to_owned(),
-                    value: Wild::new(value),
-                });
-            }
-            Ok(Matcher::Command(CommandPattern::new(spec)?))
-        }
-        Some(family @ (Family::Read | Family::Edit)) => {
-            let pattern = FilePattern::new(spec, list, source.root.as_deref(), anchors)?;
-            Ok(Matcher::File {
-                reads: family == Family::Read,
-                only: None,
-                pattern: Box::new(pattern),
-            })
-        }
-        None => other(call::canonical(name), spec, list, source, anchors),
+    source: &'a RuleSource,
+    anchors: &'a Anchors<'a>,
+}
+
+impl Origin<'_> {
+    fn files(&self, reads: bool, only: Option<&str>, spec: &str) -> Result<Matcher, Problem> {
+        let root = self.source.root.as_deref();
+        let pattern = Box::new(FilePattern::new(spec, self.list, root, self.anchors)?);
+        Ok(Matcher::File { reads, only: only.map(str::to_owned), pattern })
     }
 }
 
-fn other(
-    name: &str,
-    spec: &str,
-    list: List,
-    source: &RuleSource,
-    anchors: &Anchors<'_>,
-) -> Result<Matcher, Problem> {
-    match name {
-        "Grep" | "Glob" => {
-            let pattern = FilePattern::new(spec, list, source.root.as_deref(), anchors)?;
-            return Ok(Matcher::File {
-                reads: true,
-                only: Some(name.to_owned()),
-                pattern: Box::new(pattern),
-            });
-        }
-        "WebFetch" => return Ok(Matcher::Host(HostPattern::new(spec)?)),
-        _ => {}
+fn scoped(name: &str, spec: &str, origin: &Origin<'_>) -> Result<Matcher, Problem> {
+    let forbids = origin.list != List::Allow;
+    let given = parameter(spec);
+    if name.contains('*') && !(forbids && given.is_some()) {
+        return Err("a tool name with `*` takes no specifier".into());
     }
-    if let Some((param, value)) = parameter(spec) {
-        if list == List::Allow {
-            return Err("a parameter can be denied or asked about, never allowed".into());
+    let parameter = |tool: &str, (name, value): (&str, &str)| Matcher::Parameter {
+        tool: Wild::new(tool),
+        name: name.to_owned(),
+        value: Wild::new(value),
+    };
+    match (Family::of_rule(name), call::canonical(name), given) {
+        (Some(Family::Shell), _, Some(given))
+            if forbids && call::SHELL_PARAMETERS.contains(&given.0) =>
+        {
+            Ok(parameter("Bash", given))
         }
-        if call::PRIMARY_FIELDS.contains(&param) {
-            return Err(format!("`{param}` has rules of its own and no parameter rule").into());
+        (Some(Family::Shell), ..) => Ok(Matcher::Command(CommandPattern::new(spec)?)),
+        (Some(family), ..) => origin.files(family == Family::Read, None, spec),
+        (None, name @ ("Grep" | "Glob"), _) => origin.files(true, Some(name), spec),
+        (None, "WebFetch", _) => Ok(Matcher::Host(HostPattern::new(spec)?)),
+        (None, _, Some(_)) if !forbids => {
+            Err("a parameter can be denied or asked about, never allowed".into())
         }
-        return Ok(Matcher::Parameter {
-            tool: Wild::new(name),
-            name: param.to_owned(),
-            value: Wild::new(value),
-        });
-    }
-    match name {
-        "Agent" => Ok(Matcher::Named { tool: "Agent", name: Wild::new(spec), boundary: false }),
-        "Skill" => {
+        (None, _, Some((name, _))) if call::PRIMARY_FIELDS.contains(&name) => {
+            Err(format!("`{name}` has rules of its own and no parameter rule").into())
+        }
+        (None, name, Some(given)) => Ok(parameter(name, given)),
+        (None, "Agent", None) => {
+            Ok(Matcher::Named { tool: "Agent", name: Wild::new(spec), boundary: false })
+        }
+        (None, "Skill", None) => {
             let (stem, boundary) = match spec.strip_suffix(" *").or(spec.strip_suffix(":*")) {
                 Some(stem) => (stem.trim_end(), true),
                 None => (spec, false),
@@ -201,10 +175,12 @@ fn other(
             }
             Ok(Matcher::Named { tool: "Skill", name: Wild::new(stem), boundary })
         }
-        _ if name.starts_with("mcp__") => {
+        (None, name, None) if name.starts_with("mcp__") => {
             Err("a tool of an MCP server takes no specifier but `parameter:value`".into())
         }
-        _ => Ok(Matcher::Argument { tool: name.to_owned(), value: Wild::new(spec) }),
+        (None, name, None) => {
+            Ok(Matcher::Argument { tool: name.to_owned(), value: Wild::new(spec) })
+        }
     }
 }
 

@@ -6,11 +6,8 @@ use super::word::{Piece, Word};
 pub(crate) const MAX_WORDS: u64 = 10_000;
 /// A loop's body that runs more often than this is not read-only.
 pub(crate) const MAX_ROUNDS: u64 = 10_000;
-/// Waiting longer than this is asked about, in seconds.
 const MAX_WAIT: f64 = 120.0;
-/// Counting further than this is asked about.
 const MAX_COUNT: f64 = 1_000_000.0;
-/// Padding wider than this is asked about.
 const MAX_WIDTH: u64 = 4_096;
 
 /// How many words the braces of this word make of it, at most. Never too few.
@@ -50,7 +47,6 @@ pub(crate) fn count(word: &Word) -> u64 {
     total
 }
 
-/// Whether `sleep` with these words ends soon.
 pub(crate) fn short_sleep(args: &[Word]) -> bool {
     let mut total = 0.0;
     for word in args {
@@ -89,7 +85,6 @@ pub(crate) fn short_count(operands: &[Word]) -> bool {
     steps <= MAX_COUNT
 }
 
-/// Whether a format pads no wider than a line.
 pub(crate) fn narrow(format: &str) -> bool {
     let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
     let mut wide = digits.map(|run| run.parse::<u64>().unwrap_or(u64::MAX));
@@ -97,35 +92,4 @@ pub(crate) fn narrow(format: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{count, narrow, short_count, short_sleep};
-    use crate::shell::Word;
-
-    fn words(text: &str) -> Vec<Word> {
-        text.split_whitespace().map(Word::parse).collect()
-    }
-
-    #[test]
-    fn braces_are_counted() {
-        for (text, at_least) in
-            [("a", 1), ("{a,b}", 2), ("a{1..10}", 10), ("{a,b}{c,d}", 4), ("{1..9}{1..9}", 81)]
-        {
-            let n = count(&Word::parse(text));
-            assert!(n >= at_least && n <= at_least * 4, "{text}: {n}");
-        }
-        assert!(count(&Word::parse("a{1..9999999999}")) > super::MAX_WORDS);
-        assert!(count(&Word::parse("{a..zzzz}")) > super::MAX_WORDS);
-        assert!(count(&Word::parse(&"{a,b}".repeat(40))) > super::MAX_WORDS);
-        assert_eq!(count(&Word::parse("'{1..99999999}'")), 1);
-    }
-
-    #[test]
-    fn waits_and_counts_have_an_end() {
-        assert!(short_sleep(&words("1")) && short_sleep(&words("0.5 2s")));
-        assert!(!short_sleep(&words("99999")) && !short_sleep(&words("1h")));
-        assert!(!short_sleep(&words("infinity")) && !short_sleep(&words("1e9")));
-        assert!(short_count(&words("1 10")) && short_count(&words("5")));
-        assert!(!short_count(&words("1 99999999999")) && !short_count(&words("1 0 2")));
-        assert!(narrow("%5s|%-10d") && !narrow("%999999999d"));
-    }
-}
+mod tests;

@@ -6,11 +6,10 @@ use robota_core::paths::Paths;
 
 use super::parse::Cwd;
 use super::vars::{Value, Vars};
-use super::word::{Piece, Word};
+use super::word::{Piece, Word, of_live};
 use crate::disk::Budget;
 use crate::glob::name_matches;
 
-/// What is known where a word stands.
 pub(crate) struct Scope<'a> {
     pub(crate) cwd: &'a Cwd,
     pub(crate) home: &'a Path,
@@ -19,26 +18,17 @@ pub(crate) struct Scope<'a> {
     pub(crate) budget: &'a Budget,
 }
 
-/// The files a word may stand for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expansion {
     /// Absolute, with `.` and `..` kept.
     pub(crate) paths: Vec<PathBuf>,
-    /// It may be something else as well.
     pub(crate) unknown: bool,
 }
 
 /// A character, and whether the shell gives it a meaning.
 pub(crate) type Live = (char, bool);
 
-/// More results than this are as good as unknown.
 const MAX: usize = 512;
-
-/// The word with variables and braces replaced, before globs. The flag says that there is
-/// more to it than is known.
-pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool) {
-    variants_at(word, scope, 0)
-}
 
 /// So many characters count as one step.
 const STEP: usize = 100;
@@ -46,19 +36,17 @@ const STEP: usize = 100;
 /// Variables that are set from each other deeper than this are not followed.
 const MAX_CHAIN: usize = 4;
 
-fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
+/// The word with variables and braces replaced, before globs. The flag says that there is
+/// more to it than is known. `depth` counts variables that are set from each other.
+pub(crate) fn variants(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
     let mut unknown = false;
     let mut texts: Vec<Vec<Live>> = vec![Vec::new()];
     for piece in &word.pieces {
         match piece {
-            Piece::Text { text, quoted } => {
+            Piece::Text { text, .. } | Piece::Ansi(text) => {
+                let live = matches!(piece, Piece::Text { quoted: false, .. });
                 for out in &mut texts {
-                    out.extend(text.chars().map(|c| (c, !quoted)));
-                }
-            }
-            Piece::Ansi(text) => {
-                for out in &mut texts {
-                    out.extend(text.chars().map(|c| (c, false)));
+                    out.extend(text.chars().map(|c| (c, live)));
                 }
             }
             Piece::Var { name, quoted } => {
@@ -120,23 +108,16 @@ pub(crate) fn variable(
             Value::Set(_) | Value::Each(_) if depth >= MAX_CHAIN || known.len() >= MAX => {
                 open = true;
             }
-            Value::Set(word) => {
-                let (texts, more) = variants_at(word, scope, depth + 1);
+            Value::Set(word) | Value::Each(word) => {
+                let (texts, more) = variants(word, scope, depth + 1);
                 open |= more;
-                for text in texts {
-                    let Some(text) = tilde(&text, scope.home) else {
-                        open = true;
-                        continue;
-                    };
-                    // Split and matched where it is used, not where it is set.
-                    known.push(text.iter().map(|(c, _)| (*c, !quoted)).collect());
-                }
-            }
-            Value::Each(word) => {
-                let (texts, more) = variants_at(word, scope, depth + 1);
-                open |= more;
+                // What is set is split and matched where it is used.
+                let set = matches!(value, Value::Set(_));
                 for text in texts {
                     match tilde(&text, scope.home) {
+                        Some(text) if set => {
+                            known.push(text.iter().map(|(c, _)| (*c, !quoted)).collect());
+                        }
                         Some(text) => known.push(text),
                         None => open = true,
                     }
@@ -198,7 +179,6 @@ pub(crate) fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> b
     true
 }
 
-/// Whether any character is a live glob.
 pub(crate) fn is_glob(text: &[Live]) -> bool {
     text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
 }
@@ -216,15 +196,12 @@ pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     }
 }
 
-/// The files that characters may stand for.
 pub(crate) fn files_of(text: &[Live], scope: &Scope<'_>) -> Expansion {
-    let piece = |(c, live): &Live| Piece::Text { text: c.to_string(), quoted: !live };
-    files(&Word::of("", text.iter().map(piece).collect()), scope)
+    files(&Word::of("", of_live(text)), scope)
 }
 
-/// The files a word may stand for.
 pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
-    let (texts, unknown) = variants(word, scope);
+    let (texts, unknown) = variants(word, scope, 0);
     let mut out = Expansion { paths: Vec::new(), unknown };
     for text in texts {
         let Some(text) = tilde(&text, scope.home) else {

@@ -10,30 +10,22 @@ mod walk;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::text::unreadable;
 use super::vars::Vars;
 use super::word::Word;
 
 /// Commands of one script behind so many are only compared with rules, and the whole asks.
 const MAX_PARTS: usize = 150;
 
-/// More words than this are not analysed: no person reads so many.
 const MAX_WORDS: usize = 1_000;
 
-/// A script taken apart.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
-    /// Every simple command found, in the order of the text.
     pub(crate) parts: Vec<Part>,
-    /// Why it is not proven, if so.
     pub(crate) doubts: Vec<Doubt>,
     /// Texts of substitutions, found without the grammar; only where there are doubts.
     pub(crate) substitutions: Vec<String>,
-    /// Values that the script itself gives to variables.
     pub(crate) vars: Vars,
-    /// How many words its commands have.
     pub(crate) words: usize,
-    /// It has a loop that may never end.
     pub(crate) endless: bool,
     /// It evaluates values as numbers or names, which can run commands in them.
     pub(crate) computes: bool,
@@ -47,13 +39,11 @@ pub(crate) struct Doubt {
     pub(crate) hard: bool,
 }
 
-/// One simple command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
     pub(crate) assigns: Vec<Assign>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-    /// Where it may run.
     pub(crate) cwd: Cwd,
     /// It is inside something that is not proven (a function): deny and ask rules see it,
     /// allow rules do not.
@@ -65,7 +55,6 @@ pub(crate) struct Part {
     pub(crate) outputs: Vec<(usize, Vec<Vec<Word>>)>,
     /// It reads what another command writes, or what a statement around it reads.
     pub(crate) piped: bool,
-    /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever it runs.
     pub(crate) bound: Names,
@@ -73,7 +62,6 @@ pub(crate) struct Part {
     pub(crate) stdin: Option<Word>,
     /// `export`, `declare` and the like: assignments that reach other programs.
     pub(crate) declares: bool,
-    /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
     /// It reads a variable with the name of a secret.
     pub(crate) reads_secret: bool,
@@ -93,7 +81,6 @@ pub(crate) struct Assign {
 pub(crate) struct Redirect {
     pub(crate) kind: RedirectKind,
     pub(crate) target: Word,
-    /// As written, with its operator.
     pub(crate) raw: String,
 }
 
@@ -139,7 +126,6 @@ impl Drop for Names {
 /// Where a command may run, after the `cd`s before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cwd {
-    /// All places it may be.
     pub(crate) dirs: Vec<PathBuf>,
     /// It may also be somewhere else.
     pub(crate) lost: bool,
@@ -166,7 +152,7 @@ impl Script {
         }
         // A deny must hold for long commands too, but not at any price: each level of nesting
         // doubles it.
-        if text.len() > 20 * super::text::MAX_COMMAND || super::text::too_nested(text) {
+        if text.len() > 20 * MAX_COMMAND || too_nested(text) {
             return script;
         }
         let parsed = super::syntax::parse(text);
@@ -207,7 +193,6 @@ impl Script {
         self.parts.len() > MAX_PARTS || self.words > MAX_WORDS
     }
 
-    /// How many of its first commands are analysed in full.
     pub(crate) fn analysed(&self) -> usize {
         let mut words = 0;
         let fits = |part: &&Part| {
@@ -250,7 +235,6 @@ impl Part {
         sets || !self.words.is_empty() || !self.redirects.is_empty()
     }
 
-    /// The command with its redirections, for people.
     pub(crate) fn described(&self) -> String {
         let shown = self.shown();
         let words = Some(shown).filter(|shown| !shown.is_empty());
@@ -258,9 +242,65 @@ impl Part {
         words.into_iter().chain(redirects).collect::<Vec<_>>().join(" ")
     }
 
-    /// The program's name as written, when it is a literal.
     pub(crate) fn program(&self) -> Option<String> {
         self.words.first().and_then(Word::literal)
+    }
+}
+
+/// Beyond this a person cannot have read it.
+const MAX_COMMAND: usize = 10_000;
+
+fn unreadable(text: &str) -> Option<String> {
+    if text.chars().count() > MAX_COMMAND {
+        return Some(format!("the command is longer than {MAX_COMMAND} characters"));
+    }
+    if too_nested(text) {
+        return Some(format!("substitutions are nested more than {MAX_SUBSTITUTIONS} deep"));
+    }
+    let bad = text.chars().find(|c| misleading(*c))?;
+    Some(if bad == '\0' {
+        "the command contains a NUL character".into()
+    } else {
+        format!("the command contains U+{:04X}, which hides or changes what it says", bad as u32)
+    })
+}
+
+/// Deeper nesting than this is not analysed: it would cost time that
+/// doubles from level to level.
+const MAX_SUBSTITUTIONS: usize = 8;
+
+fn too_nested(text: &str) -> bool {
+    nesting(text) > MAX_SUBSTITUTIONS
+}
+
+/// How deep substitutions and expansions are nested, counted on the text alone: quotes are not
+/// considered, so it is never too little.
+fn nesting(text: &str) -> usize {
+    let (mut open, mut deepest, mut before) = (0_usize, 0, ' ');
+    for letter in text.chars() {
+        match letter {
+            '(' if matches!(before, '$' | '<' | '>') => open += 1,
+            '{' if before == '$' => open += 1,
+            ')' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+        before = letter;
+    }
+    deepest.max(text.matches("\\`").count() / 2)
+}
+
+/// Control characters, and characters that are shown as a space or not at all but are letters to the shell.
+fn misleading(c: char) -> bool {
+    match c {
+        '\n' | '\t' | ' ' => false,
+        c if c.is_control() => true,
+        c if c.is_whitespace() => true,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' => true,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        _ => false,
     }
 }
 

@@ -3,33 +3,11 @@
 
 use std::path::Path;
 
-use crate::program::removal::Critical;
+use crate::program::removal::takes;
 use crate::program::wrap::base;
+use crate::words;
 
-/// What removes folders with all that is in them, in any language.
-const REMOVERS: &[&str] = &[
-    "rmdir",
-    "rmtree",
-    "rm_rf",
-    "rm_r",
-    "rmSync",
-    "rmdirSync",
-    "removeSync",
-    "remove_tree",
-    "remove_entry",
-    "remove_dir",
-    "remove_dir_all",
-    "removeDirectory",
-    "removedirs",
-    "RemoveAll",
-    "deltree",
-    "rimraf",
-    "deleteDir",
-    "delete-directory",
-];
-
-/// Whether a critical removal may hide in this text.
-pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
     let bare: String = text
         .chars()
         .filter(|c| *c != '\\')
@@ -48,13 +26,13 @@ pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>)
             let name = base(word).rsplit(['.', ':']).next().unwrap_or(word);
             let after = &words[i + 1..words.len().min(i + 13)];
             let recursive = after.iter().any(|w| w.starts_with('-') && w.contains(['r', 'R']));
-            (REMOVERS.contains(&name) || (name == "rm" && recursive))
+            (words::has("removing-functions", name) || (name == "rm" && recursive))
                 && after.iter().any(|w| hits(w, cwd, home, dirs))
         })
     })
 }
 
-fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+fn hits(word: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
     let home = home.to_string_lossy();
     let cwd_text = cwd.to_string_lossy();
     let expanded = word
@@ -70,8 +48,8 @@ fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
         return true;
     }
     let stem = expanded.trim_end_matches(['*', '.']).trim_end_matches('/');
-    (expanded.starts_with('/') && dirs.holds(Path::new(stem)))
-        || (stem.starts_with("..") && dirs.holds(&cwd.join(stem)))
+    (expanded.starts_with('/') && takes(dirs, Path::new(stem)))
+        || (stem.starts_with("..") && takes(dirs, &cwd.join(stem)))
 }
 
 /// The texts of all substitutions, found without a grammar: some hide where the grammar does

@@ -6,18 +6,16 @@
 mod reader;
 mod words;
 
-pub(crate) use words::substitution_end;
+pub(crate) use words::pieces;
 
 /// A range of the text: the first byte, and the byte after the last.
 pub(crate) type Span = (usize, usize);
 
-/// Statements one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) items: Vec<Item>,
 }
 
-/// A statement of a sequence.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) statement: Statement,
@@ -25,33 +23,20 @@ pub(crate) struct Item {
     pub(crate) background: bool,
 }
 
-/// One statement.
 #[derive(Debug)]
 pub(crate) enum Statement {
     Simple(Simple),
     /// `a && b || c`: the first, and each further one with whether it runs if the one before
     /// succeeded. Flat, because a long list must not fill the stack.
-    List {
-        first: Box<Statement>,
-        rest: Vec<(bool, Statement)>,
-    },
+    List(Box<Statement>, Vec<(bool, Statement)>),
     /// `a | b | c`, and the keyword `time` before a statement that is no simple command.
-    Pipeline {
-        timed: Option<Span>,
-        commands: Vec<Statement>,
-    },
+    Pipeline(Vec<Statement>),
     /// A statement with redirections of its own.
-    Compound {
-        body: Compound,
-        redirects: Vec<Redirection>,
-    },
+    Compound(Compound, Vec<Redirection>),
     /// `f() { …; }`.
-    Function {
-        body: Box<Statement>,
-    },
+    Function(Box<Statement>),
 }
 
-/// Statements that contain others.
 #[derive(Debug)]
 pub(crate) enum Compound {
     /// `{ …; }`
@@ -74,28 +59,19 @@ pub(crate) enum Compound {
         body: Sequence,
     },
     /// `for (( … ))`
-    Counted {
-        header: Arithmetic,
-        body: Sequence,
-    },
-    Case {
-        value: WordSpan,
-        items: Vec<(Vec<WordSpan>, Sequence)>,
-    },
+    Counted(Arithmetic, Sequence),
+    Case(WordSpan, Vec<(Vec<WordSpan>, Sequence)>),
     /// `(( … ))`
     Arithmetic(Arithmetic),
     /// `[[ … ]]`, with the brackets and the operators as words.
     Test(Vec<WordSpan>),
 }
 
-/// A simple command.
 #[derive(Debug, Default)]
 pub(crate) struct Simple {
     pub(crate) assigns: Vec<Assignment>,
     pub(crate) words: Vec<WordSpan>,
     pub(crate) redirects: Vec<Redirection>,
-    /// Its program is `[`.
-    pub(crate) bracket: bool,
 }
 
 /// `NAME=value`, `NAME+=value`, `NAME[index]=value`, `NAME=(values)`.
@@ -108,7 +84,6 @@ pub(crate) struct Assignment {
     pub(crate) value: Assigned,
 }
 
-/// What an assignment gives.
 #[derive(Debug)]
 pub(crate) enum Assigned {
     Word(Span),
@@ -122,7 +97,6 @@ pub(crate) struct WordSpan {
     pub(crate) inner: Vec<Inner>,
 }
 
-/// Something inside a word that the shell evaluates.
 #[derive(Debug)]
 pub(crate) enum Inner {
     /// `$( … )`, `` `…` ``
@@ -144,42 +118,44 @@ pub(crate) struct Arithmetic {
     pub(crate) inner: Vec<Inner>,
 }
 
-/// One redirection.
 #[derive(Debug)]
 pub(crate) struct Redirection {
     pub(crate) operator: Span,
     pub(crate) target: Target,
 }
 
-/// What a redirection names.
 #[derive(Debug)]
 pub(crate) enum Target {
     Word(WordSpan),
-    /// The index of a here-document in [`Parsed::documents`].
     Document(usize),
 }
 
-/// The body of a here-document.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The operator and the delimiter.
-    pub(crate) head: Span,
     pub(crate) body: Span,
-    /// Where the line with the delimiter ends.
-    pub(crate) end: usize,
     /// Nothing in it is expanded.
     pub(crate) literal: bool,
     pub(crate) inner: Vec<Inner>,
 }
 
-/// A text taken apart.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) body: Sequence,
     pub(crate) documents: Vec<Document>,
+    pub(crate) spans: Spans,
 }
 
-/// Why a text was not taken apart.
+/// The positions of words, for a comparison with another grammar.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    /// The words of each simple command.
+    pub(crate) commands: Vec<Vec<Span>>,
+    /// Words of loops, cases and redirections.
+    pub(crate) loose: Vec<Span>,
+    /// Words that the other grammar is known to misread, and what it reads in their place.
+    pub(crate) masked: Vec<(Span, char)>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Bash would not accept it either.
@@ -188,7 +164,6 @@ pub(crate) enum Stop {
     Unsupported(&'static str),
 }
 
-/// Takes a text apart.
 pub(crate) fn parse(text: &str) -> Result<Parsed, Stop> {
     reader::Reader::new(text).program()
 }

@@ -1,16 +1,14 @@
-//! Variables that a script gives values to itself: what they stand for where they are used.
+//! Variables: what those stand for that a script sets itself, and which names decide what runs.
 
 use std::collections::BTreeMap;
 
 use super::expand::{Live, Scope, variable};
-use super::word::{self, Piece, Word};
+use super::word::{self, Piece, Word, is_name};
+use crate::words::covers;
 
-/// A value that a script gives to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// It cannot be known.
     Unknown,
-    /// `NAME=word`.
     Set(Word),
     /// One of the words of a loop, which are matched against files at its head.
     Each(Word),
@@ -19,7 +17,6 @@ pub(crate) enum Value {
 /// All values a script gives to each variable, wherever it does so.
 pub(crate) type Vars = BTreeMap<String, Vec<Value>>;
 
-/// More combinations than this are not tried.
 const MAX_COMBINATIONS: usize = 64;
 
 /// Every way the words read once the variables that are fully known are replaced; nothing where
@@ -61,15 +58,11 @@ fn replace(words: &[Word], name: &str, value: &[Live]) -> Vec<Word> {
         }
         let mut fields: Vec<Vec<Piece>> = vec![Vec::new()];
         for piece in &word.pieces {
-            let Piece::Var { quoted, .. } = piece else {
-                fields.last_mut().into_iter().for_each(|field| field.push(piece.clone()));
-                continue;
+            let replaced = match piece {
+                Piece::Var { quoted, .. } if uses(piece) => stretches(value, *quoted),
+                _ => vec![vec![piece.clone()]],
             };
-            if !uses(piece) {
-                fields.last_mut().into_iter().for_each(|field| field.push(piece.clone()));
-                continue;
-            }
-            for (i, stretch) in stretches(value, *quoted).into_iter().enumerate() {
+            for (i, stretch) in replaced.into_iter().enumerate() {
                 if i > 0 {
                     fields.push(Vec::new());
                 }
@@ -83,24 +76,66 @@ fn replace(words: &[Word], name: &str, value: &[Live]) -> Vec<Word> {
     out
 }
 
-/// A value as pieces, one list for each word it becomes.
 fn stretches(value: &[Live], quoted: bool) -> Vec<Vec<Piece>> {
-    let mut fields: Vec<Vec<Piece>> = vec![Vec::new()];
-    for (c, live) in value {
-        if !quoted && c.is_whitespace() {
-            fields.push(Vec::new());
-            continue;
-        }
-        // A loop's globs are matched at its head, whatever quotes its body has.
-        let live = *live || !quoted;
-        let Some(field) = fields.last_mut() else { continue };
-        match field.last_mut() {
-            Some(Piece::Text { text, quoted }) if *quoted != live => text.push(*c),
-            _ => field.push(Piece::Text { text: c.to_string(), quoted: !live }),
-        }
-    }
     if quoted && value.is_empty() {
-        fields = vec![vec![Piece::Text { text: String::new(), quoted: true }]];
+        return vec![vec![Piece::Text { text: String::new(), quoted: true }]];
     }
+    // A loop's globs are matched at its head, whatever quotes its body has.
+    let live: Vec<Live> = value.iter().map(|(c, live)| (*c, *live || !quoted)).collect();
+    let fields = live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect();
     fields
+}
+
+/// Whether a command that is proven read-only stays so with it: neither the shell nor a program
+/// that only reads is configured by a name like this.
+pub(crate) fn is_inert(name: &str) -> bool {
+    is_harmless(name)
+        || (!is_dangerous(name)
+            && !name.contains('[')
+            && !covers("steering-variables", &name.to_ascii_uppercase()))
+}
+
+pub(crate) fn is_harmless(name: &str) -> bool {
+    covers("harmless-variables", name)
+}
+
+pub(crate) fn is_dangerous(name: &str) -> bool {
+    !is_harmless(name) && covers("dangerous-variables", name)
+}
+
+/// Whether `read` with these words takes a line of its input each time and stores it under plain
+/// names.
+pub(crate) fn reads_lines(args: &[Word]) -> bool {
+    let mut at = 0;
+    while let Some(text) = args.get(at).map(Word::value) {
+        let Some(text) = text else { return false };
+        match text.as_str() {
+            "-r" | "-ra" | "-a" => {}
+            // What ends a line.
+            "-d" | "-rd" => {
+                if args.get(at + 1).and_then(Word::literal).is_none_or(|end| end.len() > 1) {
+                    return false;
+                }
+                at += 1;
+            }
+            name => {
+                if (!name.is_empty() && !is_name(name))
+                    || name.starts_with(|c: char| c.is_ascii_digit())
+                    || is_dangerous(name)
+                {
+                    return false;
+                }
+            }
+        }
+        at += 1;
+    }
+    true
+}
+
+pub(crate) fn dumps(words: &[Word]) -> bool {
+    let named = |text: &str| !text.starts_with(['-', '+']);
+    let args: Vec<String> = words.iter().skip(1).filter_map(Word::value).collect();
+    let prints = args.iter().any(|text| !named(text) && text.contains('p'));
+    let functions = args.iter().any(|text| !named(text) && text.contains(['f', 'F']));
+    prints || (!functions && !args.iter().any(|text| named(text)))
 }

@@ -9,7 +9,6 @@ use crate::glob::Ch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word(Rc<Text>);
 
-/// What a word is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     /// As written, for people and for rules that name the text of a command. What a command does is
@@ -29,9 +28,14 @@ impl Deref for Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// Known characters. Unquoted ones may still be a glob, a brace list or a tilde.
-    Text { text: String, quoted: bool },
-    /// A plain variable.
-    Var { name: String, quoted: bool },
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    Var {
+        name: String,
+        quoted: bool,
+    },
     /// `$'…'` or `$"…"`: known, but an honest command does not spell a program's name this way, so
     /// [`Word::is_dynamic`] holds for it.
     Ansi(String),
@@ -42,7 +46,6 @@ pub(crate) enum Piece {
 }
 
 impl Word {
-    /// A word of these pieces.
     pub(crate) fn of(raw: impl Into<String>, pieces: Vec<Piece>) -> Self {
         Self(Rc::new(Text { raw: raw.into(), pieces }))
     }
@@ -52,7 +55,10 @@ impl Word {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
 
-    /// A word with an unknown value.
+    pub(crate) fn bare_text(text: &str) -> Self {
+        Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: false }])
+    }
+
     pub(crate) fn unknown() -> Self {
         Self::of(UNKNOWN, vec![Piece::Unknown])
     }
@@ -61,46 +67,14 @@ impl Word {
     pub(crate) fn parse(raw: &str) -> Self {
         // Most words have nothing that means anything.
         if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
-            return Self::of(raw, vec![Piece::Text { text: raw.to_owned(), quoted: false }]);
+            return Self::bare_text(raw);
         }
-        let chars = Chars::new(raw);
-        let mut out = Pieces::default();
-        let mut i = 0;
-        while i < chars.len() {
-            i = match chars[i] {
-                '\'' => {
-                    let end = find(&chars, i + 1, '\'');
-                    out.text(&chars[i + 1..end.min(chars.len())], true);
-                    end + 1
-                }
-                '"' => double(&chars, i + 1, &mut out),
-                '\\' => {
-                    match chars.get(i + 1) {
-                        Some('\n') | None => {}
-                        Some(c) => out.text(&[*c], true),
-                    }
-                    i + 2
-                }
-                '$' => dollar(&chars, i, false, &mut out),
-                '`' => {
-                    out.list.push(Piece::Unknown);
-                    backtick(&chars, i + 1)
-                }
-                '<' | '>' if chars.get(i + 1) == Some(&'(') => {
-                    out.list.push(Piece::Unknown);
-                    substitution(&chars, i).0
-                }
-                c => {
-                    out.text(&[c], false);
-                    i + 1
-                }
-            };
-        }
+        let mut out = super::syntax::pieces(raw);
         // `""` is a word; an empty stretch inside another word is nothing.
-        if out.list.len() > 1 {
-            out.list.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
+        if out.len() > 1 {
+            out.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
         }
-        Self::of(raw, out.list)
+        Self::of(raw, out)
     }
 
     /// The value, when a shell would leave it exactly as it is.
@@ -154,6 +128,26 @@ impl Word {
         Some(value)
     }
 
+    /// What follows so many bytes; `None` where fewer are known.
+    pub(crate) fn after(&self, at: usize) -> Option<Vec<Piece>> {
+        let mut left = at;
+        let mut pieces = Vec::new();
+        for piece in &self.pieces {
+            let rest = |text: &str| (left < text.len()).then(|| text[left..].to_owned());
+            let (rest, len) = match piece {
+                Piece::Text { text, quoted } => {
+                    (rest(text).map(|text| Piece::Text { text, quoted: *quoted }), text.len())
+                }
+                Piece::Ansi(text) => (rest(text).map(Piece::Ansi), text.len()),
+                Piece::Var { .. } | Piece::Number | Piece::Unknown if left > 0 => return None,
+                other => (Some(other.clone()), 0),
+            };
+            left = left.saturating_sub(len);
+            pieces.extend(rest);
+        }
+        Some(pieces)
+    }
+
     /// The value with unknown stretches.
     pub(crate) fn holes(&self) -> Vec<Ch> {
         let mut out = Vec::new();
@@ -182,17 +176,14 @@ impl Word {
         out
     }
 
-    /// Whether a shell would replace part of it.
     pub(crate) fn is_dynamic(&self) -> bool {
         !self.is_bracket() && self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
     }
 
-    /// Whether it has a substitution or a complicated expansion.
     pub(crate) fn has_unknown(&self) -> bool {
         self.pieces.contains(&Piece::Unknown)
     }
 
-    /// Whether it has a variable.
     pub(crate) fn has_var(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Var { .. }))
     }
@@ -217,7 +208,6 @@ impl Word {
     }
 }
 
-/// How a word is shown that is not known.
 const UNKNOWN: &str = "…";
 
 /// The known characters of these pieces, with placeholders for what a shell replaces.
@@ -236,7 +226,18 @@ pub(crate) fn text(pieces: &[Piece]) -> String {
     out
 }
 
-/// Puts quotes around what needs them.
+/// Characters as pieces; those with a meaning to the shell are not quoted.
+pub(crate) fn of_live(text: &[(char, bool)]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    text.iter().for_each(|(c, live)| push(&mut pieces, c.encode_utf8(&mut [0; 4]), !live));
+    pieces
+}
+
+/// Whether it may be the name of a variable, or a number.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 pub(crate) fn quote(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-^".contains(c);
     if !value.is_empty() && value.chars().all(safe) {
@@ -246,261 +247,64 @@ pub(crate) fn quote(value: &str) -> String {
     }
 }
 
-/// Whether a shell would leave something else in this piece's place.
 fn replaced(at: usize, piece: &Piece) -> bool {
     match piece {
         Piece::Text { text, quoted } => {
-            !quoted && (special(text) || (at == 0 && text.starts_with('~')))
+            !quoted
+                && (text.contains(['*', '?', '[', '{', '}']) || (at == 0 && text.starts_with('~')))
         }
         Piece::Var { .. } | Piece::Ansi(_) | Piece::Number | Piece::Unknown => true,
     }
 }
 
-/// Characters that make a shell replace an unquoted word.
-fn special(text: &str) -> bool {
-    text.contains(['*', '?', '[', '{', '}'])
-}
-
-/// A text as characters, and the position of each in bytes.
-struct Chars<'a> {
-    raw: &'a str,
-    list: Vec<char>,
-    offsets: Vec<usize>,
-}
-
-impl<'a> Chars<'a> {
-    fn new(raw: &'a str) -> Self {
-        let (offsets, list) = raw.char_indices().unzip();
-        Self { raw, list, offsets }
+pub(super) fn push(out: &mut Vec<Piece>, chars: &str, quoted: bool) {
+    match out.last_mut() {
+        Some(Piece::Text { text, quoted: q }) if *q == quoted => text.push_str(chars),
+        _ => out.push(Piece::Text { text: chars.to_owned(), quoted }),
     }
 }
 
-impl Deref for Chars<'_> {
-    type Target = [char];
-
-    fn deref(&self) -> &[char] {
-        &self.list
-    }
-}
-
-#[derive(Default)]
-struct Pieces {
-    list: Vec<Piece>,
-}
-
-impl Pieces {
-    fn text(&mut self, chars: &[char], quoted: bool) {
-        if let Some(Piece::Text { text, quoted: q }) = self.list.last_mut()
-            && *q == quoted
-        {
-            text.extend(chars);
-        } else {
-            self.list.push(Piece::Text { text: chars.iter().collect(), quoted });
-        }
-    }
-}
-
-fn find(chars: &[char], from: usize, what: char) -> usize {
-    (from..chars.len()).find(|i| chars[*i] == what).unwrap_or(chars.len())
-}
-
-fn double(chars: &Chars<'_>, from: usize, out: &mut Pieces) -> usize {
-    let mut i = from;
-    out.text(&[], true);
-    while i < chars.len() {
-        match chars[i] {
-            '"' => return i + 1,
-            '\\' => {
-                match chars.get(i + 1) {
-                    Some('\n') | None => {}
-                    Some(c @ ('$' | '`' | '"' | '\\')) => out.text(&[*c], true),
-                    Some(c) => out.text(&['\\', *c], true),
-                }
-                i += 2;
-            }
-            '$' => i = dollar(chars, i, true, out),
-            '`' => {
-                out.list.push(Piece::Unknown);
-                i = backtick(chars, i + 1);
-            }
-            c => {
-                out.text(&[c], true);
-                i += 1;
-            }
-        }
-    }
-    i
-}
-
-/// At a `$`; returns the index after what it begins.
-fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Pieces) -> usize {
-    let name_char = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    match chars.get(at + 1) {
-        Some('\'') if !quoted => {
-            let (text, end) = ansi(chars, at + 2);
-            out.list.push(Piece::Ansi(text));
-            end
-        }
-        Some('"') if !quoted => {
-            let mut inner = Pieces::default();
-            let end = double(chars, at + 2, &mut inner);
-            let text: Option<String> = inner
-                .list
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Text { text, .. } => Some(text.as_str()),
-                    _ => None,
-                })
-                .collect();
-            out.list.push(text.map_or(Piece::Unknown, Piece::Ansi));
-            end
-        }
-        Some('(' | '[') => {
-            let (end, number) = substitution(chars, at);
-            out.list.push(if number { Piece::Number } else { Piece::Unknown });
-            end
-        }
-        Some('{') => {
-            let end = balanced(chars, at + 1, '{', '}');
-            let name: String =
-                chars.get(at + 2..end.saturating_sub(1)).unwrap_or_default().iter().collect();
-            let plain = |name: &str| !name.is_empty() && name.chars().all(|c| name_char(&c));
-            out.list.push(if plain(&name) {
-                Piece::Var { name, quoted }
-            } else if name.strip_prefix('#').is_some_and(plain) {
-                Piece::Number
-            } else {
-                Piece::Unknown
-            });
-            end
-        }
-        Some(c) if name_char(c) => {
-            let mut end = at + 2;
-            if !c.is_ascii_digit() {
-                while chars.get(end).is_some_and(name_char) {
-                    end += 1;
-                }
-            }
-            let name = chars[at + 1..end].iter().collect();
-            out.list.push(Piece::Var { name, quoted });
-            end
-        }
-        Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
-            out.list.push(Piece::Var { name: c.to_string(), quoted });
-            at + 2
-        }
-        _ => {
-            out.text(&['$'], true);
-            at + 1
-        }
-    }
-}
-
-/// At the beginning of a substitution; returns the index after its end, and whether it computes.
-fn substitution(chars: &Chars<'_>, at: usize) -> (usize, bool) {
-    let start = chars.offsets.get(at).copied().unwrap_or(chars.raw.len());
-    let (end, number) = super::syntax::substitution_end(chars.raw, start);
-    (chars.offsets.partition_point(|offset| *offset < end), number)
-}
-
-/// After an opening backtick; returns the index after the closing one.
-fn backtick(chars: &[char], from: usize) -> usize {
-    let mut i = from;
-    while i < chars.len() {
-        match chars[i] {
-            '\\' => i += 2,
-            '`' => return i + 1,
-            _ => i += 1,
-        }
-    }
-    chars.len()
-}
-
-/// At an opening bracket; returns the index after its partner, quotes being skipped.
-fn balanced(chars: &[char], at: usize, open: char, close: char) -> usize {
-    let mut depth = 0usize;
-    let mut i = at;
-    while i < chars.len() {
-        let c = chars[i];
-        if c == '\\' {
-            i += 2;
-            continue;
-        }
-        if c == '\'' {
-            i = find(chars, i + 1, '\'') + 1;
-            continue;
-        }
-        if c == open {
-            depth += 1;
-        } else if c == close {
-            depth -= 1;
-            if depth == 0 {
-                return i + 1;
-            }
-        }
-        i += 1;
-    }
-    chars.len()
-}
-
-/// Inside `$'…'`; returns the decoded text and the index after the closing quote.
-fn ansi(chars: &[char], from: usize) -> (String, usize) {
+/// The text between the quotes of `$'…'`.
+pub(crate) fn ansi(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
     let mut out = String::new();
-    let mut i = from;
+    let mut i = 0;
     while i < chars.len() {
-        match chars[i] {
-            '\'' => return (out, i + 1),
-            '\\' => {
-                let Some(c) = chars.get(i + 1) else { break };
-                i += 2;
-                let simple = match c {
-                    'n' => Some('\n'),
-                    't' => Some('\t'),
-                    'r' => Some('\r'),
-                    'a' => Some('\u{7}'),
-                    'b' => Some('\u{8}'),
-                    'e' | 'E' => Some('\u{1b}'),
-                    'f' => Some('\u{c}'),
-                    'v' => Some('\u{b}'),
-                    '\\' | '\'' | '"' | '?' => Some(*c),
-                    _ => None,
-                };
-                if let Some(c) = simple {
-                    out.push(c);
-                    continue;
-                }
-                let (radix, max, start) = match c {
-                    'x' => (16, 2, i),
-                    'u' => (16, 4, i),
-                    'U' => (16, 8, i),
-                    '0'..='7' => (8, 3, i - 1),
-                    'c' => {
-                        i += 1;
-                        continue;
-                    }
-                    other => {
-                        out.push('\\');
-                        out.push(*other);
-                        continue;
-                    }
-                };
-                let mut end = start;
-                let mut code = 0u32;
-                while end < chars.len() && end - start < max {
-                    let Some(digit) = chars[end].to_digit(radix) else { break };
-                    code = code.wrapping_mul(radix).wrapping_add(digit);
-                    end += 1;
-                }
-                out.extend(char::from_u32(code));
-                i = end;
-            }
-            c => {
-                out.push(c);
-                i += 1;
-            }
+        if chars[i] != '\\' {
+            out.push(chars[i]);
+            i += 1;
+            continue;
         }
+        let Some(c) = chars.get(i + 1) else { break };
+        i += 2;
+        let simple = "ntrabeEfv\\'\"?"
+            .find(*c)
+            .and_then(|at| "\n\t\r\u{7}\u{8}\u{1b}\u{1b}\u{c}\u{b}\\'\"?".chars().nth(at));
+        let (radix, max, start) = match (c, simple) {
+            (_, Some(c)) => {
+                out.push(c);
+                continue;
+            }
+            ('x', _) => (16, 2, i),
+            ('u', _) => (16, 4, i),
+            ('U', _) => (16, 8, i),
+            ('0'..='7', _) => (8, 3, i - 1),
+            ('c', _) => {
+                i += 1;
+                continue;
+            }
+            (other, _) => {
+                out.extend(['\\', *other]);
+                continue;
+            }
+        };
+        let digits = chars[start..].iter().take(max).map_while(|c| c.to_digit(radix));
+        let digits: Vec<u32> = digits.collect();
+        let add = |code: u32, digit: &u32| code.wrapping_mul(radix).wrapping_add(*digit);
+        out.extend(char::from_u32(digits.iter().fold(0, add)));
+        i = start + digits.len();
     }
-    (out, chars.len())
+    out
 }
 
 #[cfg(test)]

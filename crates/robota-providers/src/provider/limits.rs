@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl HttpProvider {
     /// Returns the limits that the service tells, and asks only once for each model. Failures count as
-    /// not told: the call of the model reports them.
+    /// not reported here: the call of the model reports them.
     pub(super) async fn find_limits(&self, model: &str) -> Option<ModelLimits> {
         let known = || self.known_limits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limits) = known().get(model) {

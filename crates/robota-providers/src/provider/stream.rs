@@ -167,7 +167,7 @@ impl Reader {
         expired
     }
 
-    /// Adds what stands before the answer to blocks that only their own model may get back.
+    /// Records what comes before the answer in blocks that only the same model may receive again.
     fn with_prefix(&self, mut delta: Delta) -> Delta {
         let extra = match &mut delta {
             Delta::Block(Block::Thinking(block)) => &mut block.extra,

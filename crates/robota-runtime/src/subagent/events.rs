@@ -1,8 +1,9 @@
 //! Turns the events of an agent's session into progress of its task.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use robota_core::event::Event;
+use robota_core::event::{Envelope, Event};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::task::{TaskQuestion, TaskUsage};
@@ -27,8 +28,16 @@ pub(super) struct AgentProgress {
 
 impl AgentProgress {
     /// Takes an event.
-    pub(super) fn take(&mut self, event: &Event, reporter: &TaskReporter) {
-        match event {
+    pub(super) fn take(&mut self, envelope: &Arc<Envelope>, reporter: &TaskReporter) {
+        if let Event::TurnStarted(_)
+        | Event::UserMessage(_)
+        | Event::ModelResponded(_)
+        | Event::AssistantMessage(_)
+        | Event::ToolResultAdded(_) = &envelope.event
+        {
+            reporter.agent_event(envelope.clone());
+        }
+        match &envelope.event {
             Event::TurnStarted(data) => self.model.clone_from(&data.model),
             Event::TextChunk(data) => {
                 self.in_line = !data.text.ends_with('\n');

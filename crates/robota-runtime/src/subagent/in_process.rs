@@ -45,7 +45,7 @@ impl Conversation for InProcess {
         reporter: &TaskReporter,
     ) -> TaskFinished {
         let TaskJob { inputs, cancel, .. } = task;
-        follow(&self.0, prompt, inputs, cancel, |event| progress.take(&event.event, reporter)).await
+        follow(&self.0, prompt, inputs, cancel, |event| progress.take(event, reporter)).await
     }
 
     async fn close(&mut self, reason: &str) {
@@ -71,10 +71,7 @@ impl TaskRunner for InProcessAgents {
             Ok(opened) => opened.session,
             Err(error) => return TaskFinished::failed(error),
         };
-        reporter.placed(TaskPlace {
-            session: Some(session.id().clone()),
-            ..TaskPlace::default()
-        });
+        reporter.placed(TaskPlace { session: Some(session.id().clone()), ..TaskPlace::default() });
         let hooks = &*self.hooks;
         converse(&mut InProcess(session), (hooks, &job, added), &mut task, &reporter).await
     }

@@ -112,8 +112,8 @@ impl ProcessAgents {
             end.drain(..cut);
         }));
         let running = self.supervisor.start(spec).await;
-        let running = running
-            .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        let running =
+            running.map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
         running.write(encode(&ToAgent::Start { start }));
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
@@ -192,8 +192,9 @@ impl AgentProcess {
             }
             FromAgent::Event { line } => match Envelope::decode(line.as_bytes()) {
                 Ok(envelope) => {
-                    progress.take(&envelope.event, reporter);
-                    if let Some(reason) = (self.observer)(&Arc::new(envelope))
+                    let envelope = Arc::new(envelope);
+                    progress.take(&envelope, reporter);
+                    if let Some(reason) = (self.observer)(&envelope)
                         && self.stopped.is_none()
                     {
                         self.stopped = Some(reason.clone());
@@ -329,14 +330,11 @@ impl TaskRunner for AgentRunners {
         match (own_process, &self.process) {
             (false, _) => self.in_process.run(task, reporter).await,
             (true, Some(process)) => process.run(task, reporter).await,
-            (true, None) => TaskFinished {
-                status: TaskStatus::Failed,
-                ..TaskFinished::failed(TaskError::new(
-                    TaskErrorCategory::Start,
-                    "the agent asks for a process of its own, which is not possible here: the \
-                     session is not stored, or the program does not support it",
-                ))
-            },
+            (true, None) => TaskFinished::failed(TaskError::new(
+                TaskErrorCategory::Start,
+                "the agent asks for a process of its own, which is not possible here: the session \
+                 is not stored, or the program does not support it",
+            )),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use robota_core::clock::{Clock, SystemClock};
-use robota_core::event::{Event, TaskChanged, TaskGroupChanged};
+use robota_core::event::{Envelope, Event, TaskChanged, TaskGroupChanged};
 use robota_core::ids::{GroupId, Ids, RandomIds, TaskId};
 use robota_core::task::{
     GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory, TaskFinished,
@@ -40,6 +40,14 @@ pub enum TaskEvent {
         task: TaskId,
         /// The text.
         text: String,
+    },
+    /// The conversation of an agent continued. The event is in the journal of the agent's session.
+    Agent {
+        /// The task of the agent.
+        task: TaskId,
+        /// The event: `turn_started`, `user_message`, `model_responded`, `assistant_message` or
+        /// `tool_result_added`.
+        envelope: Arc<Envelope>,
     },
     /// A group changed. It is in the journal.
     Group {

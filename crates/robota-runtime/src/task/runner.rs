@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use robota_core::event::Envelope;
 use robota_core::ids::{CallId, GroupId, TaskId};
 use robota_core::task::{
     TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
@@ -138,7 +139,15 @@ pub trait TaskRunner: Send + Sync {
 #[derive(Clone)]
 pub struct TaskReporter {
     text: Arc<PendingText>,
-    changes: mpsc::UnboundedSender<TaskChange>,
+    reports: mpsc::UnboundedSender<TaskReport>,
+}
+
+/// What a running task reports, in order.
+pub(super) enum TaskReport {
+    /// A change for the journal.
+    Change(TaskChange),
+    /// An event of the agent's own session, for subscribers.
+    AgentEvent(Arc<Envelope>),
 }
 
 /// Text that was reported and is not logged yet.
@@ -169,10 +178,10 @@ impl PendingText {
 }
 
 impl TaskReporter {
-    pub(super) fn new() -> (Self, Arc<PendingText>, mpsc::UnboundedReceiver<TaskChange>) {
-        let (changes, receiver) = mpsc::unbounded_channel();
+    pub(super) fn new() -> (Self, Arc<PendingText>, mpsc::UnboundedReceiver<TaskReport>) {
+        let (reports, receiver) = mpsc::unbounded_channel();
         let text = Arc::new(PendingText::default());
-        (Self { text: text.clone(), changes }, text, receiver)
+        (Self { text: text.clone(), reports }, text, receiver)
     }
 
     /// Reports text that the task wrote.
@@ -220,8 +229,13 @@ impl TaskReporter {
         self.send(TaskChange::PermissionDecided { call });
     }
 
+    /// Reports an event of the agent's own session to subscribers. It is in that session's journal.
+    pub fn agent_event(&self, envelope: Arc<Envelope>) {
+        let _ = self.reports.send(TaskReport::AgentEvent(envelope));
+    }
+
     fn send(&self, change: TaskChange) {
         // Fails only if the task has ended.
-        let _ = self.changes.send(change);
+        let _ = self.reports.send(TaskReport::Change(change));
     }
 }

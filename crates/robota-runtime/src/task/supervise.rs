@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::{TaskLimits, Watchdog, describe};
 use super::manager::{Inner, TaskEvent};
-use super::runner::{PendingText, TaskJob, TaskReporter, TaskRunner, TaskWork};
+use super::runner::{PendingText, TaskJob, TaskReport, TaskReporter, TaskRunner, TaskWork};
 
 /// How long a task may take to end after it was cancelled.
 const GRACE: Duration = Duration::from_secs(15);
@@ -40,7 +40,7 @@ pub(super) async fn supervise(
 ) {
     let Start { runner, limits, call, work } = start;
     begin(&manager, &task).await;
-    let (reporter, text, mut changes) = TaskReporter::new();
+    let (reporter, text, mut reports) = TaskReporter::new();
     let mut watchdog = Watchdog::new(limits, Instant::now());
     let job_cancel = CancellationToken::new();
     let job = TaskJob { task: task.clone(), work, call, cancel: job_cancel.clone(), inputs };
@@ -55,7 +55,7 @@ pub(super) async fn supervise(
         let deadline = give_up.or(limit.map(|(at, _)| at));
         tokio::select! {
             biased;
-            Some(change) = changes.recv() => observe(&manager, &task, &mut watchdog, change).await,
+            Some(report) = reports.recv() => observe(&manager, &task, &mut watchdog, report).await,
             () = text.more.notified() => {
                 let exceeded = take_text(&manager, &task, &mut watchdog, &text).await;
                 if let (Some(reason), None) = (exceeded, &ending) {
@@ -77,8 +77,8 @@ pub(super) async fn supervise(
     };
     run.shutdown().await;
     // What it reported last.
-    while let Ok(change) = changes.try_recv() {
-        observe(&manager, &task, &mut watchdog, change).await;
+    while let Ok(report) = reports.try_recv() {
+        observe(&manager, &task, &mut watchdog, report).await;
     }
     take_text(&manager, &task, &mut watchdog, &text).await;
     let end = match ended {
@@ -111,9 +111,18 @@ async fn begin(manager: &Inner, task: &TaskId) {
     }
 }
 
-/// Takes a change that the runner reported.
-async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, change: TaskChange) {
+/// Takes a report of the runner.
+async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report: TaskReport) {
     let now = Instant::now();
+    let change = match report {
+        TaskReport::Change(change) => change,
+        TaskReport::AgentEvent(envelope) => {
+            watchdog.active(now);
+            // Fails only if nobody subscribed.
+            let _ = manager.events.send(TaskEvent::Agent { task: task.clone(), envelope });
+            return;
+        }
+    };
     match &change {
         TaskChange::ToolStarted { .. } | TaskChange::PermissionAsked(_) => watchdog.busy(true, now),
         TaskChange::ToolEnded { .. } | TaskChange::PermissionDecided { .. } => {

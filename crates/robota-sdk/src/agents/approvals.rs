@@ -1,4 +1,4 @@
-//! Who answers the questions of agents that nobody watches.
+//! Who answers the questions of agents. No user watches an agent directly.
 
 use std::sync::Arc;
 
@@ -11,6 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::interactive::OpenSessions;
 
 /// What agents may do without a question, and who answers the others.
+///
+/// ```
+/// use robota_sdk::AgentPermissions;
+///
+/// // Agents may run the tests; every other call that needs an approval is denied.
+/// let permissions = AgentPermissions::PreApproved(vec!["Bash(cargo test *)".to_owned()]);
+/// assert_ne!(permissions, AgentPermissions::default());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentPermissions {

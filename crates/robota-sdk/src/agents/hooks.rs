@@ -114,7 +114,8 @@ impl WorktreeHooks for SettingsAgentHooks {
         if !self.runner.has_event(HookEvent::WorktreeCreate) {
             return Ok(None);
         }
-        let report = self.runner.run_event(HookData::WorktreeCreate { name: name.to_owned() }).await;
+        let report =
+            self.runner.run_event(HookData::WorktreeCreate { name: name.to_owned() }).await;
         match report.decision {
             EventDecision::Block { reason } => Err(reason),
             EventDecision::Continue { .. } => {
@@ -125,7 +126,9 @@ impl WorktreeHooks for SettingsAgentHooks {
 
     async fn removed(&self, path: &str) {
         if self.runner.has_event(HookEvent::WorktreeRemove) {
-            self.runner.run_event(HookData::WorktreeRemove { worktree_path: path.to_owned() }).await;
+            self.runner
+                .run_event(HookData::WorktreeRemove { worktree_path: path.to_owned() })
+                .await;
         }
     }
 }

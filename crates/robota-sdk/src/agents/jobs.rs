@@ -21,6 +21,21 @@ use super::{AgentParts, SessionAgents};
 const BATCH: usize = 1_000;
 
 /// An agent to run.
+///
+/// ```
+/// use robota_sdk::{AgentRun, AgentWork};
+///
+/// let run = AgentRun {
+///     label: "find the parser".to_owned(),
+///     work: AgentWork {
+///         agent: "Explore".to_owned(),
+///         prompt: "Which file parses the settings?".to_owned(),
+///         ..AgentWork::default()
+///     },
+///     ..AgentRun::default()
+/// };
+/// assert!(run.isolation.is_none());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRun {
     /// What it does, in a few words.
@@ -34,6 +49,18 @@ pub struct AgentRun {
 }
 
 /// What an agent returned.
+///
+/// ```
+/// use robota_sdk::AgentResult;
+///
+/// fn show(result: &AgentResult) -> String {
+///     match &result.error {
+///         None => format!("{}: {}", result.label, result.output),
+///         Some(error) => format!("{} failed: {error}", result.label),
+///     }
+/// }
+/// # let _ = show;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentResult {
@@ -91,6 +118,22 @@ impl AgentResult {
 }
 
 /// Starts the agents of a session.
+///
+/// ```
+/// use robota_sdk::{AgentRun, AgentWork};
+///
+/// # async fn example(session: robota_sdk::InteractiveSession) {
+/// if let Some(agents) = session.agent_runs() {
+///     let work = AgentWork {
+///         agent: "Explore".to_owned(),
+///         prompt: "Which file parses the settings?".to_owned(),
+///         ..AgentWork::default()
+///     };
+///     let run = AgentRun { label: "find the parser".to_owned(), work, ..AgentRun::default() };
+///     println!("{}", agents.run(run, None).await.output);
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AgentRuns {
     pub(crate) parts: Arc<AgentParts>,
@@ -205,7 +248,7 @@ impl AgentRuns {
         self.run_as(run, TaskMode::Foreground, call).await
     }
 
-    /// Does the same as [`run`](Self::run). The model is told of the end of a background task.
+    /// Does the same as [`run`](Self::run). The end of a background task is reported to the model.
     pub(crate) async fn run_as(
         &self,
         run: AgentRun,
@@ -287,7 +330,7 @@ impl AgentRuns {
     }
 }
 
-/// Cancels tasks when it is dropped: nobody waits for them any more.
+/// Cancels tasks when it is dropped, because their caller no longer waits for them.
 struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
 
 impl CancelOnDrop {

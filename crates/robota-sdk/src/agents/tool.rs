@@ -1,9 +1,10 @@
 //! The Agent tool of a session.
 
 use async_trait::async_trait;
+use robota_core::ids::TaskId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::{Class, Verdict};
-use robota_core::task::TaskMode;
+use robota_core::task::{TaskMode, WaitPolicy};
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{AgentWork, Isolation};
 use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
@@ -26,10 +27,11 @@ impl TaskRunner for AgentTool {
     }
 
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
+        let background = request.background;
         let run = agent_run(request);
         let definition = self.0.parts.definition(&run.work.agent);
-        if definition.is_ok_and(|definition| definition.background) {
-            return self.run_in_background(run, context).await;
+        if background || definition.is_ok_and(|definition| definition.background) {
+            return self.start(run, &context).await;
         }
         let result = tokio::select! {
             result = self.0.run(run, Some(context.call.clone())) => result,
@@ -47,7 +49,11 @@ impl TaskRunner for AgentTool {
             }
         }
         let label = requests.first().map(|it| it.description.clone()).unwrap_or_default();
+        let background = requests.iter().all(|request| request.background);
         let runs = requests.into_iter().map(agent_run).collect();
+        if background {
+            return self.start_all(&label, runs, &context).await;
+        }
         let results = tokio::select! {
             results = self.0.run_all(&label, runs, Some(context.call.clone())) => results,
             () = context.scope.cancel.cancelled() => {
@@ -74,15 +80,49 @@ impl TaskRunner for AgentTool {
 }
 
 impl AgentTool {
-    /// Starts an agent whose definition says that nobody waits for it.
-    async fn run_in_background(&self, run: AgentRun, context: ToolContext) -> ToolOutcome {
-        let call = Some(context.call.clone());
-        match self.0.start(run, TaskMode::Background, call).await {
-            Ok(task) => ToolOutcome::ok(format!(
-                "The agent runs in the background as {task}. Its answer is reported when it has ended."
-            ))
-            .with_metadata("agent_id", task.to_string()),
+    /// Starts an agent in the background.
+    async fn start(&self, run: AgentRun, context: &ToolContext) -> ToolOutcome {
+        match self.0.start(run, TaskMode::Background, Some(context.call.clone())).await {
             Err(error) => ToolOutcome::failed("agent_failed", error.to_string()),
+            Ok(task) => {
+                let text = format!(
+                    "Agent {task} works in the background. Its result is reported to you when it \
+                     ends; do not wait for it."
+                );
+                let log = self.0.manager.get(&task).ok().and_then(|state| state.log);
+                ToolOutcome::ok(text)
+                    .with_metadata("agent_id", task.as_str())
+                    .with_metadata("log", log)
+                    .with_metadata("background", true)
+            }
+        }
+    }
+
+    /// Starts agents in the background, as a group.
+    async fn start_all(
+        &self,
+        label: &str,
+        runs: Vec<AgentRun>,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        let call = Some(context.call.clone());
+        match self.0.start_all(label, runs, WaitPolicy::Detached, call).await {
+            Err(error) => ToolOutcome::failed("agents_failed", error.to_string()),
+            Ok((group, started)) => {
+                let lines: Vec<_> = started
+                    .iter()
+                    .map(|task| match task {
+                        Ok(task) => format!("Agent {task} works in the background."),
+                        Err(error) => format!("An agent was not started: {error}"),
+                    })
+                    .collect();
+                let ids: Vec<_> = started.iter().flatten().map(TaskId::as_str).collect();
+                let text = format!("{}\nThe results are reported when they end.", lines.join("\n"));
+                ToolOutcome::ok(text)
+                    .with_metadata("group_id", group.as_str())
+                    .with_metadata("agent_ids", json!(ids))
+                    .with_metadata("background", true)
+            }
         }
     }
 
@@ -111,7 +151,7 @@ impl AgentTool {
 }
 
 fn agent_run(request: TaskRequest) -> AgentRun {
-    let TaskRequest { description, prompt, agent, model, isolation } = request;
+    let TaskRequest { description, prompt, agent, model, isolation, background: _ } = request;
     AgentRun {
         label: description,
         work: AgentWork { agent, prompt, model, ..AgentWork::default() },

@@ -139,7 +139,7 @@ impl CommandRegistry {
         found.map(|info| info.subcommands).unwrap_or_default()
     }
 
-    /// Returns the full name of a plugin's command that a short name stands for, such as
+    /// Returns the full name of a plugin's command for a short name, such as
     /// `my-plugin:audit` for `audit`; none if no command or several match.
     #[must_use]
     pub fn qualified_name(&self, short: &str) -> Option<String> {

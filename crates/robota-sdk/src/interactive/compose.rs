@@ -16,8 +16,9 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
+use robota_mcp::client::McpOptions;
 use robota_runtime::SessionSchedules as _;
-use robota_session::{PolicyGate, Resume, Session, SessionBuilder, StartAt};
+use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
     BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
@@ -32,9 +33,10 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, PromptSource, SessionMcp};
+use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
+use crate::plan_mode::{ExitPlanMode, PlanNotices};
 use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
@@ -42,7 +44,7 @@ use crate::settings_hooks::{self, HookParts};
 use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
-use crate::{processes, store};
+use crate::{openapi, processes, store};
 
 /// The tool that asks the user.
 const ASK_USER: &str = "AskUserQuestion";
@@ -67,13 +69,30 @@ impl InteractiveSessionBuilder {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
         };
+        let services = openapi::load(&project).await;
+        self.model.secrets.extend(services.secrets);
+        self.tools.extend(services.tools);
         let supervisor = processes::supervisor(&cwd, self.reaper.take());
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let context = ProjectContext::load(&project, &self.system);
-        let mut notices = [fences.notices.as_slice(), &context.notices].concat();
-        let on_mcp_notice = self.on_notice.clone();
-        let mcp_options = mcp::options(&project, &supervisor, &environment, on_mcp_notice);
+        let mut notices = [fences.notices.as_slice(), &context.notices, &services.notices].concat();
+        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
+        let budget = BudgetGuard::new(limits, self.on_notice.clone());
+        let on_usage = count_hooks(&self.open, selected.id(), &budget);
+        let mcp_options = McpOptions {
+            elicitor: self.questions.clone().map(|it| Arc::new(QuestionElicitor(it)) as _),
+            sampler: Some(Arc::new(ModelSampler {
+                session: selected.id().clone(),
+                open: self.open.clone(),
+                model: self.model.clone(),
+                budget: budget.clone(),
+                on_usage: on_usage.clone(),
+                on_notice: self.on_notice.clone(),
+                questions: self.questions.clone(),
+            })),
+            ..mcp::options(&project, &supervisor, &environment, self.on_notice.clone())
+        };
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let variables = SessionVariables::default();
@@ -86,8 +105,6 @@ impl InteractiveSessionBuilder {
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
-        let limits = self.budget.or(Budget::of_settings(&project.settings.values));
-        let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let parts = HookParts {
             project: &project,
@@ -104,7 +121,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
-            on_usage: count_hooks(&self.open, selected.id(), &budget),
+            on_usage,
             files: files.clone(),
         };
         let settings_hooks = Arc::new(settings_hooks::runner(
@@ -126,7 +143,9 @@ impl InteractiveSessionBuilder {
         let definitions = std::mem::take(&mut self.agents.definitions);
         let reader = ContextReader::new(&project.places);
         let trust = TrustStore::load(&project.places);
-        let definitions = Arc::new(Agents::load(&reader, &trust, definitions));
+        let definitions = Agents::load(&reader, &trust, definitions)
+            .with_plugins(&reader, project.plugins.active());
+        let definitions = Arc::new(definitions);
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
@@ -189,6 +208,10 @@ impl InteractiveSessionBuilder {
             new: NewManagers::default(),
         };
         let manager = runtime.manager(selected.id());
+        if self.can_approve() {
+            let (open, session) = (self.open.clone(), selected.id().clone());
+            hooks.push(Arc::new(PlanNotices { open, session }));
+        }
         runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
@@ -321,6 +344,11 @@ impl InteractiveSessionBuilder {
         place
     }
 
+    /// Returns whether somebody can approve a plan.
+    fn can_approve(&self) -> bool {
+        !matches!(self.approvals, Approvals::Deny)
+    }
+
     /// Returns which built-in tools are offered.
     pub(crate) fn tool_choice(&self, fences: &Fences) -> ToolChoice {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
@@ -340,10 +368,12 @@ impl InteractiveSessionBuilder {
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
     ) -> Result<SessionBuilder, SdkError> {
+        let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
         let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
+        let plans = can_approve.then(|| open.clone());
         let tools = move |session: &ToolScope| {
             let manager = runtime.of_new(&session.session);
             let place = place
@@ -355,6 +385,9 @@ impl InteractiveSessionBuilder {
             }
             if agent_tool {
                 built_in.push(runtime.agent_tool(manager));
+            }
+            if let Some(open) = &plans {
+                built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);
             tools.extend(choice.more.iter().cloned());

@@ -31,7 +31,7 @@ pub enum Entered {
     Submitted(Box<Submission>),
 }
 
-/// What a text that a user typed stands for.
+/// The meaning of a text that a user typed.
 ///
 /// ```
 /// use robota_sdk::{InteractiveSession, Prepared, SdkError};
@@ -98,7 +98,7 @@ impl InteractiveSession {
         }
     }
 
-    /// Executes the command that a text stands for, or prepares the prompt. For clients that send
+    /// Executes the command that a text names, or prepares the prompt. For clients that send
     /// prompts themselves; others use [`InteractiveSession::enter`].
     ///
     /// # Errors

@@ -153,6 +153,20 @@ pub enum InteractiveEvent {
 
 /// Turns the events of a journal into events for clients. [`InteractiveEvents`] does it for a
 /// client that needs nothing else of the journal.
+///
+/// ```
+/// use robota_sdk::InteractiveEvent;
+/// use robota_sdk::interactive::Projection;
+///
+/// fn events(journal: &[robota_core::event::Envelope]) -> Vec<InteractiveEvent> {
+///     let (mut projection, mut found) = (Projection::default(), Vec::new());
+///     for envelope in journal {
+///         projection.push(envelope, &mut found);
+///     }
+///     found
+/// }
+/// assert!(events(&[]).is_empty());
+/// ```
 #[derive(Debug, Default)]
 pub struct Projection {
     text: StreamText,

@@ -1,5 +1,5 @@
-//! The history of a session for clients (SDK-04): messages, and entries for tool calls, usage and
-//! skills between them. It is a projection of the journal; nothing of it is stored twice.
+//! The history of a session for clients (SDK-04): messages, and entries for tool calls, usage, skills
+//! and restored checkpoints between them. It is a projection of the journal; nothing of it is stored twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,6 +49,10 @@ impl InteractiveHistory {
         match &envelope.event {
             Event::InputAccepted(data) => self.remember(&data.input, &data.metadata),
             Event::InputChanged(data) => self.remember(&data.input, &data.metadata),
+            Event::RestoreFinished(data) => {
+                let restored = json!({"restore": data.restore, "failed": data.failed});
+                self.add(envelope, "checkpoint-restored", restored);
+            }
             _ => {}
         }
         self.messages.push(envelope);

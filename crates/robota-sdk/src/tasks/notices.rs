@@ -8,7 +8,7 @@ use robota_core::hook::{
 use robota_core::task::{TaskKind, TaskState, TaskStatus};
 use robota_runtime::TaskManager;
 
-/// The most characters of the output of a task that the model is told.
+/// The most characters of the output of a task that a report to the model contains.
 const MAX_OUTPUT: usize = 8_000;
 
 /// Adds the ends of tasks to tool results and prompts.

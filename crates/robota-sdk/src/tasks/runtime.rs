@@ -6,16 +6,16 @@ use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::tool::Tool;
 use robota_runtime::{
-    AgentRunners, FileLogs, InProcessAgents, ProcessAgents, ProcessTasks, TaskManager, TaskManagerOptions, TaskRunner,
-    WorktreeAgents, Worktrees,
+    AgentRunners, FileLogs, InProcessAgents, ProcessAgents, ProcessTasks, TaskManager,
+    TaskManagerOptions, TaskRunner, WorktreeAgents, Worktrees,
 };
 use robota_tools::Task;
 
 use super::{NewManagers, log_folder};
-use crate::settings_hooks::HookFiles;
 use crate::agents::{
     AgentParts, AgentRuns, AgentTool, SessionAgentProcesses, SessionAgents, SettingsAgentHooks,
 };
+use crate::settings_hooks::HookFiles;
 
 /// What the tasks of a session and its forks are made of.
 #[derive(Clone)]

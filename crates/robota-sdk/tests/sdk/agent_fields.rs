@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use robota_core::approve::{Answer, Question};
 use robota_core::task::{TaskErrorCategory, TaskStatus};
-use robota_sdk::{
-    AgentOptions, AgentRun, AgentWork, Budget, Entered, InteractiveSession, Notice,
-};
+use robota_sdk::{AgentOptions, AgentRun, AgentWork, Budget, Entered, InteractiveSession, Notice};
 use robota_session::{Approvals, Selector, approver_fn};
 
 use crate::common::Scene;
@@ -23,7 +21,8 @@ async fn command(session: &InteractiveSession, text: &str) -> String {
 }
 
 async fn run(session: &InteractiveSession, agent: &str) -> robota_sdk::AgentResult {
-    let work = AgentWork { agent: agent.to_owned(), prompt: "Go.".to_owned(), ..Default::default() };
+    let work =
+        AgentWork { agent: agent.to_owned(), prompt: "Go.".to_owned(), ..Default::default() };
     let run = AgentRun { label: "go".to_owned(), work, ..AgentRun::default() };
     session.agent_runs().unwrap().run(run, None).await
 }

@@ -306,6 +306,25 @@ async fn run_07_background_process_returns_at_once() {
     assert_eq!((task.label.as_str(), task.status), ("greets", TaskStatus::Completed));
 }
 
+/// `run_in_background` returns at once; the model gets the result with its next prompt.
+#[tokio::test]
+async fn sdk_15_an_agent_in_the_background_returns_at_once() {
+    let start = "{tools: [{tool: Agent, input: {prompt: Look., run_in_background: true}}]}";
+    // The agent and the session use the same script, so that the answers are equal.
+    let scene = Scene::new(&format!("- {start}\n- Same.\n- Same.\n- Told.\n"));
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    assert_eq!(result(&session, "Go.").await.response, "Same.");
+    let tasks = session.tasks().unwrap();
+    let task = tasks.list()[0].task.clone();
+    let ended = tasks.wait(&task).await.unwrap();
+    assert_eq!((ended.status, ended.output.as_str()), (TaskStatus::Completed, "Same."));
+    assert_eq!(result(&session, "Well?").await.response, "Told.");
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    assert!(text.contains("works in the background"), "{text}");
+    assert!(text.contains("<task-notification>"), "{text}");
+}
+
 /// What an agent started ends with it.
 #[tokio::test]
 async fn run_04_an_interrupt_cancels_the_agent_and_its_commands() {

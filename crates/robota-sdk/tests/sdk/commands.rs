@@ -155,6 +155,13 @@ async fn sdk_24_query_returns_the_text() {
     let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
     assert_eq!(robota_sdk::query("Count.", model, options).await.unwrap(), "One two");
     assert_eq!(*seen.lock().unwrap(), "One two");
+    let read = "{tools: [{tool: Read, input: {file_path: a}}]}";
+    let scene = Scene::new(&format!("- {read}\n- {read}\n- Summary.\n- Not reached.\n"));
+    let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
+    let cwd = Some(scene.path().to_owned());
+    let options = robota_sdk::QueryOptions { cwd, max_turns: 2, ..Default::default() };
+    let limited = robota_sdk::query("Read.", model, options).await;
+    assert!(scene.provider.requests().len() <= 3, "{limited:?}");
 }
 
 #[tokio::test]

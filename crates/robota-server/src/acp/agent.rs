@@ -133,13 +133,14 @@ impl AcpAgent {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .insert(id.clone(), open.clone());
-                // Also taken now: a cancellation may be handled before the task runs.
-                let cancelled = open.cancel_token();
+                // Also taken now: the next message may be a cancellation, or another prompt.
+                let place = open.accept_prompt();
                 let (sessions, connection) = (sessions.clone(), self.connection.clone());
                 requests.spawn(async move {
-                    let result = sessions.prompt(open.clone(), request, cancelled).await;
+                    let result = sessions.prompt(&open, request, &place).await;
                     prompts.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     connection.respond(Some(&id), result).await;
+                    drop(place);
                     // Some editors drop what they get before the first prompt.
                     open.send_commands().await;
                 });
@@ -180,8 +181,10 @@ impl AcpAgent {
             _ => None,
         };
         if let Some(open) = open {
+            // The prompts before this message are cancelled now; only the rest takes time.
+            let stopping = open.cancel();
             requests.spawn(async move {
-                if let Err(error) = open.cancel().await {
+                if let Err(error) = stopping.await {
                     tracing::warn!(%error, "the turn cannot be cancelled");
                 }
             });

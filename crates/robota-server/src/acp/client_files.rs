@@ -1,12 +1,15 @@
-//! Files of the editor: text that is not saved yet, and changes that the editor makes itself.
+//! What the editor does for the agent: text that is not saved yet, and changes that the editor makes itself.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use robota_sdk::host::EditorFiles;
+use robota_core::ids::CallId;
+use robota_sdk::host::{EditorFiles, TerminalCommand, TerminalResult};
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
+use super::client_terminals::{self, ShownTerminals};
 use super::connection::Connection;
 use super::v1::{FileCapabilities, ReadFileRequest, ReadFileResponse, WriteFileRequest};
 
@@ -19,6 +22,8 @@ pub(super) struct ClientFiles {
     /// The session, known once it is open.
     pub(super) session: OnceLock<String>,
     pub(super) can: FileCapabilities,
+    pub(super) terminal: bool,
+    pub(super) shown: ShownTerminals,
 }
 
 impl ClientFiles {
@@ -51,5 +56,19 @@ impl EditorFiles for ClientFiles {
         };
         let params = WriteFileRequest { session_id, path, content: text };
         self.ask::<serde_json::Value>("fs/write_text_file", &params).await.is_some()
+    }
+
+    fn has_terminals(&self) -> bool {
+        self.terminal
+    }
+
+    async fn run(
+        &self,
+        call: &CallId,
+        command: TerminalCommand,
+        cancel: &CancellationToken,
+    ) -> Option<TerminalResult> {
+        let session = self.session.get()?;
+        client_terminals::run(&self.connection, session, &self.shown, call, command, cancel).await
     }
 }

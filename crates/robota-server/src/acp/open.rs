@@ -9,10 +9,10 @@ use robota_sdk::{HostError, HostedSession, InteractiveSession, Notice};
 use robota_session::{EventFilter, SessionError, StartAt, Subscription};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::project::{self, Projection, Time, Understood};
+use super::prompt_order::{PromptOrder, PromptPlace};
 use super::v1::{Notification, Update};
 use super::{options, permission};
 
@@ -44,8 +44,7 @@ pub(super) struct Open {
     connection: Arc<Connection>,
     told: watch::Receiver<Told>,
     follower: AbortHandle,
-    /// Cancelled by `session/cancel`; each one gets a new token.
-    cancel: Mutex<CancellationToken>,
+    prompts: PromptOrder,
     /// Messages for the user, until they are forwarded.
     notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
 }
@@ -93,8 +92,8 @@ impl Open {
             tell,
         };
         let follower = tokio::spawn(follower.run(events)).abort_handle();
-        let (cancel, notices) = (Mutex::default(), Mutex::new(notices));
-        Ok(Self { session, hosted, connection, told, follower, cancel, notices })
+        let (prompts, notices) = (PromptOrder::default(), Mutex::new(notices));
+        Ok(Self { session, hosted, connection, told, follower, prompts, notices })
     }
 
     /// Returns the session with its choices.
@@ -152,18 +151,20 @@ impl Open {
         told.turn.as_ref().filter(|(at, _)| *at == seq).map(|(_, turn)| turn.clone())
     }
 
-    /// Returns the token that the next `session/cancel` cancels.
-    pub(super) fn cancel_token(&self) -> CancellationToken {
-        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Takes a prompt's place among the messages of the editor.
+    pub(super) fn accept_prompt(&self) -> PromptPlace {
+        self.prompts.accept()
     }
 
-    /// Cancels what was sent so far.
-    pub(super) async fn cancel(&self) -> Result<(), HostError> {
-        let token =
-            std::mem::take(&mut *self.cancel.lock().unwrap_or_else(PoisonError::into_inner));
-        token.cancel();
-        self.session.abort().await?;
-        Ok(())
+    /// Cancels what was sent so far. The returned future stops the turn that runs; prompts that are
+    /// accepted from now on wait for it.
+    pub(super) fn cancel(self: Arc<Self>) -> impl Future<Output = Result<(), HostError>> {
+        let place = self.prompts.cancel();
+        async move {
+            self.session.abort().await?;
+            drop(place);
+            Ok(())
+        }
     }
 
     /// Closes the session. It can be opened again.

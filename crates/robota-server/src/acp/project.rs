@@ -19,6 +19,7 @@ use robota_sdk::interactive::{InteractiveEvent, Projection as SdkProjection};
 use robota_sdk::{CommandInfo, Costs};
 use serde_json::Value;
 
+use super::client_terminals::ShownTerminals;
 use super::tool_call;
 use super::v1::{
     Command, CommandInput, ContentBlock, Cost, PlanEntry, PlanStatus, Priority, ToolCall,
@@ -44,9 +45,11 @@ pub(super) enum Time {
 }
 
 /// Which optional updates the editor understands.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Understood {
     pub(super) compaction: bool,
+    /// The terminals of the editor in which calls run.
+    pub(super) terminals: ShownTerminals,
 }
 
 /// Follows the events of one session.
@@ -344,7 +347,10 @@ impl Projection {
             return if outcome.ok { plan(&call.input) } else { None };
         }
         let mut content = Vec::new();
-        if outcome.ok && !call.diffs.is_empty() {
+        if let Some(terminal) = self.understood.terminals.take(&call.tool_use.call) {
+            // It shows the output already.
+            content.push(terminal);
+        } else if outcome.ok && !call.diffs.is_empty() {
             content.clone_from(&call.diffs);
         } else {
             for block in &outcome.content {

@@ -1,8 +1,10 @@
-//! Questions of the model to the user, as forms of the editor.
+//! Questions of the model and of MCP servers to the user, as forms of the editor.
 
 use std::sync::{Arc, OnceLock};
 
-use robota_sdk::host::{QuestionHandler, UserQuestion};
+use robota_sdk::host::{
+    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, QuestionHandler, UserQuestion,
+};
 use serde_json::{Value, json};
 
 use super::connection::Connection;
@@ -33,6 +35,33 @@ impl QuestionHandler for FormQuestions {
             return None;
         }
         answer_text(answer.content?.get(FIELD)?)
+    }
+}
+
+/// Passes the forms of MCP servers on to the editor.
+#[async_trait::async_trait]
+impl Elicitor for FormQuestions {
+    async fn ask(&self, question: Elicitation) -> ElicitAnswer {
+        let Elicitation { server, message, kind } = question;
+        let (Some(session_id), ElicitationKind::Form { schema, .. }) = (self.session.get(), kind)
+        else {
+            return ElicitAnswer::Decline;
+        };
+        let message = format!("The MCP server `{server}` asks: {message}");
+        let request =
+            FormRequest { mode: "form", session_id, message: &message, requested_schema: schema };
+        let answer = self.connection.request("elicitation/create", &request).await;
+        match answer.map(|FormResponse { action, content }| (action, content)) {
+            Ok((action, content)) if action == "accept" => {
+                ElicitAnswer::Accept(Value::Object(content.unwrap_or_default()))
+            }
+            Ok((action, _)) if action == "cancel" => ElicitAnswer::Cancel,
+            _ => ElicitAnswer::Decline,
+        }
+    }
+
+    fn shows_addresses(&self) -> bool {
+        false
     }
 }
 

@@ -8,7 +8,7 @@ use robota_core::event::{TurnEnd, TurnStatus};
 use robota_core::ids::SessionId;
 use robota_core::journal::SessionHead;
 use robota_sdk::host::{
-    ClientMcpServer, EFFORTS, EditorFiles, HostErrorKind, McpConnection, QuestionHandler,
+    ClientMcpServer, EFFORTS, EditorFiles, Elicitor, HostErrorKind, McpConnection, QuestionHandler,
     SessionHost,
 };
 use robota_sdk::{
@@ -19,14 +19,15 @@ use robota_session::{Approvals, SessionError};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::client_files::ClientFiles;
+use super::client_terminals::ShownTerminals;
 use super::connection::Connection;
 use super::open::{Earlier, Open};
 use super::options;
 use super::project::{self, Understood};
 use super::prompt::{self, PromptInput};
+use super::prompt_order::PromptPlace;
 use super::questions::FormQuestions;
 use super::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use super::v1::{
@@ -112,9 +113,12 @@ impl Sessions {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
             Arc::new(FormQuestions { connection, session })
         });
-        let files = (client.fs != FileCapabilities::default()).then(|| {
+        let helps = client.fs != FileCapabilities::default() || client.terminal;
+        let (can, terminal, shown) = (client.fs, client.terminal, ShownTerminals::default());
+        let terminals = shown.clone();
+        let files = helps.then(|| {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
-            Arc::new(ClientFiles { connection, session, can: client.fs })
+            Arc::new(ClientFiles { connection, session, can, terminal, shown })
         });
         let wants = client.session.unwrap_or_default();
         let (send, notices) = mpsc::unbounded_channel();
@@ -125,6 +129,7 @@ impl Sessions {
             approvals: Approvals::Decide,
             editor: files.clone().map(|files| files as Arc<dyn EditorFiles>),
             questions: forms.clone().map(|forms| forms as Arc<dyn QuestionHandler>),
+            elicitor: forms.clone().map(|forms| forms as Arc<dyn Elicitor>),
             mcp_servers: folder
                 .mcp_servers
                 .into_iter()
@@ -146,7 +151,7 @@ impl Sessions {
         if let Some(files) = files {
             let _ = files.session.set(id.clone());
         }
-        let understood = Understood { compaction: wants.compaction.is_some() };
+        let understood = Understood { compaction: wants.compaction.is_some(), terminals };
         let open =
             Open::start(self.connection.clone(), hosted, earlier, understood, Some(notices)).await;
         let open = Arc::new(open.map_err(host_error)?);
@@ -227,46 +232,62 @@ impl Sessions {
         Ok(())
     }
 
-    /// `session/prompt`, until `cancelled`.
+    /// `session/prompt`
     pub(super) async fn prompt(
         &self,
-        open: Arc<Open>,
+        open: &Open,
         request: PromptRequest,
-        cancelled: CancellationToken,
+        place: &PromptPlace,
     ) -> Reply {
+        place.wait_for_earlier().await;
+        let ended = self.run_prompt(open, request, place).await;
+        // A prompt that was cancelled says so, whatever else happened before the response is sent.
+        let stop_reason = if place.is_cancelled() { StopReason::Cancelled } else { ended? };
+        Ok(json_of(&PromptResponse { stop_reason }))
+    }
+
+    async fn run_prompt(
+        &self,
+        open: &Open,
+        request: PromptRequest,
+        place: &PromptPlace,
+    ) -> Result<StopReason, RpcError> {
         let blobs = open.session.session().journal().blobs();
         let submitted = match prompt::read(request.prompt, &*blobs).await? {
+            // A command that was cancelled before it began does nothing.
+            PromptInput::Typed(text) if text.starts_with('/') && place.is_cancelled() => {
+                return Ok(StopReason::Cancelled);
+            }
             PromptInput::Typed(text) => open.session.enter(&text).await,
             PromptInput::Content(content) => {
                 let submitted = open.session.submit(content).await;
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
             }
         };
-        let stop_reason = match submitted {
+        match submitted {
             Ok(Entered::Submitted(submission)) => {
                 // It was cancelled before the session accepted it.
-                if cancelled.is_cancelled() {
+                if place.is_cancelled() {
                     open.session.abort().await.map_err(|error| host_error(error.into()))?;
                 }
                 let result = submission.result().await;
-                self.answer(&open, result).await?
+                self.answer(open, result).await
             }
             Ok(Entered::Command(result)) => {
                 let text = ContentBlock::text(result.message);
                 open.update(&project::message(text, None)).await;
                 if let Some(Value::String(model)) = result.data.get("modelId") {
-                    self.change_model(&open, model).await?;
+                    self.change_model(open, model).await?;
                     open.send_options().await;
                 }
-                StopReason::EndTurn
+                Ok(StopReason::EndTurn)
             }
             Err(error @ (SdkError::UnknownCommand(_) | SdkError::Skill(_))) => {
                 open.update(&project::message(ContentBlock::text(error.to_string()), None)).await;
-                StopReason::EndTurn
+                Ok(StopReason::EndTurn)
             }
-            Err(error) => return Err(host_error(error.into())),
-        };
-        Ok(json_of(&PromptResponse { stop_reason }))
+            Err(error) => Err(host_error(error.into())),
+        }
     }
 
     /// Returns why a turn ended, once the editor was told everything about it.

@@ -24,6 +24,7 @@ pub(super) fn kind(tool: &str) -> ToolKind {
         "Bash" | "BashOutput" | "KillShell" | "KillBash" => ToolKind::Execute,
         "WebFetch" | "WebSearch" => ToolKind::Fetch,
         "TodoWrite" | "Agent" | "Task" => ToolKind::Think,
+        "ExitPlanMode" => ToolKind::SwitchMode,
         _ => ToolKind::Other,
     }
 }

@@ -11,8 +11,10 @@ mod session;
 mod update;
 
 pub use client::{
-    FormRequest, FormResponse, PermissionOption, PermissionOptionKind, PermissionOutcome,
-    PermissionRequest, PermissionResponse, ReadFileRequest, ReadFileResponse, WriteFileRequest,
+    CreateTerminalRequest, CreateTerminalResponse, FormRequest, FormResponse, PermissionOption,
+    PermissionOptionKind, PermissionOutcome, PermissionRequest, PermissionResponse,
+    ReadFileRequest, ReadFileResponse, TerminalExit, TerminalOutput, TerminalRequest,
+    WriteFileRequest,
 };
 pub use content::{ContentBlock, Resource, ResourceContents};
 pub use initialize::{

@@ -72,7 +72,7 @@ impl TurnWatch {
             biased;
             () = hub.ended.cancelled() => return Err(hub.why_ended(self.session.id())),
             changed = self.status.changed() => {
-                // This cannot fail: the hub lives as long as the session's handle.
+                // This cannot fail: the handle of the session owns the hub.
                 let _ = changed;
             }
         }

@@ -71,6 +71,7 @@ impl Projection {
             old_todos: &self.todos,
             cwd: &self.cwd,
             blobs: &blobs,
+            agents: self.ended_agents.get(&result.call).map_or(&[], Vec::as_slice),
         }
         .output();
         let decision = call.and_then(|call| call.decision);

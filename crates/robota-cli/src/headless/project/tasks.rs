@@ -7,29 +7,40 @@ use robota_core::task::{TaskChange, TaskKind, TaskState, TaskStatus};
 use robota_sdk::TaskEvent;
 use robota_stream_json::{
     TaskEndText, TaskLineUsage, TaskNotificationLine, TaskProgressLine, TaskStartedLine, TaskType,
+    TokenUsage,
 };
 
 use super::Projection;
+use crate::headless::tool_output::AgentTotals;
 
 /// What is known of tasks that have not ended.
 #[derive(Debug, Default)]
-pub(super) struct ShownTasks(HashMap<TaskId, ShownTask>);
+pub(super) struct ShownTasks(pub(super) HashMap<TaskId, ShownTask>);
 
 #[derive(Debug, Default)]
-struct ShownTask {
-    tool_use_id: Option<String>,
+pub(super) struct ShownTask {
+    /// The call that started it.
+    pub(super) tool_use_id: Option<String>,
     tool_uses: u64,
+    /// The model of an agent.
+    pub(super) model: String,
+    /// The usage of an agent's last answer.
+    pub(super) usage: TokenUsage,
 }
 
 impl Projection {
     /// Takes something that happened to a task.
     pub(crate) fn on_task(&mut self, event: &TaskEvent) {
-        let TaskEvent::Changed { state, change } = event else { return };
+        let (state, change) = match event {
+            TaskEvent::Changed { state, change } => (state, change),
+            TaskEvent::Agent { task, envelope } => return self.agent_event(task, envelope),
+            TaskEvent::Text { .. } | TaskEvent::Group { .. } => return,
+        };
         match &**change {
             TaskChange::Spawned(_) => {
                 let call = state.call.as_ref().and_then(|call| self.calls.get(call));
                 let tool_use_id = call.map(|call| call.tool_use.public_id().to_owned());
-                let shown = ShownTask { tool_use_id, tool_uses: 0 };
+                let shown = ShownTask { tool_use_id, ..ShownTask::default() };
                 self.tasks.0.insert(state.task.clone(), shown);
             }
             TaskChange::Started => self.task_started(state),
@@ -80,6 +91,14 @@ impl Projection {
 
     fn task_ended(&mut self, task: &TaskState) {
         let shown = self.tasks.0.remove(&task.task).unwrap_or_default();
+        if let (TaskKind::Agent, Some(call)) = (task.kind, &task.call) {
+            let totals = AgentTotals {
+                task: task.clone(),
+                model: shown.model.clone(),
+                usage: usage(task, shown.tool_uses),
+            };
+            self.ended_agents.entry(call.clone()).or_default().push(totals);
+        }
         let error = task.error.as_ref().map(|error| error.message.as_str());
         let (status, outcome) = match task.status {
             TaskStatus::Completed => (TaskEndText::Completed, "completed".to_owned()),

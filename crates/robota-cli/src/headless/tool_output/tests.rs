@@ -28,6 +28,7 @@ fn output_with(
         old_todos: &old_todos,
         cwd: Path::new("/project"),
         blobs: &LoadedBlobs::default(),
+        agents: &[],
     };
     finished.output()
 }

@@ -2,6 +2,7 @@
 //! a letter; the view shows its label.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Draft;
 
@@ -18,6 +19,8 @@ const COUNT: u32 = 0xfffe;
 pub(crate) enum Image {
     /// A file, which is read when the text is sent.
     File(PathBuf),
+    /// The bytes of a PNG image, from the clipboard.
+    Png(Arc<[u8]>),
 }
 
 #[derive(Debug)]

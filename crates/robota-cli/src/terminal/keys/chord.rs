@@ -101,10 +101,12 @@ impl fmt::Display for Chord {
             KeyCode::Up => f.write_str("↑"),
             KeyCode::Down => f.write_str("↓"),
             KeyCode::F(number) => write!(f, "F{number}"),
-            KeyCode::Char(letter) if letter != ' ' => {
-                let ctrl = self.modifiers.contains(KeyModifiers::CONTROL);
-                write!(f, "{}", if ctrl { letter.to_ascii_uppercase() } else { letter })
+            KeyCode::Char(letter) if letter != ' ' && !self.modifiers.is_empty() => {
+                let shift = letter.is_ascii_uppercase();
+                f.write_str(if shift { "Shift+" } else { "" })?;
+                write!(f, "{}", letter.to_ascii_uppercase())
             }
+            KeyCode::Char(letter) if letter != ' ' => write!(f, "{letter}"),
             code => {
                 let name =
                     NAMES.iter().find(|(_, known)| *known == code).map_or("?", |(name, _)| name);

@@ -30,7 +30,7 @@ pub(crate) enum Action {
     ToggleOutput,
     /// Opens the transcript.
     Transcript,
-    /// Opens the shells in the background.
+    /// Opens the tasks and agents in the background.
     Background,
     /// Opens the palette.
     Palette,
@@ -52,6 +52,8 @@ pub(crate) enum Action {
     Down,
     /// Opens the composer's text in an editor.
     Editor,
+    /// Inserts the image of the clipboard.
+    PasteImage,
     /// Searches the earlier prompts.
     SearchHistory,
     /// Shows the keys.
@@ -103,20 +105,21 @@ impl Context {
 
 impl Action {
     /// The actions with their names in `keybindings.json` and what the help says of them.
-    pub(crate) const ALL: [(&'static str, Self, &'static str); 33] = [
+    pub(crate) const ALL: [(&'static str, Self, &'static str); 34] = [
         ("chat:submit", Self::Submit, "send"),
         ("chat:newline", Self::Newline, "new line"),
         ("chat:sendNow", Self::SubmitNow, "send now: stop the turn"),
-        ("chat:cancel", Self::Cancel, "stop the turn, close what is open; twice: rewind"),
+        ("chat:cancel", Self::Cancel, "stop the turn, close; twice: rewind"),
         ("chat:cycleMode", Self::CycleMode, "next mode: ask, edits, plan"),
         ("history:previous", Self::Up, "edit the waiting prompt, earlier prompts"),
         ("history:next", Self::Down, "later prompts"),
         ("history:search", Self::SearchHistory, "search earlier prompts"),
         ("chat:externalEditor", Self::Editor, "edit in $EDITOR"),
+        ("chat:imagePaste", Self::PasteImage, "paste the image of the clipboard"),
         ("chat:modelPicker", Self::Models, "choose the model"),
         ("app:toggleOutput", Self::ToggleOutput, "show or hide the output of calls"),
         ("app:toggleTranscript", Self::Transcript, "transcript"),
-        ("task:background", Self::Background, "shells in the background"),
+        ("task:background", Self::Background, "tasks and agents in the background"),
         ("app:palette", Self::Palette, "all commands"),
         ("app:redraw", Self::Reflow, "write everything again"),
         ("app:help", Self::Help, "keys (in an empty composer)"),
@@ -161,6 +164,7 @@ pub(super) const BINDINGS: &[(Context, &str, Action)] = &[
     (Context::Chat, "up", Action::Up),
     (Context::Chat, "down", Action::Down),
     (Context::Chat, "ctrl+g", Action::Editor),
+    (Context::Chat, "ctrl+v", Action::PasteImage),
     (Context::Chat, "ctrl+r", Action::SearchHistory),
     (Context::Chat, "?", Action::Help),
     (Context::Question, "y", Action::Yes),

@@ -46,7 +46,7 @@ fn a_file_binds_and_unbinds_keys_and_reports_what_it_cannot_read() {
 fn keys_have_readable_names() {
     let name = |text| Chord::parse(text).unwrap().to_string();
     assert_eq!(name("ctrl+shift+tab"), "Ctrl+Shift+Tab");
-    assert_eq!(name("alt+p"), "Alt+p");
+    assert_eq!(name("alt+p"), "Alt+P");
     assert_eq!(name("?"), "?");
     assert_eq!(name("up"), "↑");
     assert!(Chord::parse("hyper+x").is_none());

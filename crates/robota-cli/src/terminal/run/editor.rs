@@ -10,10 +10,7 @@ use robota_config::Environment;
 /// # Errors
 /// If there is no editor, or it failed; the text says why.
 pub(super) fn edit(text: &str, folder: &Path) -> Result<String, String> {
-    let environment = Environment::of_process();
-    let set = |name| environment.get(name).filter(|value| !value.trim().is_empty());
-    let command = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi").to_owned();
-    let failed = |error: std::io::Error| format!("{command}: {error}");
+    let failed = |error: std::io::Error| format!("the prompt cannot be edited: {error}");
     let mut file = tempfile::Builder::new()
         .prefix("robota-prompt-")
         .suffix(".md")
@@ -21,16 +18,27 @@ pub(super) fn edit(text: &str, folder: &Path) -> Result<String, String> {
         .map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.flush().map_err(failed)?;
-    // `code --wait` is a program with an argument.
-    let mut words = command.split_whitespace().map(str::to_owned);
-    let program = words.next().unwrap_or_default();
-    let arguments: Vec<_> = words.chain([file.path().display().to_string()]).collect();
-    match robota_exec::run_in_foreground(&program, &arguments, folder) {
-        Ok(true) => {}
-        Ok(false) => return Err(format!("{command} failed; the text is unchanged")),
-        Err(error) => return Err(failed(error)),
-    }
+    edit_file(file.path(), folder)?;
     // Editors replace the file, so it is opened again by its name.
     let edited = std::fs::read_to_string(file.path()).map_err(failed)?;
     Ok(edited.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Opens a file in the user's editor. The terminal must be free.
+///
+/// # Errors
+/// If there is no editor, or it failed; the text says why.
+pub(super) fn edit_file(file: &Path, folder: &Path) -> Result<(), String> {
+    let environment = Environment::of_process();
+    let set = |name| environment.get(name).filter(|value| !value.trim().is_empty());
+    let command = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi").to_owned();
+    // `code --wait` is a program with an argument.
+    let mut words = command.split_whitespace().map(str::to_owned);
+    let program = words.next().unwrap_or_default();
+    let arguments: Vec<_> = words.chain([file.display().to_string()]).collect();
+    match robota_exec::run_in_foreground(&program, &arguments, folder) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("{command} failed; nothing was taken over")),
+        Err(error) => Err(format!("{command}: {error}")),
+    }
 }

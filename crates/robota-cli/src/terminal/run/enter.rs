@@ -1,14 +1,15 @@
 //! What the user enters: prompts, commands and shell commands.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
 use robota_sdk::{CommandResult, Entered};
 use serde_json::Value;
 
-use super::{WorkContext, images};
+use super::{WorkContext, images, model};
 use crate::args::PrintArgs;
-use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::terminal::composer::Draft;
 use crate::terminal::event::Event;
 
@@ -17,7 +18,7 @@ pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft,
     let text = draft.text.trim_end().to_owned();
     let entered = match draft.images.is_empty() {
         true => context.session.enter(&text).await,
-        false => match images::prompt(draft, &*context.session.session().journal().blobs()).await {
+        false => match with_images(context, draft).await {
             Ok(prompt) => {
                 let submitted = context.session.submit(prompt).await;
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
@@ -59,6 +60,16 @@ pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft,
     }
 }
 
+/// Makes a prompt of a text with images, if the model reads them.
+async fn with_images(context: &WorkContext, draft: Draft) -> Result<robota_sdk::Prompt, String> {
+    let info = context.session.session().info().await.map_err(|error| error.to_string())?;
+    if let Some(why) = images::refused_by(&info.model) {
+        return Err(why);
+    }
+    let blobs = context.session.session().journal().blobs();
+    images::prompt(draft, &*blobs, context.setup.places.home.as_deref()).await
+}
+
 /// Runs a command of the user through the permissions, and puts it into the conversation.
 pub(super) async fn shell(context: &WorkContext, command: String) {
     let typed = format!("!{command}");
@@ -83,17 +94,15 @@ async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
     if scripted {
         context.session.session().config().set_model(model, None);
         context.mailbox.send(Event::ModelChanged(model.to_owned()));
+        context.status.touch();
         return;
     }
-    let request = ProviderRequest {
-        provider: args.provider.as_deref(),
-        model: WantedModel::Flag(Some(model)),
-    };
-    match provider::choose(request, &context.setup).await {
+    match model::choose(args, &context.setup, Some(model)).await {
         Ok(chosen) => {
             let name = chosen.model.clone();
             context.session.session().config().set_model(chosen.model, Some(chosen.provider));
             context.mailbox.send(Event::ModelChanged(name));
+            context.status.touch();
         }
         Err(error) => context.report(&format!("{error:#}")),
     }
@@ -112,6 +121,9 @@ async fn apply(context: &WorkContext, result: &CommandResult) -> anyhow::Result<
         let key = KeyPath::parse("language").context("the key is not valid")?;
         writer.set(Layer::UserRobota, &key, Some(&Value::from(language)))?;
     }
+    if let (Some(file), Some(exported)) = (text("file"), text("text")) {
+        write_new(&places.cwd.join(file), exported).map_err(anyhow::Error::msg)?;
+    }
     if result.data.get("resetRequested").is_some()
         && let Some(file) = places.file(Layer::UserRobota).filter(|file| file.exists())
     {
@@ -119,4 +131,21 @@ async fn apply(context: &WorkContext, result: &CommandResult) -> anyhow::Result<
         std::fs::remove_file(&file).with_context(failed)?;
     }
     Ok(())
+}
+
+/// Writes a text to a file that does not exist yet.
+///
+/// # Errors
+/// If the file exists or cannot be written; the text says so.
+pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), String> {
+    use std::io::Write as _;
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            format!("{} exists already: choose another name", file.display())
+        }
+        _ => format!("{}: {error}", file.display()),
+    };
+    let mut created =
+        std::fs::File::options().write(true).create_new(true).open(file).map_err(failed)?;
+    created.write_all(text.as_bytes()).map_err(failed)
 }

@@ -12,10 +12,26 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 /// Whether the alternate screen is shown.
 static FULL: AtomicBool = AtomicBool::new(false);
 
+/// Whether the terminal reports its focus.
+static FOCUS: AtomicBool = AtomicBool::new(false);
+
 /// Pasted text is marked, and keys such as Ctrl+Enter are told apart where the terminal can.
 const ENTER: &[u8] = b"\r\x1b[?2004h\x1b[>1u";
 /// The opposite, and what a frame that was cut off may have left behind.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";
+const LEAVE: &[u8] = b"\x1b[?1004l\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";
+
+/// Lets the terminal report its focus.
+const WATCH_FOCUS: &[u8] = b"\x1b[?1004h";
+
+/// Lets the terminal report its focus, now and after another program had the terminal.
+///
+/// # Errors
+/// If the terminal cannot be written to.
+pub(super) fn watch_focus(out: &mut dyn Write) -> std::io::Result<()> {
+    FOCUS.store(true, Ordering::SeqCst);
+    out.write_all(WATCH_FOCUS)?;
+    out.flush()
+}
 
 /// Sets the modes.
 ///
@@ -25,6 +41,9 @@ pub(super) fn enter(out: &mut dyn Write) -> std::io::Result<()> {
     crossterm::terminal::enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
     out.write_all(ENTER)?;
+    if FOCUS.load(Ordering::SeqCst) {
+        out.write_all(WATCH_FOCUS)?;
+    }
     out.flush()
 }
 
@@ -83,3 +102,6 @@ pub(super) fn install_panic_hook() {
         }
     }));
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -8,19 +8,24 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
-    AgentOptions, InteractiveEvents, InteractiveSession, SdkError, SelectedSession, store,
+    AgentOptions, InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError,
+    SelectedSession, store,
 };
-use robota_session::{Approvals, SessionError, StartAt};
+use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::approver::AgentQuestions;
+use super::choices::UserQuestions;
 use super::prompts::Prompts;
-use super::{Mailbox, first_run, history, trust};
-use crate::{Configuration, agent_process};
+use super::status_line::{self, Measures};
+use super::{Mailbox, first_run, history, model, trust};
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
-use crate::provider::{self, NoProvider, ProviderRequest, WantedModel};
+use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
+use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
+use crate::{Configuration, Usage, agent_process, debug};
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -30,6 +35,8 @@ pub(super) struct Opening {
     pub(super) events: InteractiveEvents,
     pub(super) opened: Opened,
     pub(super) prompts: Option<Prompts>,
+    pub(super) measures: Measures,
+    pub(super) choices: UserQuestions,
 }
 
 /// Loads everything and opens the session. `answers` are those to the question of trust.
@@ -37,57 +44,69 @@ pub(super) async fn open(
     args: &PrintArgs,
     mailbox: &Mailbox,
     answers: &mut UnboundedReceiver<bool>,
+    telemetry: &mut Option<Telemetry>,
 ) -> anyhow::Result<Opening> {
     let options = RunOptions::from_args(args)?;
     let mut setup = load(args, &options, mailbox, answers).await?;
     let cwd = setup.places.cwd.clone();
     store::check_project_folder(&cwd)?;
+    for argument in &options.mcp_config {
+        robota_config::check_mcp_argument(&setup.places, argument)
+            .map_err(|problem| Usage(format!("--mcp-config: {problem}")))?;
+    }
+    // Other sessions of this process use the same log.
+    let telemetry = match telemetry {
+        Some(telemetry) => &*telemetry,
+        None => telemetry.insert(record(args, &setup, mailbox)?),
+    };
     mailbox.send(Event::Branch(super::branch::of(&cwd)));
     let prompts = Prompts::new(setup.places.home.as_deref(), &cwd);
     if let Some(prompts) = &prompts {
         mailbox.send(Event::History(prompts.read()));
     }
-    let request = ProviderRequest {
-        provider: args.provider.as_deref(),
-        model: WantedModel::Flag(args.model.as_deref()),
-    };
-    let mut chosen = provider::choose(request, &setup).await;
-    if chosen.as_ref().is_err_and(|error| error.is::<NoProvider>())
-        && first_run::offer(args, mailbox).await
-    {
+    let mut chosen = model::choose(args, &setup, None).await;
+    if chosen.as_ref().is_err_and(is_first_run) && first_run::offer(args, mailbox).await {
         setup = load(args, &options, mailbox, answers).await?;
-        chosen = provider::choose(request, &setup).await;
+        chosen = model::choose(args, &setup, None).await;
     }
-    let mut chosen = chosen.map_err(Configuration::wrap)?;
-    chosen.calls = provider::calls::with_args(chosen.calls, args);
+    let chosen = chosen?;
     let sessions = &args.session;
-    let store = if sessions.no_session_persistence {
-        Arc::new(robota_core::journal::MemoryStore::new())
-    } else {
-        setup::open_store(sessions.store.as_deref(), sessions.durability.into(), &setup).await?
-    };
+    let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await.map_err(setup::usage)?;
     let (id, resumed) = (selected.id().clone(), matches!(selected, SelectedSession::Resume(..)));
     let notices = mailbox.clone();
-    let model = chosen.into_setup(args.effort.clone());
+    let chosen = chosen.into_setup(args.effort.clone());
     let mode = options.mode.map_or(setup.settings.permissions.mode, RunMode::session);
-    let mut builder = InteractiveSession::builder(setup.project.clone(), model)
+    let questions = AgentQuestions { mailbox: mailbox.clone(), setup: setup.clone() };
+    let agents = AgentOptions {
+        tool: true,
+        definitions: options.agents.clone(),
+        program: agent_process::program(args, &options, &setup),
+        ..AgentOptions::default()
+    };
+    let mcp = McpSetup {
+        arguments: options.mcp_config.clone(),
+        strict: options.strict_mcp,
+        ..McpSetup::default()
+    };
+    let choices = UserQuestions::new(mailbox.clone());
+    let (measures, observer) = status_line::measures();
+    let mut builder = InteractiveSession::builder(setup.project.clone(), chosen)
         .store(store.clone())
         .mode(mode)
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
-        .approvals(Approvals::Decide)
+        .callbacks(Callbacks::new().on_event(observer))
+        .budget(model::budget(&options))
+        .approvals(Approvals::Handler(Arc::new(questions)))
+        .questions(Arc::new(choices.clone()))
+        .agents(agents)
+        .task_logs(!sessions.no_session_persistence)
+        .mcp(mcp)
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)
-        .task_logs(!sessions.no_session_persistence)
-        .agents(AgentOptions {
-            tool: true,
-            definitions: options.agents.clone(),
-            program: agent_process::program(args, &options, &setup),
-            ..AgentOptions::default()
-        })
         .on_notice(move |notice| notices.send(Event::Notice(notice)));
     if let Some(names) = &options.tools {
         builder = builder.only_tools(names.clone());
@@ -109,11 +128,21 @@ pub(super) async fn open(
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
-            let opened =
-                Opened { session: id.to_string(), mode, follows: Some(owner), ..Opened::default() };
-            return Ok(Opening { setup, store, session: None, events, opened, prompts });
+            let mut opened = of_settings(&setup);
+            (opened.session, opened.mode, opened.follows) = (id.to_string(), mode, Some(owner));
+            return Ok(Opening {
+                setup,
+                store,
+                session: None,
+                events,
+                opened,
+                prompts,
+                measures,
+                choices,
+            });
         }
     };
+    telemetry.count(session.session(), session.opened_at()).await?;
     let events = session.events(StartAt::Now).await?;
     let info = session.session().info().await?;
     let history = if resumed {
@@ -132,9 +161,38 @@ pub(super) async fn open(
         context: session.conversation().context_state().await.ok(),
         commands,
         history,
-        follows: None,
+        budget: session.spending().budget().session.usd,
+        ..of_settings(&setup)
     };
-    Ok(Opening { setup, store, session: Some(session), events, opened, prompts })
+    Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures, choices })
+}
+
+/// Returns what the settings say about the terminal.
+fn of_settings(setup: &Setup) -> Opened {
+    let values = &setup.settings.values;
+    Opened {
+        notify: values.preferred_notif_channel,
+        built_in_status: values.statusline,
+        verbose: values.verbose.unwrap_or(false),
+        ..Opened::default()
+    }
+}
+
+/// Returns whether no provider is configured.
+fn is_first_run(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<Configuration>().map_or(error, |Configuration(cause)| cause);
+    cause.is::<NoProvider>()
+}
+
+/// Starts the log of `--debug` and the export of traces.
+fn record(args: &PrintArgs, setup: &Setup, mailbox: &Mailbox) -> anyhow::Result<Telemetry> {
+    let telemetry = Telemetry::start(&setup.environment);
+    let debug = args.debug.as_ref().map(Option::as_deref);
+    let log = debug::start(debug, &setup.places.cwd, &telemetry)?;
+    if let Some(log) = log {
+        mailbox.send(Event::Notice(Notice::Note(debug::note(&log))));
+    }
+    Ok(telemetry)
 }
 
 /// Loads the settings. If some need trust, asks first.
@@ -159,7 +217,7 @@ async fn load(
         }
     }
     if let Some(problem) = &setup.keys.problem {
-        mailbox.send(Event::Notice(robota_sdk::Notice::Error(problem.clone())));
+        mailbox.send(Event::Notice(Notice::Error(problem.clone())));
     }
     setup.notices().into_iter().for_each(|notice| mailbox.send(Event::Notice(notice)));
     Ok(Arc::new(setup))

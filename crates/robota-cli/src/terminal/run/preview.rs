@@ -16,11 +16,11 @@ const LIMIT: u64 = 4 * 1024 * 1024;
 
 /// Prepares a question for the user.
 pub(super) fn asked(question: Question, setup: &Setup) -> Asked {
-    let Question { call, reason, rules, .. } = question;
+    let Question { call, reason, rules, agent, .. } = question;
     let input = call.input.json().cloned().unwrap_or_default();
     let argument = ToolState::of(&call).first_argument;
     let preview = preview(&call.name, &input, setup);
-    Asked { call: call.call, tool: call.name, argument, reason, rules, preview, agent: None }
+    Asked { call: call.call, tool: call.name, argument, reason, rules, preview, agent }
 }
 
 fn preview(tool: &str, input: &Value, setup: &Setup) -> Preview {
@@ -40,6 +40,9 @@ fn preview(tool: &str, input: &Value, setup: &Setup) -> Preview {
     };
     if let Some(changed) = changed {
         return changed;
+    }
+    if let ("ExitPlanMode", Some(plan)) = (tool, text("plan")) {
+        return Preview::Plan(plan.to_owned());
     }
     match text("command") {
         Some(command) => {

@@ -34,7 +34,7 @@ pub(super) fn test(setup: &Setup, call: &ToolUse, text: &str) -> Result<RuleMean
         let meaning = explain_rule(rule, List::Allow, &setup.workspace())
             .map_err(|error| error.to_string())?;
         let others = meaning.covered.into_iter().map(|example| example.call);
-        also.extend(others.filter(|example| example != own));
+        also.extend(others.filter(|example| example != own && example != rule));
     }
     also.truncate(EXAMPLES);
     let covers = judge(&policy, &call.name, &input).verdict.verdict == Verdict::Allow;

@@ -10,18 +10,24 @@ pub(super) fn open_items(setup: &Setup) -> Vec<String> {
     let store = TrustStore::load(&setup.places);
     let subject = Files::read(&setup.places).trust_subject();
     let mut items = Vec::new();
+    // The question names the folder.
+    let folder = format!("{}/", setup.places.cwd.display());
     match store.status_of(&subject) {
         Trust::Trusted | Trust::NotNeeded => {}
         Trust::Unknown | Trust::Changed => items.extend(
             subject
                 .items
                 .iter()
-                .map(|item| format!("{}: `{}` = {}", item.origin, item.key, item.value)),
+                .map(|item| format!("{}: `{}` = {}", item.origin, item.key, item.value))
+                .map(|item| item.replacen(&folder, "", 1)),
         ),
     }
     let files = file_requests(&ContextReader::new(&setup.places), &store);
     let open = files.iter().filter(|file| !file.trusted);
-    items.extend(open.map(|file| format!("{}: {}", file.file.display(), file.requests.join(", "))));
+    items.extend(open.map(|file| {
+        let name = file.file.display().to_string();
+        format!("{}: {}", name.replacen(&folder, "", 1), file.requests.join(", "))
+    }));
     items
 }
 

@@ -1,7 +1,7 @@
 //! The thread that reads keys and draws.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossterm::event as input;
@@ -12,12 +12,17 @@ use crate::terminal::effect::Effect;
 use crate::terminal::event::Event;
 use crate::terminal::popup::{Limits, Walk};
 use crate::terminal::screen::Screen;
+use crate::terminal::screens::FileEdited;
 use crate::terminal::state::State;
 use crate::terminal::{update, view};
 
 /// The time between two frames that the session causes: at most 60 in a second. Keys are shown at
 /// once.
 const FRAME: Duration = Duration::from_micros(16_667);
+
+/// How long the system takes at most to stop this process after it sent itself the signal.
+#[cfg(unix)]
+const STOPPING: Duration = Duration::from_millis(100);
 
 /// The thread's own things.
 pub(super) struct Ui {
@@ -31,6 +36,8 @@ pub(super) struct Ui {
     early_lines: bool,
     /// The listing of files that runs.
     walk: Option<Walk>,
+    /// The time at which the size of the terminal is sure again. Nothing is drawn until then.
+    unsure_until: Option<Duration>,
 }
 
 impl Ui {
@@ -54,6 +61,7 @@ impl Ui {
             folder,
             early_lines: false,
             walk: None,
+            unsure_until: None,
         }
     }
 
@@ -63,6 +71,9 @@ impl Ui {
         self.early_lines = wait::has_lines();
         guard::enter(&mut self.out)?;
         let result = self.serve();
+        if self.unsure_until.is_some() {
+            self.take_size();
+        }
         let cleared = self.screen.clear_live(&mut self.out);
         guard::set_full(false);
         guard::leave(&mut self.out);
@@ -88,7 +99,7 @@ impl Ui {
                 self.send(Effect::Quit);
             }
             self.state.now = self.started.elapsed();
-            let typed = ready.input && open && self.read_input()?;
+            let mut typed = ready.input && open && self.read_input()?;
             for event in self.mailbox.drain() {
                 if let Event::Ended(lines) = event {
                     return Ok(lines);
@@ -100,8 +111,14 @@ impl Ui {
                 dirty = true;
                 self.apply(Event::Clock)?;
             }
+            if self.unsure_until.is_some_and(|at| at <= self.state.now) {
+                self.unsure_until = None;
+                self.take_size();
+                typed = true;
+            }
+            dirty |= typed;
             let due = self.state.now >= last_frame + FRAME;
-            if open && (typed || dirty && due) {
+            if open && self.unsure_until.is_none() && (typed || dirty && due) {
                 // A terminal that cannot be written to is closed; the session ends in good order.
                 if self.draw().is_err() {
                     open = false;
@@ -117,6 +134,7 @@ impl Ui {
 
     /// Returns how long it is until the next frame or the next change.
     fn until(&self, frame: Option<Duration>, change: Option<Duration>) -> Option<Duration> {
+        let frame = self.unsure_until.or(frame);
         let next = [frame, change].into_iter().flatten().min()?;
         Some(next.saturating_sub(self.started.elapsed()))
     }
@@ -135,6 +153,8 @@ impl Ui {
                     self.resize();
                     continue;
                 }
+                input::Event::FocusGained => Event::Focus(true),
+                input::Event::FocusLost => Event::Focus(false),
                 _ => continue,
             };
             typed = true;
@@ -144,7 +164,15 @@ impl Ui {
         Ok(typed)
     }
 
+    /// The terminal reported a size. If it may change again before it says so, this waits.
     fn resize(&mut self) {
+        match self.screen.unsure_after_resize() {
+            Some(time) => self.unsure_until = Some(self.started.elapsed() + time),
+            None => self.take_size(),
+        }
+    }
+
+    fn take_size(&mut self) {
         let size = terminal_size();
         self.screen.resize(size.columns, size.rows);
         update::update(&mut self.state, Event::Resize(size));
@@ -165,7 +193,13 @@ impl Ui {
                 Effect::Suspend => self.suspend()?,
                 Effect::ListFiles => self.list_files(),
                 Effect::Editor(text) => self.edit(&text)?,
+                Effect::EditFile(file) => self.edit_file(&file)?,
                 Effect::Reflow => self.screen.reset(&mut self.out)?,
+                Effect::Write(bytes) => {
+                    self.out.write_all(&bytes)?;
+                    self.out.flush()?;
+                }
+                Effect::WatchFocus => guard::watch_focus(&mut self.out)?,
                 effect => self.send(effect),
             }
         }
@@ -201,20 +235,29 @@ impl Ui {
         let result = act(self);
         guard::enter(&mut self.out)?;
         self.screen.restart();
-        self.resize();
+        self.take_size();
+        self.unsure_until = None;
         self.state.now = self.started.elapsed();
         self.draw()?;
         Ok(result)
     }
 
-    /// Stops this process until the user continues it.
+    /// Stops this process, and those that the shell started with it, until the user continues them.
     fn suspend(&mut self) -> std::io::Result<()> {
         self.away(|_| {
             #[cfg(unix)]
-            let _ = rustix::process::kill_process(
-                rustix::process::getpid(),
-                rustix::process::Signal::TSTP,
-            );
+            {
+                use rustix::process::{Signal, kill_current_process_group};
+                let stopped = kill_current_process_group(Signal::TSTP);
+                // Another thread takes the signal, so this one runs on for a moment. It must not use
+                // the terminal again before it is stopped.
+                let end = Instant::now() + STOPPING;
+                while stopped.is_ok()
+                    && let Some(left) = end.checked_duration_since(Instant::now())
+                {
+                    std::thread::park_timeout(left);
+                }
+            }
         })
     }
 
@@ -226,6 +269,14 @@ impl Ui {
             true
         };
         self.walk = Walk::start(self.folder.clone(), Limits::default(), send).ok();
+    }
+
+    /// Opens a file in the user's editor.
+    fn edit_file(&mut self, file: &Path) -> std::io::Result<()> {
+        if let Err(why) = self.away(|ui| super::editor::edit_file(file, &ui.folder))? {
+            self.state.hint(why);
+        }
+        self.apply(Event::Answered(Box::new(FileEdited)))
     }
 
     /// Opens a text in the user's editor.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_core::approve::Scope;
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
@@ -11,9 +12,11 @@ use tokio::sync::{mpsc, watch};
 
 use super::open::{self, Opening};
 use super::prompts::Prompts;
-use super::{Mailbox, WorkContext, enter, preview, rules};
+use super::status_line::StatusLine;
+use super::{Mailbox, WorkContext, clipboard, enter, preview, rules};
 use crate::args::PrintArgs;
 use crate::setup::Setup;
+use crate::telemetry::Telemetry;
 use crate::terminal::composer::Draft;
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Event, RuleTest, clock_text};
@@ -46,8 +49,10 @@ pub(super) async fn run(
 ) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     watch_size(&mailbox);
+    let mut telemetry = None;
     let lines = loop {
-        match run_session(&args, &mailbox, &mut effects, (&mut ui, &cancel)).await {
+        let ends = (&mut ui, &cancel);
+        match run_session(&args, &mailbox, &mut effects, ends, &mut telemetry).await {
             After::Quit(lines) => break lines,
             After::Failed(exit) => {
                 mailbox.send(Event::Ended(Vec::new()));
@@ -60,6 +65,9 @@ pub(super) async fn run(
             }
         }
     };
+    if let Some(telemetry) = telemetry {
+        telemetry.finish().await;
+    }
     mailbox.send(Event::Ended(lines.clone()));
     match tokio::time::timeout(END, ui.wait()).await {
         // The thread could not print them.
@@ -96,39 +104,44 @@ async fn run_session(
     mailbox: &Mailbox,
     effects: &mut Effects,
     (ui, cancel): (&mut UiEnd, &signals::Cancel),
+    telemetry: &mut Option<Telemetry>,
 ) -> After {
     let started = tokio::time::Instant::now();
     let (trust, mut answers) = mpsc::unbounded_channel();
     let opening = tokio::select! {
-        opened = open::open(args, mailbox, &mut answers) => opened,
+        opened = open::open(args, mailbox, &mut answers, telemetry) => opened,
         () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
         () = cancel.token().cancelled() => return After::Quit(Vec::new()),
         _ = ui.wait() => return After::Quit(Vec::new()),
     };
-    let Opening { setup, store, session, events, opened, prompts } = match opening {
-        Ok(opening) => opening,
-        Err(error) => {
-            let (message, hint) = (format!("{error:#}"), crate::hint(&error));
-            mailbox.send(Event::OpenFailed { message, hint });
-            tokio::select! {
-                () = until_quit(effects, &trust) => {}
-                () = cancel.token().cancelled() => {}
-                _ = ui.wait() => {}
+    let Opening { setup, store, session, events, opened, prompts, measures, choices } =
+        match opening {
+            Ok(opening) => opening,
+            Err(error) => {
+                let (message, hint) = (format!("{error:#}"), crate::hint(&error));
+                mailbox.send(Event::OpenFailed { message, hint });
+                tokio::select! {
+                    () = until_quit(effects, &trust) => {}
+                    () = cancel.token().cancelled() => {}
+                    _ = ui.wait() => {}
+                }
+                return After::Failed(crate::exit_of(&error));
             }
-            return After::Failed(crate::exit_of(&error));
-        }
-    };
+        };
     mailbox.send(Event::Opened(Box::new(opened)));
     let Some(session) = session else {
         tokio::select! {
-            () = pass_on(None, events, mailbox.clone(), setup) => {}
+            () = pass_on(None, events, mailbox.clone(), setup, StatusLine::new(measures)) => {}
             () = until_quit(effects, &trust) => {}
             () = cancel.token().cancelled() => {}
             _ = ui.wait() => {}
         }
         return After::Quit(Vec::new());
     };
-    let context = WorkContext { session, store, setup, mailbox: mailbox.clone() };
+    let status = StatusLine::new(measures);
+    let (mailbox, provider) = (mailbox.clone(), args.provider.clone());
+    let context = WorkContext { session, store, setup, mailbox, provider, status, choices };
+    let status_line = context.status.start(&context);
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
     let switch = tokio::select! {
@@ -142,6 +155,9 @@ async fn run_session(
         () = until_quit(effects, &trust) => worker.resume_line(),
     };
     events.abort();
+    if let Some(status_line) = status_line {
+        status_line.abort();
+    }
     switch.map_or(After::Quit(lines), After::Switch)
 }
 
@@ -227,8 +243,8 @@ impl Worker {
 
     /// Passes on what happens, until the session ends.
     fn pass_on(&self, events: InteractiveEvents) -> tokio::task::JoinHandle<()> {
-        let WorkContext { session, setup, mailbox, .. } = self.context.clone();
-        tokio::spawn(pass_on(Some(session), events, mailbox, setup))
+        let WorkContext { session, setup, mailbox, status, .. } = self.context.clone();
+        tokio::spawn(pass_on(Some(session), events, mailbox, setup, status))
     }
 
     /// Carries out effects until the user quits, or chooses another session.
@@ -258,6 +274,7 @@ impl Worker {
                 Effect::Decide { call, answer, note } => {
                     tokio::spawn(decide(context, call, answer, note));
                 }
+                Effect::AnswerUser { id, answer } => self.context.choices.answer(id, answer),
                 Effect::TestRule { call, rule } => {
                     tokio::spawn(async move { test_rule(&context, call, rule) });
                 }
@@ -266,6 +283,14 @@ impl Worker {
                         if let Err(error) = context.session.set_mode(mode).await {
                             context.report(&error.to_string());
                         }
+                    });
+                }
+                Effect::PasteImage => {
+                    tokio::spawn(async move {
+                        let environment = robota_sdk::processes::process_environment();
+                        let cwd = &context.setup.places.cwd;
+                        let pasted = clipboard::image(&environment, cwd).await;
+                        context.mailbox.send(Event::ImagePasted(pasted));
                     });
                 }
                 Effect::Work(work) => {
@@ -278,7 +303,10 @@ impl Worker {
                 Effect::Trust(_)
                 | Effect::ListFiles
                 | Effect::Editor(_)
+                | Effect::EditFile(_)
                 | Effect::Reflow
+                | Effect::Write(_)
+                | Effect::WatchFocus
                 | Effect::Suspend => {}
             }
         }
@@ -332,6 +360,7 @@ async fn pass_on(
     mut events: InteractiveEvents,
     mailbox: Mailbox,
     setup: Arc<Setup>,
+    status: StatusLine,
 ) {
     while let Some(event) = events.next().await {
         let event = match event {
@@ -348,6 +377,7 @@ async fn pass_on(
             | InteractiveEvent::Error(_) => (None, true),
             _ => (None, false),
         };
+        status.observe(&event);
         mailbox.send(Event::Session(event));
         let Some(session) = &session else { continue };
         if let Some(call) = asked {
@@ -357,9 +387,13 @@ async fn pass_on(
             }
         }
         if ended {
+            if let Some(why) = session.spending().stop_reason() {
+                mailbox.send(Event::Notice(robota_sdk::Notice::Error(why)));
+            }
             mailbox.send(Event::Branch(super::branch::of(&setup.places.cwd)));
             if let Ok(costs) = session.spending().costs().await {
                 mailbox.send(Event::Cost(costs.known_cost()));
+                status.set_costs(costs);
             }
         }
     }
@@ -371,6 +405,13 @@ async fn decide(context: WorkContext, call: CallId, answer: Decided, note: Optio
         Decided::Allow(scope) => permissions.decide(&call, Decision::Allow(scope), note).await,
         Decided::AllowRules(scope, rules) => {
             permissions.allow_with_rules(&call, scope, rules, note).await
+        }
+        Decided::Plan(mode) => {
+            // The mode counts when the call runs.
+            if let Err(error) = context.session.set_mode(mode).await {
+                context.report(&error.to_string());
+            }
+            permissions.decide(&call, Decision::Allow(Scope::Once), note).await
         }
         Decided::Deny => permissions.decide(&call, Decision::Deny, note).await,
     };

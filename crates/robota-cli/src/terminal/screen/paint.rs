@@ -3,10 +3,13 @@
 
 use std::io::Write as _;
 
-use crate::terminal::text::{Line, Span, Style, width};
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::terminal::text::{Ground, Line, Span, Style, width};
 use crate::terminal::theme::Theme;
 
 const ERASE_LINE: &[u8] = b"\x1b[2K";
+const ERASE_RIGHT: &[u8] = b"\x1b[K";
 
 /// Writes rows below each other.
 pub(super) struct Painter<'a> {
@@ -144,7 +147,8 @@ pub(super) fn line(
         if let Some(address) = link {
             open_link(out, address);
         }
-        at = write_text(out, text, at, columns);
+        let plain = span.style.ground == Ground::Plain && !span.style.reverse;
+        at = write_text(out, text, at, columns, plain);
         if link.is_some() {
             out.extend_from_slice(b"\x1b]8;;\x1b\\");
         }
@@ -155,8 +159,16 @@ pub(super) fn line(
 }
 
 /// Writes text and returns the column behind it. After letters that a terminal may measure
-/// differently the column is set.
-fn write_text(out: &mut Vec<u8>, text: &str, mut at: usize, columns: usize) -> usize {
+/// differently the column is set. Where a terminal draws an emoji of several parts as several ones,
+/// those behind that column are erased, unless the text has a background, which the erasing would
+/// spread.
+fn write_text(
+    out: &mut Vec<u8>,
+    text: &str,
+    mut at: usize,
+    columns: usize,
+    may_erase: bool,
+) -> usize {
     let mut rest = text;
     while !rest.is_empty() {
         let plain = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
@@ -166,14 +178,24 @@ fn write_text(out: &mut Vec<u8>, text: &str, mut at: usize, columns: usize) -> u
         let other = rest.bytes().position(|byte| byte.is_ascii()).unwrap_or(rest.len());
         if other > 0 {
             out.extend_from_slice(&rest.as_bytes()[..other]);
-            at += width(&rest[..other]);
+            let parts = width_of_parts(&rest[..other]);
+            let run = width(&rest[..other]);
+            at += run;
             rest = &rest[other..];
             if at < columns {
                 column(out, at);
+                if may_erase && parts > run {
+                    out.extend_from_slice(ERASE_RIGHT);
+                }
             }
         }
     }
     at
+}
+
+/// Returns the columns of a text where each character is drawn by itself.
+fn width_of_parts(text: &str) -> usize {
+    text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
 /// The least number of rows for which moving them is worth it, and the most by which they move.

@@ -1,6 +1,9 @@
 //! The background tasks: commands and agents, with their state, their log, and keys to end them and
 //! to send them text.
 
+mod spent;
+mod tree;
+
 use std::any::Any;
 use std::time::Duration;
 
@@ -8,18 +11,20 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::ids::TaskId;
-use robota_core::task::{TaskState, TaskStatus};
+use robota_core::task::TaskState;
 use robota_sdk::TaskManager;
 
-use super::list::{Item, List, ListKey};
+use super::list::{List, ListKey};
 use super::text::Scroll;
 use super::{Opening, Page, PageContext, PageOutcome, work};
 use crate::terminal::effect::Effect;
-use crate::terminal::event::{Size, clock_text};
+use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::run::WorkContext;
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, width, wrap};
+use spent::Spent;
+use tree::Node;
 
 /// The bytes at the end of a log that are shown.
 const LOG: u64 = 256 * 1024;
@@ -28,11 +33,14 @@ const REFRESH: Duration = Duration::from_secs(1);
 
 /// The page of tasks.
 struct Background {
-    list: List<TaskState>,
+    list: List<Node>,
     /// The log of one task, while it is shown.
     log: Option<Log>,
     /// The text for the selected task, while the user types it.
     message: Option<String>,
+    /// The task that ends when the user presses the key again.
+    ending: Option<TaskId>,
+    spent: Spent,
 }
 
 struct Log {
@@ -50,12 +58,19 @@ struct Found {
     tasks: Vec<TaskState>,
     now: Timestamp,
     log: Option<(TaskId, String)>,
+    spent: Spent,
 }
 
 /// Opens the page and asks for the tasks.
 pub(super) fn open() -> Opening {
-    let page = Background { list: List::new(Vec::new()), log: None, message: None };
-    Ok((Box::new(page), vec![read(None, Wait::No)]))
+    let page = Background {
+        list: List::new(Vec::new()),
+        log: None,
+        message: None,
+        ending: None,
+        spent: Spent::default(),
+    };
+    Ok((Box::new(page), vec![read(None, Spent::default(), Wait::No)]))
 }
 
 /// Whether to wait for a change before the tasks are read.
@@ -65,14 +80,14 @@ enum Wait {
     ForChange,
 }
 
-fn read(log: Option<TaskId>, wait: Wait) -> Effect {
-    work(move |context| async move { found(&context, log, wait).await })
+fn read(log: Option<TaskId>, spent: Spent, wait: Wait) -> Effect {
+    work(move |context| async move { found(&context, log, spent, wait).await })
 }
 
-async fn found(context: &WorkContext, log: Option<TaskId>, wait: Wait) -> Found {
+async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {
     let now = || SystemClock.now();
     let Some(tasks) = context.session.tasks() else {
-        return Found { tasks: Vec::new(), now: now(), log: None };
+        return Found { tasks: Vec::new(), now: now(), log: None, spent };
     };
     if wait == Wait::ForChange {
         let mut changes = tasks.subscribe();
@@ -86,7 +101,9 @@ async fn found(context: &WorkContext, log: Option<TaskId>, wait: Wait) -> Found 
         Some(task) => Some((task.clone(), tail(&tasks, &task).await)),
         None => None,
     };
-    Found { tasks: tasks.list(), now: now(), log }
+    let list = tasks.list();
+    spent.update(&list, &*context.store).await;
+    Found { tasks: list, now: now(), log, spent }
 }
 
 /// Reads the end of a log.
@@ -110,35 +127,9 @@ async fn tail(tasks: &TaskManager, task: &TaskId) -> String {
     }
 }
 
-fn item(task: TaskState, now: Timestamp) -> Item<TaskState> {
-    let indent = "  ".repeat(usize::try_from(task.depth).unwrap_or(0).min(8));
-    let name = match &task.agent {
-        Some(agent) => format!("{agent}: {}", task.label),
-        None => task.label.clone(),
-    };
-    let start = task.started.unwrap_or(task.created);
-    let end = task.ended.unwrap_or(now);
-    let seconds = u64::try_from(end.as_second() - start.as_second()).unwrap_or(0);
-    let elapsed = clock_text(Duration::from_secs(seconds));
-    let action = task.action.as_deref().map(|action| format!("  {action}")).unwrap_or_default();
-    let detail = format!("{}  {elapsed}{action}", state_word(task.status));
-    Item { title: format!("{indent}{name}"), detail, value: task }
-}
-
-fn state_word(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Queued => "queued",
-        TaskStatus::Running => "running",
-        TaskStatus::WaitingPermission => "waits for you",
-        TaskStatus::Completed => "done",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Cancelled => "cancelled",
-    }
-}
-
 impl Background {
     fn selected(&self) -> Option<TaskId> {
-        self.list.selected().map(|item| item.value.task.clone())
+        self.list.selected().and_then(|item| item.value.task())
     }
 
     fn message_key(&mut self, key: &KeyEvent, action: Option<Action>) -> PageOutcome {
@@ -147,7 +138,7 @@ impl Background {
             (Some(Action::Accept), _) => {
                 let text = std::mem::take(text);
                 self.message = None;
-                let effects = self.selected().map(|task| send(task, text));
+                let effects = self.selected().map(|task| send(task, text, self.spent.clone()));
                 return PageOutcome::Stay(effects.into_iter().collect());
             }
             (Some(Action::Cancel | Action::ClearOrQuit), _) => self.message = None,
@@ -176,25 +167,25 @@ impl Background {
     }
 }
 
-fn send(task: TaskId, text: String) -> Effect {
+fn send(task: TaskId, text: String, spent: Spent) -> Effect {
     work(move |context| async move {
         if let Some(tasks) = context.session.tasks()
             && let Err(error) = tasks.send(&task, format!("{text}\n"))
         {
             context.report(&error.to_string());
         }
-        found(&context, None, Wait::No).await
+        found(&context, None, spent, Wait::No).await
     })
 }
 
-fn cancel(task: TaskId) -> Effect {
+fn cancel(task: TaskId, spent: Spent) -> Effect {
     work(move |context| async move {
         if let Some(tasks) = context.session.tasks()
             && let Err(error) = tasks.cancel(&task).await
         {
             context.report(&error.to_string());
         }
-        found(&context, None, Wait::No).await
+        found(&context, None, spent, Wait::No).await
     })
 }
 
@@ -209,19 +200,24 @@ impl Page for Background {
         let control = key.modifiers == KeyModifiers::CONTROL;
         match (key.code, self.selected()) {
             (KeyCode::Char('x'), Some(task)) if control => {
-                return PageOutcome::Stay(vec![cancel(task)]);
+                if self.ending.take().as_ref() == Some(&task) {
+                    return PageOutcome::Stay(vec![cancel(task, self.spent.clone())]);
+                }
+                self.ending = Some(task);
+                return PageOutcome::Stay(Vec::new());
             }
             (KeyCode::Char('s'), Some(_)) if control => {
                 self.message = Some(String::new());
                 return PageOutcome::Stay(Vec::new());
             }
-            _ => {}
+            _ => self.ending = None,
         }
         match self.list.key(key, action) {
             ListKey::Used => PageOutcome::Stay(Vec::new()),
             ListKey::Unused => PageOutcome::Ignored,
             ListKey::Accepted => {
-                let log = self.selected().map(|task| read(Some(task), Wait::No));
+                let spent = self.spent.clone();
+                let log = self.selected().map(|task| read(Some(task), spent, Wait::No));
                 PageOutcome::Stay(log.into_iter().collect())
             }
         }
@@ -236,11 +232,12 @@ impl Page for Background {
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
-        let Found { tasks, now, log } = *found;
+        let Found { tasks, now, log, spent } = *found;
         let chosen = self.selected();
-        self.list.set(tasks.into_iter().map(|task| item(task, now)).collect());
+        self.list.set(tree::items(tasks, now, &spent));
+        self.spent = spent;
         if let Some(chosen) = chosen {
-            self.list.select(|task| task.task == chosen);
+            self.list.select(|node| node.task().as_ref() == Some(&chosen));
         }
         if let Some((task, text)) = log {
             match &mut self.log {
@@ -254,7 +251,7 @@ impl Page for Background {
             }
         }
         let shown = self.log.as_ref().map(|log| log.task.clone());
-        PageOutcome::Stay(vec![read(shown, Wait::ForChange)])
+        PageOutcome::Stay(vec![read(shown, self.spent.clone(), Wait::ForChange)])
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
@@ -274,8 +271,14 @@ impl Page for Background {
         let body = Size { rows: size.rows.saturating_sub(1), ..size };
         let (mut lines, cursor) = self.list.view("Background tasks", body);
         let Some(text) = &self.message else {
-            let keys = "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
-            lines.push(Line::new(keys, Role::Dim));
+            lines.push(match self.ending {
+                Some(_) => Line::new("Ctrl+X again ends it; any other key does not", Role::Warn),
+                None => {
+                    let keys =
+                        "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
+                    Line::new(keys, Role::Dim)
+                }
+            });
             return (lines, Some(cursor));
         };
         let text = format!("send: {text}");
@@ -284,3 +287,6 @@ impl Page for Background {
         (lines, Some(cursor))
     }
 }
+
+#[cfg(test)]
+mod tests;

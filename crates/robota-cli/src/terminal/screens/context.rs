@@ -47,17 +47,19 @@ fn render(state: &ContextState, parts: &[Part], columns: usize) -> Vec<Line> {
     let cells = columns.saturating_sub(2).clamp(10, 100) as u64;
     let cells_of = |tokens: u64| (tokens.saturating_mul(cells) / window).min(cells);
     let known: u64 = parts.iter().map(|part| part.tokens).sum();
-    let talk = state.used_tokens.saturating_sub(known);
+    // Before the first answer, and with services that count less, the parts are more.
+    let total = state.used_tokens.max(known);
+    let talk = total - known;
     let repeat = |sign: &str, count: u64| sign.repeat(usize::try_from(count).unwrap_or(0));
-    let used = cells_of(state.used_tokens).max(u64::from(state.used_tokens > 0));
-    let fixed = cells_of(known.min(state.used_tokens)).min(used);
+    let used = cells_of(total).max(u64::from(total > 0));
+    let fixed = cells_of(known).min(used);
     let bar = Line::new(repeat("█", fixed), Role::Accent)
         .with(repeat("█", used - fixed), Role::User)
         .with(repeat("░", cells - used), Role::Dim);
-    let percent = format!("{:.1} %", state.used_percentage);
+    let percent = format!("{:.1} %", total as f64 * 100.0 / window as f64);
     let title = format!(
         "Context: {} of {} tokens ({percent})",
-        format_tokens(state.used_tokens),
+        format_tokens(total),
         format_tokens(state.max_tokens)
     );
     let mut lines = vec![Line::new(title, Role::Accent), Line::default(), bar, Line::default()];
@@ -70,7 +72,7 @@ fn render(state: &ContextState, parts: &[Part], columns: usize) -> Vec<Line> {
         lines.push(row(&part.name, part.tokens, Role::Accent));
     }
     lines.push(row("conversation and tools", talk, Role::User));
-    let free = state.max_tokens.saturating_sub(state.used_tokens);
+    let free = state.max_tokens.saturating_sub(total);
     lines.push(row("free", free, Role::Dim));
     lines
 }

@@ -19,7 +19,12 @@ struct Checked(Vec<String>);
 
 /// Opens the page and starts the checks.
 pub(super) fn open() -> Opening {
-    let check = work(|context| async move { Checked(doctor::report(&context.setup).await) });
+    let check = work(|context| async move {
+        // The model of the session, not that of the settings.
+        let model = context.session.session().info().await.map(|info| info.model).ok();
+        let provider = context.provider.as_deref();
+        Checked(doctor::report(&context.setup, provider, model.as_deref()).await)
+    });
     Ok((Box::new(Running), vec![check]))
 }
 

@@ -10,9 +10,26 @@ use crate::terminal::keys::{Action, KeyMap};
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, truncate, width};
 
+/// The groups of keys: the beginning of the names of their actions, and the title.
+const GROUPS: [(&[&str], &str); 4] = [
+    (&["chat:", "history:", "app:", "task:"], "Keys"),
+    (&["confirm:"], "In a question"),
+    (&["field:"], "In a rule or a note"),
+    (&["page:"], "On pages"),
+];
+
+/// What begins a command, a file and a shell command.
+const SIGNS: [(&str, &str); 3] = [("/", "commands"), ("@", "files"), ("!", "run a shell command")];
+
+/// A line of the page: keys and what they do, or the title of a group.
+enum Row {
+    Title(&'static str),
+    Keys(String, &'static str),
+}
+
 /// The page of keys.
 pub(crate) struct Help {
-    rows: Vec<(String, &'static str)>,
+    rows: Vec<Row>,
     first: usize,
     last: usize,
 }
@@ -20,13 +37,19 @@ pub(crate) struct Help {
 impl Help {
     /// Lists the bindings.
     pub(crate) fn new(keys: &KeyMap) -> Self {
-        let row = |(_, action, what): &(&str, Action, &'static str)| {
-            let names = keys.keys(*action).join(", ");
-            (!names.is_empty()).then_some((names, *what))
-        };
-        let fixed = [("/", "commands"), ("@", "files"), ("!", "run a shell command")];
-        let mut rows: Vec<_> = Action::ALL.iter().filter_map(row).collect();
-        rows.extend(fixed.map(|(key, what)| (key.to_owned(), what)));
+        let mut rows = Vec::new();
+        for (names, title) in GROUPS {
+            rows.push(Row::Title(title));
+            for (name, action, what) in Action::ALL {
+                let bound = keys.keys(action).join(", ");
+                if names.iter().any(|begin| name.starts_with(begin)) && !bound.is_empty() {
+                    rows.push(Row::Keys(bound, what));
+                }
+            }
+            if title == GROUPS[0].1 {
+                rows.extend(SIGNS.map(|(key, what)| Row::Keys(key.to_owned(), what)));
+            }
+        }
         Self { rows, first: 0, last: 0 }
     }
 }
@@ -38,7 +61,7 @@ impl Page for Help {
         action: Option<Action>,
         context: &PageContext<'_>,
     ) -> PageOutcome {
-        let page = context.size.rows.saturating_sub(3).max(1);
+        let page = context.size.rows.saturating_sub(2).max(1);
         self.first = match action {
             Some(Action::ScrollUp) => self.first.saturating_sub(1),
             Some(Action::ScrollDown) => self.first + 1,
@@ -59,17 +82,27 @@ impl Page for Help {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
-        let column = self.rows.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
-        let column = column.min(size.columns / 2) + 2;
-        let shown = size.rows.saturating_sub(2).max(1);
+        let keys = self.rows.iter().map(|row| match row {
+            Row::Title(_) => 0,
+            Row::Keys(keys, _) => width(keys),
+        });
+        let column = keys.max().unwrap_or(0).min(size.columns / 2) + 2;
+        let shown = size.rows.saturating_sub(1).max(1);
         self.last = self.rows.len().saturating_sub(shown);
         self.first = self.first.min(self.last);
-        let mut lines = vec![Line::new("Keys", Role::Accent)];
-        for (keys, what) in self.rows.iter().skip(self.first).take(shown) {
-            let pad = " ".repeat(column.saturating_sub(width(keys)).max(1));
-            let line = Line::new(format!("  {keys}"), Role::Accent).with(pad, Role::Text);
-            lines.push(truncate(&line.with(*what, Role::Text), size.columns));
+        let mut lines = Vec::new();
+        for row in self.rows.iter().skip(self.first).take(shown) {
+            let line = match row {
+                Row::Title(title) => Line::new(title, Role::Accent.bold()),
+                Row::Keys(keys, what) => {
+                    let pad = " ".repeat(column.saturating_sub(width(keys)).max(1));
+                    let line = Line::new(format!("  {keys}"), Role::Accent).with(pad, Role::Text);
+                    line.with(*what, Role::Text)
+                }
+            };
+            lines.push(truncate(&line, size.columns));
         }
+        lines.resize(shown, Line::default());
         let more = self.rows.len() - self.first - shown.min(self.rows.len() - self.first);
         let end = if more > 0 {
             format!("{more} more ↓ · any key closes")

@@ -50,6 +50,11 @@ impl<T> List<T> {
         self.search();
     }
 
+    /// Returns whether there are no entries, whatever the search is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     /// Returns the selected entry.
     pub(super) fn selected(&self) -> Option<&Item<T>> {
         self.shown.get(self.selected).map(|at| &self.items[*at])
@@ -116,7 +121,7 @@ impl<T> List<T> {
 
     /// Renders the title, the search and as many entries as fit, and the cursor of the search.
     pub(super) fn view(&mut self, title: &str, size: Size) -> (Vec<Line>, Cursor) {
-        self.rows = size.rows.saturating_sub(3).max(1);
+        self.rows = size.rows.saturating_sub(2).max(1);
         let count = format!("{}/{}", (self.selected + 1).min(self.shown.len()), self.shown.len());
         let mut lines = vec![Line::new(title, Role::Accent).with(format!("  {count}"), Role::Dim)];
         let search = format!("› {}", self.query);
@@ -145,6 +150,8 @@ impl<T> List<T> {
             let text = if self.items.is_empty() { "  nothing here" } else { "  no match" };
             lines.push(Line::new(text, Role::Dim));
         }
+        // What the page adds is at the bottom of the screen.
+        lines.resize(lines.len().max(self.rows + 2), Line::default());
         (lines, cursor)
     }
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use robota_config::{Files, Layer, RuleList, Settings, rule_check};
+use robota_config::{Files, Layer, RuleList, Settings, TrustStore, rule_check};
 
 use super::list::{Item, List, ListKey};
 use super::{Opening, Page, PageContext, PageOutcome, work};
@@ -65,8 +65,10 @@ fn rules(context: &WorkContext) -> Vec<Item<RuleEntry>> {
         items.push(item(value, "this session"));
     }
     let places = &context.setup.places;
-    let trust = context.setup.settings.trust;
-    let settings = Settings::from_files(&Files::read(places), trust, &rule_check(places));
+    let files = Files::read(places);
+    // The answer "always" may have written the first settings of the folder.
+    let trust = TrustStore::load(places).status_of(&files.trust_subject());
+    let settings = Settings::from_files(&files, trust, &rule_check(places));
     let permissions = &settings.permissions;
     for (list, rules) in [
         (RuleList::Deny, &permissions.deny),

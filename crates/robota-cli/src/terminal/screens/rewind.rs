@@ -135,11 +135,12 @@ impl Page for Rewind {
         PageOutcome::Stay(Vec::new())
     }
 
-    fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+    fn view(&mut self, size: Size, context: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
         if let Some(chosen) = &mut self.preview {
             if chosen.columns != size.columns {
                 chosen.columns = size.columns;
-                chosen.lines = preview_lines(&chosen.preview, size.columns);
+                let root = &context.facts.root;
+                chosen.lines = preview_lines(&chosen.preview, root, size.columns);
             }
             let keys = "b files and conversation · f files · c conversation · Esc back";
             return chosen.scroll.view(&chosen.lines, size, keys);
@@ -159,7 +160,7 @@ fn preview(item: &Item<Checkpoint>) -> Effect {
 }
 
 /// Renders what a restore would do.
-fn preview_lines(preview: &RestorePreview, columns: usize) -> Vec<Line> {
+fn preview_lines(preview: &RestorePreview, root: &str, columns: usize) -> Vec<Line> {
     let title = format!("Before: {}", preview.checkpoint.prompt);
     let mut lines = wrap(&Line::new(title, Role::Accent), columns, 2);
     let messages = match preview.messages_removed {
@@ -167,10 +168,18 @@ fn preview_lines(preview: &RestorePreview, columns: usize) -> Vec<Line> {
         None => "Conversation: cannot be restored".to_owned(),
     };
     lines.push(Line::new(messages, Role::Text));
-    lines.push(Line::new(format!("Files: {} differ", preview.files.len()), Role::Text));
+    let files = match preview.files.len() {
+        0 => "Files: none differs".to_owned(),
+        1 => "Files: 1 differs".to_owned(),
+        count => format!("Files: {count} differ"),
+    };
+    lines.push(Line::new(files, Role::Text));
     for file in &preview.files {
         lines.push(Line::default());
-        lines.extend(wrap(&Line::new(&file.path, Role::Text.bold()), columns, 2));
+        // Files of the folder are named as the calls name them.
+        let inside = file.path.strip_prefix(root).and_then(|path| path.strip_prefix('/'));
+        let name = inside.unwrap_or(&file.path);
+        lines.extend(wrap(&Line::new(name, Role::Text.bold()), columns, 2));
         match (&file.problem, &file.diff) {
             (Some(problem), _) => {
                 let text = format!("not restored: {problem}");

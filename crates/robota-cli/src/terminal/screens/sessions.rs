@@ -54,7 +54,8 @@ fn item(head: SessionHead, now: Timestamp) -> Item<SessionHead> {
     let title = title.unwrap_or_else(|| head.session.to_string());
     let fork = if head.parent.is_some() { ", fork" } else { "" };
     let folder = head.cwd.as_deref().unwrap_or_default();
-    let detail = format!("{}  {} turns{fork}  {folder}", age(head.updated, now), head.turns);
+    let turns = if head.turns == 1 { "turn" } else { "turns" };
+    let detail = format!("{}  {} {turns}{fork}  {folder}", age(head.updated, now), head.turns);
     Item { title, detail, value: head }
 }
 

@@ -9,13 +9,14 @@ use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
 use crate::terminal::popup::PopupOutcome;
 use crate::terminal::screens;
-use crate::terminal::state::{DOUBLE_PRESS, Phase, State, Turn};
+use crate::terminal::state::{HINT, Phase, State, Turn};
 
 /// Takes a key.
 pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> Vec<Effect> {
     if state.questions.shown().is_some() {
         state.questions.type_ahead(state.now);
     }
+    state.choices.type_ahead(state.now);
     if let Some(trust) = &mut state.trust {
         trust.armed_at = state.now + crate::terminal::question::QUIET;
     }
@@ -47,6 +48,7 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
             state.composer.search_history();
             return Vec::new();
         }
+        Some(Action::PasteImage) => return vec![Effect::PasteImage],
         Some(Action::Editor) => return vec![Effect::Editor(state.composer.text())],
         Some(Action::Exit) if state.composer.is_empty() => {
             if state.hint.as_ref().is_some_and(|hint| hint.quits) {
@@ -117,7 +119,7 @@ fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect>
         interrupt(state);
         return vec![Effect::Interrupt];
     }
-    if before.is_some_and(|before| state.now.saturating_sub(before) <= DOUBLE_PRESS) {
+    if before.is_some_and(|before| state.now.saturating_sub(before) <= HINT) {
         if !state.composer.is_empty() {
             state.composer.clear();
             return Vec::new();
@@ -125,6 +127,8 @@ fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect>
         return page::open(state, screens::rewind());
     }
     state.last_escape = Some(state.now);
+    let what = if state.composer.is_empty() { "go back to a prompt" } else { "clear the text" };
+    state.hint(format!("press Esc again to {what}"));
     Vec::new()
 }
 

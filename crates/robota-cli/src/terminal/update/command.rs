@@ -12,7 +12,7 @@ use crate::terminal::state::State;
 
 /// Executes a command that only the terminal knows. Returns none for any other text.
 pub(super) fn local(state: &mut State, text: &str) -> Option<Vec<Effect>> {
-    let name = text.trim().strip_prefix('/')?;
+    let name = text.trim().strip_prefix('/').filter(|_| state.pages)?;
     match name {
         "keys" => Some(page::open(state, screens::help())),
         name => screens::by_command(name).map(|open| page::open(state, open)),
@@ -26,7 +26,7 @@ pub(super) fn done(state: &mut State, typed: String, result: CommandResult) -> V
     if let Some(name) = text("name") {
         state.facts.name = Some(name);
     }
-    if result.data.get("triggerResumePicker").is_some() {
+    if result.data.get("triggerResumePicker").is_some() && state.pages {
         return page::open(state, screens::sessions());
     }
     if result.data.get("resetRequested").is_some() {

@@ -2,19 +2,29 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 use robota_core::approve::Scope;
+use robota_core::permission::Mode;
 use robota_sdk::ToolState;
 
 use crate::terminal::composer::Composer;
-use crate::terminal::conversation::{Entry, RowState, ToolRow};
+use crate::terminal::conversation::{Entry, NoteKind, RowState, ToolRow};
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Asked, Preview, RuleTest};
 use crate::terminal::keys::Action;
 use crate::terminal::question::{Field, FieldKind};
 use crate::terminal::state::State;
+use crate::terminal::widgets::tool_row::wants;
 
 /// Takes a question.
 pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
-    if let Some(row) = state.conversation.row(&asked.call) {
+    if let Preview::Plan(plan) = &asked.preview {
+        // The plan stays in the scrollback, whole, whatever the answer is.
+        state.conversation.push(Entry::Note(NoteKind::Plain, "Plan".to_owned()));
+        state.conversation.text(plan);
+        state.conversation.finish_text();
+    }
+    if asked.agent.is_some() {
+        // Its calls are not part of this conversation.
+    } else if let Some(row) = state.conversation.row(&asked.call) {
         row.state = RowState::Asking;
     } else {
         let mut details = ToolState::new(asked.call.clone(), &*asked.tool, &*asked.argument);
@@ -24,8 +34,11 @@ pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
         let row = ToolRow::new(details, RowState::Asking, state.now);
         state.conversation.push(Entry::Tool(Box::new(row)));
     }
+    let first = state.questions.shown().is_none();
+    let text = format!("{} in {}", wants(&asked.tool, &asked.argument), state.facts.folder);
     state.questions.push(asked, state.now);
-    Vec::new()
+    let report = first.then(|| state.notifier.report(&text, state.now)).flatten();
+    report.map(Effect::Write).into_iter().collect()
 }
 
 /// Takes an answer to the question about the folder's settings.
@@ -44,6 +57,10 @@ pub(super) fn trust_key(state: &mut State, key: &KeyEvent, action: Option<Action
 pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
     let Some(asked) = state.questions.shown() else { return Vec::new() };
     let (call, rules) = (asked.call.clone(), asked.rules.clone());
+    let of_agent = asked.agent.is_some();
+    if matches!(asked.preview, Preview::Plan(_)) {
+        return plan_key(state, action);
+    }
     let form = &mut state.questions.form;
     match action {
         Some(Action::Yes) => decide(state, Decided::Allow(Scope::Once)),
@@ -72,6 +89,8 @@ pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
             form.field = Some(field(FieldKind::Note, &note));
             Vec::new()
         }
+        // An agent may work in the background: no turn is stopped for its call.
+        Some(Action::Cancel) if of_agent => decide(state, Decided::Deny),
         // Esc denies the call and stops the turn.
         Some(Action::Cancel) => {
             super::chat::interrupt(state);
@@ -81,6 +100,24 @@ pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
         Some(Action::ScrollDown) => scroll(state, 1),
         Some(Action::PageUp) => page(state, -1),
         Some(Action::PageDown) => page(state, 1),
+        _ => Vec::new(),
+    }
+}
+
+/// Takes an answer about a plan.
+fn plan_key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
+    match action {
+        Some(Action::Yes) => decide(state, Decided::Plan(Mode::Default)),
+        Some(Action::YesAlways) => decide(state, Decided::Plan(Mode::AcceptEdits)),
+        Some(Action::No) => {
+            let note = state.questions.form.note.take().unwrap_or_default();
+            state.questions.form.field = Some(field(FieldKind::Change, &note));
+            Vec::new()
+        }
+        Some(Action::Cancel) => {
+            super::chat::interrupt(state);
+            vec![Effect::Interrupt]
+        }
         _ => Vec::new(),
     }
 }
@@ -99,6 +136,11 @@ pub(super) fn field_key(state: &mut State, key: &KeyEvent, action: Option<Action
             form.note = (!text.is_empty()).then_some(text);
             form.field = None;
             Vec::new()
+        }
+        (Some(Action::Accept), FieldKind::Change) => {
+            form.note = (!text.is_empty()).then_some(text);
+            form.field = None;
+            decide(state, Decided::Deny)
         }
         (Some(action @ (Action::Accept | Action::AcceptSession)), FieldKind::Rule) => {
             let scope = if action == Action::Accept { Scope::Always } else { Scope::Session };
@@ -146,6 +188,12 @@ pub(super) fn tested(state: &mut State, test: RuleTest) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Answers the question that is shown, with a note.
+pub(crate) fn answer(state: &mut State, answer: Decided, note: Option<String>) -> Vec<Effect> {
+    state.questions.form.note = note;
+    decide(state, answer)
+}
+
 /// Answers the question that is shown.
 fn decide(state: &mut State, answer: Decided) -> Vec<Effect> {
     let Some(asked) = state.questions.shown().cloned() else { return Vec::new() };
@@ -154,9 +202,15 @@ fn decide(state: &mut State, answer: Decided) -> Vec<Effect> {
         Decided::Allow(Scope::Once) => Some("you allowed it once".to_owned()),
         Decided::Allow(scope) => Some(allowed(*scope, &asked.rules)),
         Decided::AllowRules(scope, rules) => Some(allowed(*scope, rules)),
+        Decided::Plan(Mode::AcceptEdits) => Some("you approved it, with edits".to_owned()),
+        Decided::Plan(_) => Some("you approved it".to_owned()),
         Decided::Deny => None,
     };
-    if let Some(row) = state.conversation.row(&asked.call) {
+    if let Some(agent) = &asked.agent {
+        let how = how.unwrap_or_else(|| "you refused it".to_owned());
+        let what = wants(&asked.tool, &asked.argument);
+        super::note(state, NoteKind::Plain, format!("{agent}: {what}: {how}"));
+    } else if let Some(row) = state.conversation.row(&asked.call) {
         row.approved = how;
     }
     state.questions.remove(&asked.call, state.now);

@@ -6,6 +6,7 @@ use robota_sdk::{ExecutionResult, InteractiveEvent, Notice};
 use super::note;
 use crate::terminal::conversation::{Entry, NoteKind, RowState, ToolRow};
 use crate::terminal::effect::Effect;
+use crate::terminal::notify::LONG_TURN;
 use crate::terminal::state::{Queued, State, Turn};
 
 /// Takes an event of the session.
@@ -77,6 +78,9 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
         InteractiveEvent::ApprovalDecided { call } => {
             state.questions.remove(&call, now);
         }
+        InteractiveEvent::BackgroundTaskEvent { task, change } => {
+            state.background.apply(&task, &change);
+        }
         InteractiveEvent::ContextUpdate(context) => state.facts.context = Some(context),
         InteractiveEvent::Compacted { .. } => {
             note(state, NoteKind::Plain, "The conversation was compacted.");
@@ -109,13 +113,14 @@ fn continue_turn(state: &mut State) {
 
 fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     state.conversation.finish_text();
-    state.questions.clear();
     let now = state.now;
+    state.questions.end_turn(now);
+    state.choices.clear();
     for row in state.conversation.open_rows() {
         row.state = RowState::Stopped;
         row.took = Some(now.saturating_sub(row.started));
     }
-    state.turn = None;
+    let took = state.turn.take().map(|turn| now.saturating_sub(turn.started));
     let ended = match result.end {
         TurnEnd::Complete => None,
         TurnEnd::Interrupted => Some((NoteKind::Warning, "Stopped.")),
@@ -135,7 +140,11 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     if let Some((kind, text)) = ended {
         note(state, kind, text);
     }
-    Vec::new()
+    if took.is_none_or(|took| took < LONG_TURN) {
+        return Vec::new();
+    }
+    let text = format!("The turn has ended in {}", state.facts.folder);
+    state.notifier.report(&text, now).map(Effect::Write).into_iter().collect()
 }
 
 /// Shows a message of the SDK.

@@ -1,5 +1,9 @@
 //! Keys and events, and what they lead to.
 
+mod agents_and_plans;
+mod images;
+mod status_line;
+
 use robota_core::approve::Scope;
 use robota_core::event::TurnEnd;
 use robota_core::ids::{CallId, InputId};

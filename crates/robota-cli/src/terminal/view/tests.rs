@@ -1,5 +1,7 @@
 //! Screens as a terminal shows them, at three sizes.
 
+mod scenarios;
+
 use robota_core::event::TurnEnd;
 use robota_core::ids::{CallId, InputId};
 use robota_sdk::{InteractiveEvent, ToolEnd};

@@ -20,10 +20,15 @@ pub(crate) fn lines(
     let armed = state.questions.is_armed(state.now);
     let (number, count) = state.questions.count();
     let asked = state.questions.shown()?.clone();
-    head(&asked, (number, count), width, out);
+    let next = state.questions.next_agent().map(str::to_owned);
+    head(&asked, (number, count), next.as_deref(), width, out);
     let mut below = Vec::new();
     let cursor = match &mut state.questions.form.field {
         Some(field) => Some(field_lines(field, width, &mut below)),
+        None if matches!(asked.preview, Preview::Plan(_)) => {
+            plan_answers(armed, width, &mut below);
+            None
+        }
         None => {
             answers(&asked, state.questions.form.note.as_deref(), armed, width, &mut below);
             None
@@ -37,7 +42,13 @@ pub(crate) fn lines(
     cursor.map(|cursor| Cursor { row: cursor.row + above, ..cursor })
 }
 
-fn head(asked: &Asked, (number, count): (usize, usize), width: usize, out: &mut Vec<Line>) {
+fn head(
+    asked: &Asked,
+    (number, count): (usize, usize),
+    next: Option<&str>,
+    width: usize,
+    out: &mut Vec<Line>,
+) {
     let mut line = Line::new("? ", Role::Warn);
     if let Some(agent) = &asked.agent {
         line.push(format!("{agent}: "), Role::Accent);
@@ -48,7 +59,11 @@ fn head(asked: &Asked, (number, count): (usize, usize), width: usize, out: &mut 
         line.push(format!("  +{added}"), Role::Added);
         line.push(format!(" -{removed}"), Role::Removed);
     }
-    let counter = if count > 1 { format!("question {number}/{count}") } else { String::new() };
+    let counter = match next {
+        _ if count < 2 => String::new(),
+        Some(agent) => format!("question {number}/{count}, next: {agent}"),
+        None => format!("question {number}/{count}"),
+    };
     out.push(with_right(&line, &counter, width));
     if !asked.reason.is_empty() {
         out.extend(wrap(&Line::new(format!("  {}", asked.reason), Role::Dim), width, 2));
@@ -66,6 +81,8 @@ fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out:
             let tree = tree.iter().map(|line| Line::new(line, Role::Dim));
             Rows::Plain(command.chain(tree).flat_map(|line| wrap(&line, inner, 4)).collect())
         }
+        // It is above the question already.
+        Preview::Plan(_) => return state.questions.form.seen = true,
         Preview::Input(text) => {
             let lines = text.lines().map(|line| Line::new(line, Role::Text));
             Rows::Plain(lines.flat_map(|line| wrap(&line, inner, 2)).collect())
@@ -136,6 +153,20 @@ impl Rows {
     }
 }
 
+/// Renders the answers to a plan.
+fn plan_answers(armed: bool, width: usize, out: &mut Vec<Line>) {
+    let key = if armed { Role::Accent } else { Role::Dim };
+    let line = Line::new("  y", key)
+        .with(" approve, ask before edits   ", Role::Text)
+        .with("a", key)
+        .with(" approve, accept edits   ", Role::Text)
+        .with("n", key)
+        .with(" keep planning, with a note   ", Role::Text)
+        .with("Esc", key)
+        .with(" stop", Role::Text);
+    out.extend(wrap(&line, width, 2));
+}
+
 /// Renders the answers with their keys.
 fn answers(asked: &Asked, note: Option<&str>, armed: bool, width: usize, out: &mut Vec<Line>) {
     if let Some(note) = note {
@@ -152,7 +183,7 @@ fn answers(asked: &Asked, note: Option<&str>, armed: bool, width: usize, out: &m
     line.push("   Tab", key);
     line.push(" add a note", Role::Text);
     line.push("   Esc", key);
-    line.push(" stop", Role::Text);
+    line.push(if asked.agent.is_some() { " no" } else { " stop" }, Role::Text);
     out.extend(wrap(&line, width, 2));
     if !asked.rules.is_empty() {
         let rules = asked.rules.join(", ");
@@ -167,6 +198,7 @@ fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
     let label = match field.kind {
         FieldKind::Rule => "  rule: ",
         FieldKind::Note => "  note: ",
+        FieldKind::Change => "  what to change: ",
     };
     let view = field.composer.view(width.saturating_sub(label.len()).max(1), 3);
     for (row, line) in view.lines.into_iter().enumerate() {
@@ -177,6 +209,10 @@ fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
     }
     let cursor = Cursor { row: view.cursor.row, column: view.cursor.column + label.len() };
     match field.kind {
+        FieldKind::Change => {
+            let keys = "  Enter sends it and keeps planning   Esc back";
+            out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));
+        }
         FieldKind::Note => {
             let keys = "  Enter keeps the note: then y or n   Esc back";
             out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));

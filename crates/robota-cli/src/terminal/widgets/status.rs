@@ -2,12 +2,24 @@
 
 use robota_core::permission::Mode;
 
-use crate::terminal::event::clock_text;
+use crate::terminal::event::{Size, clock_text};
 use crate::terminal::state::{Phase, State};
 use crate::terminal::text::{Line, Role, truncate, width};
 
+/// The rows below which only the status line itself is shown.
+const SMALL: usize = 12;
+
+/// Renders the status line, and what the user's command printed below it.
+pub(crate) fn lines(state: &State, size: Size, out: &mut Vec<Line>) {
+    let script = if size.rows < SMALL { &[] } else { state.script_lines.as_slice() };
+    if !state.hides_status || state.hint.is_some() || script.is_empty() {
+        out.push(line(state, size.columns));
+    }
+    out.extend(script.iter().map(|line| truncate(line, size.columns)));
+}
+
 /// Renders the status line. Where it is too long, its last parts are left out.
-pub(crate) fn line(state: &State, columns: usize) -> Line {
+fn line(state: &State, columns: usize) -> Line {
     if let Some(hint) = &state.hint {
         return truncate(&Line::new(&hint.text, Role::Warn), columns);
     }
@@ -42,13 +54,16 @@ fn activity(state: &State) -> (String, Role) {
         Phase::Ready | Phase::Following => {}
     }
     let Some(turn) = &state.turn else {
+        if state.questions.shown().is_some() {
+            return ("waiting for you".into(), Role::Warn);
+        }
         let sending = !state.queue.is_empty();
         return (if sending { "sending" } else { "ready" }.to_owned(), Role::Dim);
     };
     let elapsed = clock_text(state.now.saturating_sub(turn.started));
     let (word, role) = if turn.stopping {
         ("stopping".to_owned(), Role::Warn)
-    } else if state.questions.shown().is_some() {
+    } else if state.questions.shown().is_some() || state.choices.shown().is_some() {
         ("waiting for you".to_owned(), Role::Warn)
     } else if turn.retrying.is_some() {
         ("trying again".to_owned(), Role::Warn)
@@ -74,14 +89,23 @@ fn parts(state: &State) -> Vec<(String, Role)> {
         let role = if percent >= 80.0 { Role::Warn } else { Role::Dim };
         parts.push((format!("ctx {percent:.0}%"), role));
     }
-    if let Some(cost) = facts.cost.filter(|cost| *cost > 0.0) {
-        parts.push((format!("${cost:.2}"), Role::Dim));
+    match (facts.cost.unwrap_or(0.0), facts.budget) {
+        (cost, Some(budget)) => {
+            let role = if cost >= budget * 0.8 { Role::Warn } else { Role::Dim };
+            parts.push((format!("${cost:.2} of ${budget:.2}"), role));
+        }
+        (cost, None) if cost > 0.0 => parts.push((format!("${cost:.2}"), Role::Dim)),
+        (_, None) => {}
+    }
+    match state.background.running() {
+        0 => {}
+        count => parts.push((format!("{count} in background"), Role::Accent)),
     }
     if state.phase != Phase::Starting {
         parts.push(mode(facts.mode));
     }
     parts.push((facts.model.clone(), Role::Dim));
-    let folder = match &facts.branch {
+    let folder = match facts.branch.as_ref().filter(|_| !state.hides_branch) {
         Some(branch) => format!("{} ({branch})", facts.folder),
         None => facts.folder.clone(),
     };

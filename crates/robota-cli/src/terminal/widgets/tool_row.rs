@@ -14,6 +14,9 @@ const TAIL: usize = 4;
 /// How many rows an expanded call shows.
 const EXPANDED: usize = 500;
 
+/// The tool that ends plan mode.
+const PLAN: &str = "ExitPlanMode";
+
 /// The words for a tool: what it wants to do, what it does, what it did.
 struct Verbs(&'static str, &'static str, &'static str);
 
@@ -27,6 +30,7 @@ fn verbs(tool: &str) -> Verbs {
         "Grep" => Verbs("search", "Searching", "Searched"),
         "WebFetch" => Verbs("fetch", "Fetching", "Fetched"),
         "WebSearch" => Verbs("search the web for", "Searching the web for", "Searched the web for"),
+        PLAN => Verbs("carry out", "Approving", "Approved"),
         _ => Verbs("use", "Using", "Used"),
     }
 }
@@ -47,6 +51,9 @@ pub(crate) fn running_words(row: &ToolRow) -> String {
 
 /// Returns the first line of what the call is about, with the name of a tool that has no verb.
 fn object(tool: &str, argument: &str) -> String {
+    if tool == PLAN {
+        return "the plan".to_owned();
+    }
     let mut lines = argument.lines();
     let first = lines.next().unwrap_or_default();
     let first = if lines.next().is_some() { format!("{first} …") } else { first.to_owned() };
@@ -57,6 +64,27 @@ fn object(tool: &str, argument: &str) -> String {
     }
 }
 
+/// Returns the sign of a call, its colour, and the verb of its state.
+fn state_words(row: &ToolRow) -> (&'static str, Role, String) {
+    let Verbs(want, running, done) = verbs(&row.tool);
+    let code = row.details.exit_code.filter(|code| *code != 0);
+    match (row.state, code) {
+        (RowState::Asking, _) => ("?", Role::Warn, format!("Wants to {want}")),
+        (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
+        (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
+        (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
+        (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
+        (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
+        (RowState::Ended(ToolEnd::Success), None) => ("✓", Role::Good, done.to_owned()),
+    }
+}
+
+/// Returns what a call did, in words.
+pub(crate) fn words(row: &ToolRow) -> String {
+    let (_, _, verb) = state_words(row);
+    format!("{verb} {}", object(&row.tool, &row.argument))
+}
+
 /// Renders a call. `now` is the time for a call that runs.
 pub(crate) fn append(
     row: &ToolRow,
@@ -65,17 +93,7 @@ pub(crate) fn append(
     expanded: bool,
     out: &mut Vec<Line>,
 ) {
-    let Verbs(want, running, done) = verbs(&row.tool);
-    let code = row.details.exit_code.filter(|code| *code != 0);
-    let (sign, role, verb) = match (row.state, code) {
-        (RowState::Asking, _) => ("?", Role::Warn, format!("Wants to {want}")),
-        (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
-        (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
-        (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
-        (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
-        (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
-        (RowState::Ended(ToolEnd::Success), None) => ("✓", Role::Good, done.to_owned()),
-    };
+    let (sign, role, verb) = state_words(row);
     let mut line = Line::new(format!("{sign} "), role).with(verb, role);
     line.push(" ", Role::Text);
     line.push(object(&row.tool, &row.argument), Role::Text);

@@ -7,13 +7,10 @@ use crate::program::sed::ends_in_bracket;
 pub(super) enum Token<'p> {
     Name(&'p str),
     Number(f64),
-    /// A text, without its quotes.
     Text(&'p str),
     Regex,
     Sign(&'p str),
-    /// A `;` or the end of a line.
     End,
-    /// The end of the program.
     Done,
 }
 
@@ -41,7 +38,6 @@ impl<'p> Lexer<'p> {
         self.at = mark;
     }
 
-    /// Whether this character is next, without a blank.
     pub(super) fn follows(&self, c: char) -> bool {
         self.text[self.at..].starts_with(c)
     }
@@ -102,7 +98,6 @@ impl<'p> Lexer<'p> {
         token
     }
 
-    /// Takes this sign if it is next.
     pub(super) fn eat(&mut self, sign: &str) -> Option<bool> {
         let mark = self.at;
         let found = self.take(false) == Some(Token::Sign(sign));
@@ -125,14 +120,12 @@ impl<'p> Lexer<'p> {
         }
     }
 
-    /// Skips ends of lines and `;`.
     pub(super) fn skip_ends(&mut self) {
         while self.peek(true) == Some(Token::End) {
             self.take(true);
         }
     }
 
-    /// Skips ends of lines.
     pub(super) fn skip_newlines(&mut self) {
         loop {
             self.blanks();
@@ -144,7 +137,6 @@ impl<'p> Lexer<'p> {
     }
 }
 
-/// The position of the delimiter that ends a text.
 fn closing(text: &str, delimiter: char) -> Option<usize> {
     let mut escaped = false;
     for (i, c) in text.char_indices() {

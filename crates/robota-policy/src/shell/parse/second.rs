@@ -1,27 +1,25 @@
 //! A second reading of the text, by an independent grammar (tree-sitter's). Where the two do not
 //! see the same words in the same commands, nothing is proven.
 
-mod spans;
 mod tree;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use self::spans::Spans;
 use super::{Cwd, Part, Script};
-use crate::shell::syntax::{Parsed, Span, Stop};
+use crate::shell::syntax::{Parsed, Span, Spans, Stop};
 use crate::shell::word::Word;
 
 /// Compares the readings. Where they differ or the first one failed, the commands of the second
 /// are added for the rules that forbid.
 pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script: &mut Script) {
-    let ours = first.ok().map(Spans::of);
-    let masked = tree::masked(text, ours.as_ref().map_or(&[], |ours| &ours.masked));
+    let ours = first.ok().map(|parsed| &parsed.spans);
+    let masked = tree::masked(text, ours.map_or(&[], |ours| ours.masked.as_slice()));
     let Some(theirs) = masked.and_then(|masked| tree::read(&masked)) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
-    match (first, &ours) {
+    match (first, ours) {
         (Err(Stop::Unparsable), _) => script.doubt("the command could not be parsed", true),
         (Err(Stop::Unsupported(what)), _) => {
             script.doubt(format!("it contains something that is not understood: {what}"), false);
@@ -39,16 +37,12 @@ pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script
     }
 }
 
-/// What the second reading finds.
 #[derive(Debug, Default)]
 struct Reading {
-    /// The words of each simple command.
     commands: Vec<Vec<Span>>,
-    /// Words of redirections.
     loose: Vec<Span>,
     /// Stretches whose words are not compared: headers of loops, patterns, comparisons.
     free: Vec<Span>,
-    /// It found something that it does not understand.
     broken: bool,
 }
 

@@ -4,11 +4,10 @@ mod command;
 mod folder;
 mod inner;
 mod loops;
-mod redirect;
 
 use std::path::Path;
 
-use super::{Cwd, Names, Part, RedirectKind, Script};
+use super::{Cwd, Names, Part, Redirect, RedirectKind, Script};
 use crate::shell::syntax::{Compound, Document, Parsed, Sequence, Span, Statement};
 use crate::shell::word::Word;
 
@@ -23,23 +22,17 @@ pub(super) struct Walker<'t, 's> {
     cwd: Cwd,
     /// Inside a function: whether and when it runs is not known.
     hidden: bool,
-    /// Inside a substitution.
     substituted: bool,
     /// It reads what a pipe or the redirection of a statement gives it.
     piped: bool,
-    /// The commands before this one in its pipeline.
     upstream: Vec<Vec<Word>>,
-    /// Variables that are set whenever the next command runs.
     bound: Names,
-    /// How often the innermost loop's body runs, at most.
     rounds: u64,
     /// Where the last command leaves us if it was a `cd` that worked.
     after_cd: Option<Cwd>,
-    /// Names that are evaluated as numbers.
     numbers: Vec<String>,
     /// `declare -n NAME=TARGET`.
     aliases: Vec<(String, String)>,
-    /// The statements and substitutions around.
     within: Vec<&'static str>,
     /// The words since the last command read a variable with the name of a secret.
     reads_secret: bool,
@@ -103,9 +96,9 @@ impl<'t> Walker<'t, '_> {
     fn statement(&mut self, statement: &'t Statement) {
         match statement {
             Statement::Simple(simple) => self.simple(simple),
-            Statement::List { first, rest } => self.list(first, rest),
-            Statement::Pipeline { timed: _, commands } => self.pipeline(commands),
-            Statement::Function { body } => {
+            Statement::List(first, rest) => self.list(first, rest),
+            Statement::Pipeline(commands) => self.pipeline(commands),
+            Statement::Function(body) => {
                 self.script.doubt("it defines a function", false);
                 let (hidden, cwd) = (self.hidden, self.cwd.clone());
                 self.hidden = true;
@@ -116,14 +109,14 @@ impl<'t> Walker<'t, '_> {
                 self.cwd = cwd;
                 self.after_cd = None;
             }
-            Statement::Compound { body, redirects } => {
+            Statement::Compound(body, redirects) => {
                 let from = self.script.parts.len();
                 self.redirects(redirects);
-                let fed = self.script.parts.get(from).is_some_and(|part| {
-                    !redirects.is_empty()
-                        && (part.stdin.is_some()
-                            || part.redirects.iter().any(|r| r.kind == RedirectKind::Read))
-                });
+                let own = self.script.parts.get(from).filter(|_| !redirects.is_empty());
+                let reads = |r: &Redirect| r.kind == RedirectKind::Read;
+                let stdin = own.and_then(|part| part.stdin.clone());
+                let fed =
+                    stdin.is_some() || own.is_some_and(|part| part.redirects.iter().any(reads));
                 let piped = self.piped;
                 self.piped |= fed;
                 self.within.push(label(body));
@@ -131,10 +124,6 @@ impl<'t> Walker<'t, '_> {
                 self.within.pop();
                 self.piped = piped;
                 // `{ sh; } <<E`: every command inside reads it.
-                let stdin =
-                    self.script.parts.get(from).and_then(|part| {
-                        if redirects.is_empty() { None } else { part.stdin.clone() }
-                    });
                 if stdin.is_some() {
                     for part in self.script.parts.iter_mut().skip(from) {
                         part.stdin = part.stdin.take().or_else(|| stdin.clone());
@@ -157,12 +146,12 @@ impl<'t> Walker<'t, '_> {
             Compound::For { name, values, select, body } => {
                 self.for_loop(*name, values.as_deref(), *select, body);
             }
-            Compound::Counted { header, body } => {
+            Compound::Counted(header, body) => {
                 self.script.doubt("it contains a counted loop, which is not analysed", false);
                 self.computed(header);
                 self.sequence(body);
             }
-            Compound::Case { value, items } => self.case(value, items),
+            Compound::Case(value, items) => self.case(value, items),
             Compound::Arithmetic(arithmetic) => self.computed(arithmetic),
             Compound::Test(words) => self.compare(words),
         }
@@ -214,7 +203,6 @@ impl<'t> Walker<'t, '_> {
         self.after_cd = None;
     }
 
-    /// Adds a part at this place.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
         // Of too many commands only the words are compared with rules.
@@ -233,7 +221,6 @@ impl<'t> Walker<'t, '_> {
     }
 }
 
-/// How a statement is called where its commands are shown.
 fn label(body: &Compound) -> &'static str {
     match body {
         Compound::Group(_) => "{ }",
@@ -241,9 +228,9 @@ fn label(body: &Compound) -> &'static str {
         Compound::If(_) => "if",
         Compound::While { until: false, .. } => "while",
         Compound::While { until: true, .. } => "until",
-        Compound::For { select: false, .. } | Compound::Counted { .. } => "for",
+        Compound::For { select: false, .. } | Compound::Counted(..) => "for",
         Compound::For { select: true, .. } => "select",
-        Compound::Case { .. } => "case",
+        Compound::Case(..) => "case",
         Compound::Arithmetic(_) => "(( ))",
         Compound::Test(_) => "[[ ]]",
     }

@@ -1,29 +1,36 @@
 //! Statements.
 
+use crate::shell::word::{Piece, is_name};
+
 use super::{
-    Compound, Document, Item, Parsed, Redirection, Sequence, Simple, Span, Statement, Stop, Target,
-    WordSpan,
+    Compound, Document, Item, Parsed, Redirection, Sequence, Simple, Span, Spans, Statement, Stop,
+    Target, WordSpan,
 };
 
 /// Statements nested deeper than this are not followed: no person nests that far.
 const MAX_DEPTH: usize = 100;
 
-/// Builtins whose arguments are assignments.
 const DECLARE: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
 /// A here-document whose body has not been read yet.
 struct Pending {
     index: usize,
+    /// The operator and the delimiter.
+    head: Span,
     delimiter: String,
     strip_tabs: bool,
 }
 
+#[derive(Default)]
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     /// Where the text ends for this reader: earlier inside backquotes.
     pub(super) end: usize,
     documents: Vec<Document>,
+    pub(super) spans: Spans,
+    /// The pieces of the word that is read, where they are asked for.
+    pub(super) pieces: Option<Vec<Piece>>,
     pending: Vec<Pending>,
     depth: usize,
 }
@@ -32,7 +39,7 @@ pub(super) type Read<T> = Result<T, Stop>;
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, at: 0, end: text.len(), documents: Vec::new(), pending: Vec::new(), depth: 0 }
+        Self { text, end: text.len(), ..Self::default() }
     }
 
     pub(super) fn program(mut self) -> Read<Parsed> {
@@ -40,7 +47,7 @@ impl<'t> Reader<'t> {
         if self.at < self.end || !self.pending.is_empty() {
             return Err(Stop::Unparsable);
         }
-        Ok(Parsed { body, documents: self.documents })
+        Ok(Parsed { body, documents: self.documents, spans: self.spans })
     }
 
     /// The byte that many after the current one; 0 at the end.
@@ -65,7 +72,20 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Runs one level deeper.
+    /// Takes this text, which must come next.
+    pub(super) fn expect(&mut self, text: &str) -> Read<()> {
+        if self.eat(text) { Ok(()) } else { Err(Stop::Unparsable) }
+    }
+
+    /// Takes a word, which must come next, and says whether it does.
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.bare_word() == word;
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
     pub(super) fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Unsupported("the command is nested too deeply"));
@@ -76,7 +96,6 @@ impl<'t> Reader<'t> {
         result
     }
 
-    /// Skips blanks, continued lines and a comment.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek(0) {
@@ -91,7 +110,6 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Skips blanks and ends of lines.
     fn newlines(&mut self) -> Read<()> {
         loop {
             self.blanks();
@@ -125,9 +143,12 @@ impl<'t> Reader<'t> {
                 Some(document) if !document.literal => self.document((start, body_end))?,
                 _ => Vec::new(),
             };
+            // The other grammar understands a here-document only at the end of a line.
+            if inner.is_empty() {
+                self.spans.masked.extend([(pending.head, ' '), ((start, self.at), ' ')]);
+            }
             if let Some(document) = self.documents.get_mut(pending.index) {
                 document.body = (start, body_end);
-                document.end = self.at;
                 document.inner = inner;
             }
         }
@@ -174,7 +195,7 @@ impl<'t> Reader<'t> {
                 (b'&', b'&') => true,
                 (b'|', b'|') => false,
                 _ if rest.is_empty() => return Ok(first),
-                _ => return Ok(Statement::List { first: Box::new(first), rest }),
+                _ => return Ok(Statement::List(Box::new(first), rest)),
             };
             self.at += 2;
             self.newlines()?;
@@ -184,7 +205,7 @@ impl<'t> Reader<'t> {
 
     fn pipeline(&mut self) -> Read<Statement> {
         let mut commands = Vec::new();
-        let mut timed = None;
+        let mut timed = false;
         loop {
             self.blanks();
             match self.bare_word() {
@@ -193,10 +214,11 @@ impl<'t> Reader<'t> {
                     let start = self.at;
                     self.at += "time".len();
                     self.blanks();
-                    if self.bare_word() == "-p" {
-                        self.at += 2;
+                    self.eat_word("-p");
+                    // The other grammar takes the keyword for a command.
+                    if !std::mem::replace(&mut timed, true) {
+                        self.spans.masked.push(((start, self.at), ' '));
                     }
-                    timed = timed.or(Some((start, self.at)));
                 }
                 _ => break,
             }
@@ -211,10 +233,10 @@ impl<'t> Reader<'t> {
             self.newlines()?;
         }
         match commands.pop() {
-            Some(only) if commands.is_empty() && timed.is_none() => Ok(only),
+            Some(only) if commands.is_empty() && !timed => Ok(only),
             Some(last) => {
                 commands.push(last);
-                Ok(Statement::Pipeline { timed, commands })
+                Ok(Statement::Pipeline(commands))
             }
             None => Err(Stop::Unparsable),
         }
@@ -225,8 +247,7 @@ impl<'t> Reader<'t> {
         let start = self.at;
         self.at += "time".len();
         self.blanks();
-        if self.bare_word() == "-p" {
-            self.at += 2;
+        if self.eat_word("-p") {
             self.blanks();
         }
         let compound = self.peek(0) == b'('
@@ -250,11 +271,7 @@ impl<'t> Reader<'t> {
 
     fn keyword(&mut self, word: &str) -> Read<()> {
         self.newlines()?;
-        if self.bare_word() != word {
-            return Err(Stop::Unparsable);
-        }
-        self.at += word.len();
-        Ok(())
+        if self.eat_word(word) { Ok(()) } else { Err(Stop::Unparsable) }
     }
 
     fn command(&mut self) -> Read<Statement> {
@@ -267,9 +284,7 @@ impl<'t> Reader<'t> {
             _ if self.peek(0) == b'(' => {
                 self.at += 1;
                 let body = self.statements(&[])?;
-                if !self.eat(")") {
-                    return Err(Stop::Unparsable);
-                }
+                self.expect(")")?;
                 Compound::Subshell(body)
             }
             "{" => {
@@ -295,9 +310,7 @@ impl<'t> Reader<'t> {
                 self.blanks();
                 if self.eat("(") {
                     self.blanks();
-                    if !self.eat(")") {
-                        return Err(Stop::Unparsable);
-                    }
+                    self.expect(")")?;
                 }
                 return self.function();
             }
@@ -311,7 +324,7 @@ impl<'t> Reader<'t> {
             self.blanks();
             match self.redirection()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Statement::Compound { body, redirects }),
+                None => return Ok(Statement::Compound(body, redirects)),
             }
         }
     }
@@ -320,7 +333,7 @@ impl<'t> Reader<'t> {
         self.newlines()?;
         let body = self.deeper(Self::command)?;
         match body {
-            Statement::Compound { .. } => Ok(Statement::Function { body: Box::new(body) }),
+            Statement::Compound(..) => Ok(Statement::Function(Box::new(body))),
             _ => Err(Stop::Unparsable),
         }
     }
@@ -338,23 +351,16 @@ impl<'t> Reader<'t> {
         self.keyword("then")?;
         loop {
             blocks.push(self.statements(&["elif", "else", "fi"])?);
-            match self.bare_word() {
-                "elif" => {
-                    self.at += "elif".len();
-                    blocks.push(self.statements(&["then"])?);
-                    self.keyword("then")?;
-                }
-                "else" => {
-                    self.at += "else".len();
-                    blocks.push(self.statements(&["fi"])?);
-                    self.keyword("fi")?;
-                    return Ok(Compound::If(blocks));
-                }
-                _ => {
-                    self.keyword("fi")?;
-                    return Ok(Compound::If(blocks));
-                }
+            if self.eat_word("elif") {
+                blocks.push(self.statements(&["then"])?);
+                self.keyword("then")?;
+                continue;
             }
+            if self.eat_word("else") {
+                blocks.push(self.statements(&["fi"])?);
+            }
+            self.keyword("fi")?;
+            return Ok(Compound::If(blocks));
         }
     }
 
@@ -367,21 +373,17 @@ impl<'t> Reader<'t> {
             self.blanks();
             self.eat(";");
             let body = self.do_group()?;
-            return Ok(Compound::Counted { header, body });
+            return Ok(Compound::Counted(header, body));
         }
         let start = self.at;
         self.at += self.bare_word().len();
         let name = (start, self.at);
-        let proper = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if !self.raw(name).starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            || !self.raw(name).chars().all(proper)
-        {
+        if !is_name(self.raw(name)) || self.raw(name).starts_with(|c: char| c.is_ascii_digit()) {
             return Err(Stop::Unparsable);
         }
         self.newlines()?;
         let mut values = None;
-        if self.bare_word() == "in" {
-            self.at += 2;
+        if self.eat_word("in") {
             let mut words = Vec::new();
             loop {
                 self.blanks();
@@ -391,7 +393,7 @@ impl<'t> Reader<'t> {
                         break;
                     }
                     b'\n' => break,
-                    _ => words.push(self.word()?),
+                    _ => words.push(self.loose_word()?),
                 }
             }
             values = Some(words);
@@ -405,28 +407,25 @@ impl<'t> Reader<'t> {
     fn case(&mut self) -> Read<Compound> {
         self.at += "case".len();
         self.blanks();
-        let value = self.word()?;
+        let value = self.loose_word()?;
         self.keyword("in")?;
         let mut items = Vec::new();
         loop {
             self.newlines()?;
-            if self.bare_word() == "esac" {
-                self.at += "esac".len();
-                return Ok(Compound::Case { value, items });
+            if self.eat_word("esac") {
+                return Ok(Compound::Case(value, items));
             }
             self.eat("(");
             let mut patterns = Vec::new();
             loop {
                 self.blanks();
-                patterns.push(self.word()?);
+                patterns.push(self.loose_word()?);
                 self.blanks();
                 if !self.eat("|") {
                     break;
                 }
             }
-            if !self.eat(")") {
-                return Err(Stop::Unparsable);
-            }
+            self.expect(")")?;
             let body = self.sequence(&["esac"])?;
             items.push((patterns, body));
             if ![";;&", ";;", ";&"].iter().any(|end| self.eat(end)) {
@@ -495,24 +494,37 @@ impl<'t> Reader<'t> {
                 continue;
             }
             let word = self.word()?;
-            simple.bracket |= simple.words.is_empty() && self.raw(word.span) == "[";
+            // The other grammar reads it as an expression, where a redirection is a comparison.
+            if simple.words.is_empty() && self.raw(word.span) == "[" {
+                self.spans.masked.push((word.span, 'x'));
+            }
             simple.words.push(word);
         }
-        if simple.words.is_empty() && simple.assigns.is_empty() && simple.redirects.is_empty() {
+        let words = simple.assigns.iter().map(|assign| &assign.word).chain(&simple.words);
+        let words: Vec<Span> = words.map(|word| word.span).collect();
+        if !words.is_empty() {
+            self.spans.commands.push(words);
+        } else if simple.redirects.is_empty() {
             return Err(Stop::Unparsable);
         }
         Ok(Statement::Simple(simple))
+    }
+
+    /// A word that is none of a simple command.
+    fn loose_word(&mut self) -> Read<WordSpan> {
+        let word = self.word()?;
+        self.spans.loose.push(word.span);
+        Ok(word)
     }
 
     fn redirection(&mut self) -> Read<Option<Redirection>> {
         let start = self.at;
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let rest = &self.rest()[digits..];
-        let operators: &[&str] = if digits == 0 {
-            &["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]
-        } else {
-            &["<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]
-        };
+        const OPERATORS: &[&str] =
+            &["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"];
+        // A number does not belong to the first two.
+        let operators = &OPERATORS[if digits == 0 { 0 } else { 2 }..];
         let Some(name) = operators.iter().find(|name| rest.starts_with(**name)) else {
             return Ok(None);
         };
@@ -524,7 +536,7 @@ impl<'t> Reader<'t> {
         let operator = (start, self.at);
         self.blanks();
         if !matches!(*name, "<<" | "<<-") {
-            let target = Target::Word(self.word()?);
+            let target = Target::Word(self.loose_word()?);
             return Ok(Some(Redirection { operator, target }));
         }
         let word = self.word()?;
@@ -536,15 +548,14 @@ impl<'t> Reader<'t> {
             return Err(Stop::Unparsable);
         }
         let index = self.documents.len();
+        let head = (start, self.at);
         self.documents.push(Document {
-            head: (start, self.at),
             body: (0, 0),
-            end: 0,
             literal: raw.contains(['\'', '"', '\\']),
             inner: Vec::new(),
         });
         let delimiter = raw.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        self.pending.push(Pending { index, delimiter, strip_tabs: *name == "<<-" });
+        self.pending.push(Pending { index, head, delimiter, strip_tabs: *name == "<<-" });
         Ok(Some(Redirection { operator, target: Target::Document(index) }))
     }
 
@@ -552,9 +563,10 @@ impl<'t> Reader<'t> {
     pub(super) fn substitution(&mut self) -> Read<Sequence> {
         let outer = std::mem::take(&mut self.pending);
         let body = self.deeper(|this| this.sequence(&[]))?;
-        if !self.pending.is_empty() || !self.eat(")") {
+        if !self.pending.is_empty() {
             return Err(Stop::Unparsable);
         }
+        self.expect(")")?;
         self.pending = outer;
         Ok(body)
     }

@@ -1,35 +1,66 @@
 //! Words: quotes, expansions and substitutions.
 
 use super::reader::{Read, Reader};
-use super::{Arithmetic, Assigned, Assignment, Inner, Span, Stop, WordSpan};
+use super::{Arithmetic, Assigned, Assignment, Inner, Sequence, Span, Spans, Stop, WordSpan};
+use crate::shell::word::{Piece, ansi, is_name, push};
 
 /// Longer indexes are not searched for: most words with a bracket are globs.
 const MAX_INDEX: usize = 200;
 
-/// Where the substitution ends that begins at `at` with `$(`, `<(` or `>(`: the byte after its
-/// closing bracket, or the end of the text. The flag is set for a number.
-pub(crate) fn substitution_end(text: &str, at: usize) -> (usize, bool) {
+/// Takes the text of a word apart. What is not understood is unknown.
+pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     let mut reader = Reader::new(text);
-    reader.at = at;
+    reader.pieces = Some(Vec::new());
     let mut inner = Vec::new();
-    let read = match text.as_bytes().get(at) {
-        Some(b'$') => reader.dollar(false, &mut inner),
-        _ => {
-            reader.at += 2;
-            reader.substitution().map(|_| ())
+    while reader.at < reader.end {
+        let from = reader.at;
+        let process = matches!(reader.peek(0), b'<' | b'>') && reader.peek(1) == b'(';
+        let read = if process { reader.process().map(|_| ()) } else { reader.piece(&mut inner) };
+        match reader.peek(0) {
+            _ if read.is_ok() => {}
+            // A continued line, or a quote that is never closed.
+            b'\\' if reader.at == from => reader.at = reader.end.min(from + 2),
+            b'\'' if reader.at == from => {
+                reader.emit_text((from + 1, reader.end), true);
+                break;
+            }
+            _ => break,
         }
-    };
-    let number = matches!(inner.as_slice(), [Inner::Arithmetic(_)]);
-    if read.is_ok() { (reader.at, number) } else { (text.len(), false) }
+    }
+    reader.pieces.unwrap_or_default()
 }
 
 impl<'t> Reader<'t> {
-    /// One whole character.
-    fn step(&mut self) {
+    fn step(&mut self, quoted: bool) {
+        let from = self.at;
         self.at += 1;
         while self.at < self.end && !self.text.is_char_boundary(self.at) {
             self.at += 1;
         }
+        self.emit_text((from, self.at), quoted);
+    }
+
+    fn emit(&mut self, piece: Piece) {
+        self.pieces.iter_mut().for_each(|out| out.push(piece.clone()));
+    }
+
+    fn emit_text(&mut self, span: Span, quoted: bool) {
+        let text = self.raw(span);
+        self.pieces.iter_mut().for_each(|out| push(out, text, quoted));
+    }
+
+    /// Reads something that is one piece of the word.
+    fn as_one<T>(&mut self, piece: Piece, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        let pieces = self.pieces.take();
+        let found = read(self);
+        self.pieces = pieces;
+        self.emit(if found.is_ok() { piece } else { Piece::Unknown });
+        found
+    }
+
+    fn process(&mut self) -> Read<Sequence> {
+        self.at += 2;
+        self.as_one(Piece::Unknown, Self::substitution)
     }
 
     /// A word; it is not empty.
@@ -45,9 +76,7 @@ impl<'t> Reader<'t> {
         while self.at < self.end {
             match self.peek(0) {
                 b'<' | b'>' if self.peek(1) == b'(' => {
-                    self.at += 2;
-                    let body = self.substitution()?;
-                    inner.push(Inner::Process(body));
+                    inner.push(Inner::Process(self.process()?));
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
                 _ => self.piece(inner)?,
@@ -69,41 +98,56 @@ impl<'t> Reader<'t> {
         Ok(WordSpan { span: (start, self.at), inner })
     }
 
-    /// A character, a quoted stretch or an expansion.
     fn piece(&mut self, inner: &mut Vec<Inner>) -> Read<()> {
         match self.peek(0) {
             // A line continued inside a word may complete a keyword or an operator.
             b'\\' if matches!(self.peek(1), b'\n' | 0) => return Err(Stop::Unparsable),
             b'\\' => {
                 self.at += 1;
-                self.step();
+                self.step(true);
             }
-            b'\'' => self.single()?,
+            b'\'' => {
+                let from = self.at + 1;
+                self.at = from + self.text[from..self.end].find('\'').ok_or(Stop::Unparsable)? + 1;
+                self.emit_text((from, self.at - 1), true);
+            }
             b'"' => {
                 self.at += 1;
+                self.emit_text((0, 0), true);
                 self.quoted(b'"', Some(inner))?;
             }
             b'`' => self.backquote(inner)?,
             b'$' => match self.peek(1) {
                 b'\'' => {
                     self.at += 2;
-                    self.quoted(b'\'', None)?;
+                    let from = self.at;
+                    let pieces = self.pieces.take();
+                    let read = self.quoted(b'\'', None);
+                    self.pieces = pieces;
+                    if self.pieces.is_some() {
+                        let end = self.at - usize::from(read.is_ok());
+                        self.emit(Piece::Ansi(ansi(self.raw((from, end)))));
+                    }
+                    read?;
                 }
                 b'"' => {
                     self.at += 2;
-                    self.quoted(b'"', Some(inner))?;
+                    let before = self.pieces.as_mut().map(std::mem::take);
+                    let closed = self.quoted(b'"', Some(inner));
+                    let read = self.pieces.take().unwrap_or_default();
+                    let known = read.iter().map(|piece| match piece {
+                        Piece::Text { text, .. } => Some(text.as_str()),
+                        _ => None,
+                    });
+                    let text = known.collect::<Option<String>>();
+                    self.pieces = before;
+                    self.emit(text.map_or(Piece::Unknown, Piece::Ansi));
+                    closed?;
                 }
                 _ => self.dollar(false, inner)?,
             },
-            _ => self.step(),
+            _ => self.step(false),
         }
-        Ok(())
-    }
-
-    fn single(&mut self) -> Read<()> {
-        self.at += 1;
-        let len = self.rest().find('\'').ok_or(Stop::Unparsable)?;
-        self.at += len + 1;
         Ok(())
     }
 
@@ -119,16 +163,23 @@ impl<'t> Reader<'t> {
         Err(Stop::Unparsable)
     }
 
-    /// A character of quoted text, or an expansion in it.
     fn quoted_piece(&mut self, inner: Option<&mut Vec<Inner>>) -> Read<()> {
         match (self.peek(0), inner) {
             (b'\\', _) => {
+                let from = self.at;
                 self.at += 1;
-                self.step();
+                match self.peek(0) {
+                    b'\n' => self.at += 1,
+                    b'$' | b'`' | b'"' | b'\\' => self.step(true),
+                    _ => {
+                        self.emit_text((from, self.at), true);
+                        self.step(true);
+                    }
+                }
             }
             (b'`', Some(inner)) => self.backquote(inner)?,
             (b'$', Some(inner)) => self.dollar(true, inner)?,
-            _ => self.step(),
+            _ => self.step(true),
         }
         Ok(())
     }
@@ -159,8 +210,10 @@ impl<'t> Reader<'t> {
         if self.raw((start, end)).contains('\\') {
             inner.push(Inner::Escaped((start, end)));
             self.at = end + 1;
+            self.emit(Piece::Unknown);
         } else {
-            inner.push(Inner::Command(self.backquoted(end)?));
+            let body = self.as_one(Piece::Unknown, |this| this.backquoted(end))?;
+            inner.push(Inner::Command(body));
         }
         Ok(())
     }
@@ -171,33 +224,57 @@ impl<'t> Reader<'t> {
             (b'\\', b'\n') => return Err(Stop::Unparsable),
             (b'(', b'(') => {
                 self.at += 3;
-                let arithmetic = self.arithmetic("))")?;
-                inner.push(Inner::Arithmetic(arithmetic));
+                let number = self.as_one(Piece::Number, |this| this.arithmetic("))"))?;
+                inner.push(Inner::Arithmetic(number));
             }
             (b'(', _) => {
                 self.at += 2;
-                let body = self.substitution()?;
-                inner.push(Inner::Command(body));
+                inner.push(Inner::Command(self.as_one(Piece::Unknown, Self::substitution)?));
             }
             (b'[', _) => {
                 self.at += 2;
-                let arithmetic = self.arithmetic("]")?;
-                inner.push(Inner::Arithmetic(arithmetic));
+                let number = self.as_one(Piece::Number, |this| this.arithmetic("]"))?;
+                inner.push(Inner::Arithmetic(number));
             }
             (b'{', _) => {
                 self.at += 2;
                 let start = self.at;
                 let mut within = Vec::new();
-                self.deeper(|this| this.up_to(b'}', quoted, &mut within))?;
+                let pieces = self.pieces.take();
+                let read = self.deeper(|this| this.up_to(b'}', quoted, &mut within));
+                self.pieces = pieces;
+                if read.is_err() {
+                    self.emit(Piece::Unknown);
+                    return read;
+                }
                 let body = (start, self.at);
                 self.at += 1;
                 let name = self.raw(body);
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                if name.is_empty() || !name.chars().all(plain) {
+                self.emit(match name.strip_prefix('#') {
+                    None if is_name(name) => Piece::Var { name: name.to_owned(), quoted },
+                    Some(of) if is_name(of) => Piece::Number,
+                    _ => Piece::Unknown,
+                });
+                if !is_name(name) {
                     inner.push(Inner::Parameter { body, inner: within });
                 }
             }
-            _ => self.at += 1,
+            (c, _) => {
+                self.at += 1;
+                let name =
+                    self.rest().bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
+                let len = match c {
+                    b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!' => 1,
+                    _ => name.count(),
+                };
+                if self.pieces.is_some() && len > 0 {
+                    let name = self.raw((self.at, self.at + len)).to_owned();
+                    self.at += len;
+                    self.emit(Piece::Var { name, quoted });
+                } else {
+                    self.emit_text((self.at - 1, self.at), true);
+                }
+            }
         }
         Ok(())
     }
@@ -217,7 +294,6 @@ impl<'t> Reader<'t> {
         Err(Stop::Unparsable)
     }
 
-    /// After the opening of an arithmetic expression.
     pub(super) fn arithmetic(&mut self, close: &'static str) -> Read<Arithmetic> {
         let start = self.at;
         let mut inner = Vec::new();
@@ -246,7 +322,6 @@ impl<'t> Reader<'t> {
         Err(Stop::Unsupported("two brackets that may be a computation or a subshell"))
     }
 
-    /// The right side of `=~`.
     pub(super) fn regex(&mut self) -> Read<WordSpan> {
         let start = self.at;
         let mut inner = Vec::new();
@@ -270,7 +345,6 @@ impl<'t> Reader<'t> {
         self.end_word(start, inner)
     }
 
-    /// An assignment, if there is one at this position.
     pub(super) fn assignment(&mut self) -> Read<Option<Assignment>> {
         let start = self.at;
         let rest = self.rest();
@@ -284,10 +358,15 @@ impl<'t> Reader<'t> {
             self.at += 1;
             let end = self.end;
             self.end = end.min(self.at + MAX_INDEX);
+            let Spans { commands, loose, masked } = &self.spans;
+            let before = (commands.len(), loose.len(), masked.len());
             let index = self.up_to(b']', false, &mut inner);
             self.end = end;
             if index.is_err() {
                 self.at = start;
+                self.spans.commands.truncate(before.0);
+                self.spans.loose.truncate(before.1);
+                self.spans.masked.truncate(before.2);
                 return Ok(None);
             }
             self.at += 1;
@@ -298,15 +377,13 @@ impl<'t> Reader<'t> {
             self.at = start;
             return Ok(None);
         }
-        if self.peek(0) == b'(' {
-            self.at += 1;
-            let values = self.array()?;
-            let word = WordSpan { span: (start, self.at), inner };
-            return Ok(Some(Assignment { word, name, adds, value: Assigned::Array(values) }));
-        }
-        let from = self.at;
-        self.pieces(&mut inner)?;
-        let value = Assigned::Word((from, self.at));
+        let value = if self.eat("(") {
+            Assigned::Array(self.array()?)
+        } else {
+            let from = self.at;
+            self.pieces(&mut inner)?;
+            Assigned::Word((from, self.at))
+        };
         let word = WordSpan { span: (start, self.at), inner };
         Ok(Some(Assignment { word, name, adds, value }))
     }

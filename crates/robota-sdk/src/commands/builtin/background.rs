@@ -50,10 +50,12 @@ impl SystemCommand for Background {
                 Ok(()) => CommandResult::ok(format!("Removed {id}.")),
                 Err(error) => failed(&error),
             },
-            ("send", _) if !text.is_empty() && is_agent(&tasks, &id) => match session.agent_runs() {
-                Some(runs) => super::agent::send(&runs, &id, text).await,
-                None => no_tasks(),
-            },
+            ("send", _) if !text.is_empty() && is_agent(&tasks, &id) => {
+                match session.agent_runs() {
+                    Some(runs) => super::agent::send(&runs, &id, text).await,
+                    None => no_tasks(),
+                }
+            }
             ("send", _) if !text.is_empty() => match tasks.send(&id, format!("{text}\n")) {
                 Ok(()) => CommandResult::ok(format!("Sent to {id}.")),
                 Err(error) => failed(&error),

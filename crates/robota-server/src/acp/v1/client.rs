@@ -113,3 +113,57 @@ pub struct WriteFileRequest<'a> {
     /// The text.
     pub content: &'a str,
 }
+
+/// Asks the client to run a command in a terminal.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateTerminalRequest<'a> {
+    /// The session.
+    pub session_id: &'a str,
+    /// The program.
+    pub command: &'a str,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// The directory.
+    pub cwd: &'a str,
+    /// How many bytes of the output are kept.
+    pub output_byte_limit: usize,
+}
+
+/// A terminal that was created.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateTerminalResponse {
+    /// Its id.
+    pub terminal_id: String,
+}
+
+/// Names a terminal.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TerminalRequest<'a> {
+    /// The session.
+    pub session_id: &'a str,
+    /// The terminal.
+    pub terminal_id: &'a str,
+}
+
+/// How the command of a terminal ended.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TerminalExit {
+    /// The exit code.
+    pub exit_code: Option<i64>,
+    /// The signal.
+    pub signal: Option<String>,
+}
+
+/// What the command of a terminal printed.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct TerminalOutput {
+    /// The end of the output.
+    pub output: String,
+    /// Whether it was longer.
+    pub truncated: bool,
+}

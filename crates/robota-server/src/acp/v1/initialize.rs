@@ -23,6 +23,9 @@ pub struct ClientCapabilities {
     /// Files.
     #[serde(default)]
     pub fs: FileCapabilities,
+    /// Whether it runs commands in terminals.
+    #[serde(default)]
+    pub terminal: bool,
     /// Sign-in.
     #[serde(default)]
     pub auth: AuthCapabilities,

@@ -159,6 +159,8 @@ pub enum ToolKind {
     Think,
     /// Reads from the network.
     Fetch,
+    /// Changes the mode.
+    SwitchMode,
     /// Anything else.
     Other,
 }
@@ -195,6 +197,11 @@ pub enum ToolCallContent {
         old_text: Option<String>,
         /// The text after.
         new_text: String,
+    },
+    /// A terminal of the client.
+    Terminal {
+        /// Its id.
+        terminal_id: String,
     },
 }
 

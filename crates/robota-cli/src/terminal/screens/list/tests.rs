@@ -55,5 +55,5 @@ fn the_selected_entry_is_always_visible() {
     let shown: Vec<String> = lines.iter().map(Line::plain).collect();
     assert_eq!(shown[0], "Commands  4/4");
     assert!(shown.last().unwrap().starts_with("▸ help"), "{shown:?}");
-    assert_eq!((lines.len(), cursor.column), (4, 2));
+    assert_eq!((lines.len(), cursor.column), (5, 2));
 }

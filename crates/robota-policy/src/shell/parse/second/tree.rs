@@ -20,7 +20,6 @@ const MAX_CHUNKS: usize = 2_000;
 /// After more reports than this the grammar is stopped. Text that it understands needs few.
 const MAX_REPORTS: usize = 30;
 
-/// Trees deeper than this are not followed.
 const MAX_DEPTH: usize = 400;
 
 thread_local! {
@@ -82,7 +81,6 @@ pub(super) fn masked<'t>(text: &'t str, replaced: &[(Span, char)]) -> Option<Cow
     Some(out.into())
 }
 
-/// Reads a text.
 pub(super) fn read(text: &str) -> Option<Reading> {
     let tree = tree(text)?;
     let mut reading = Reading { broken: tree.root_node().has_error(), ..Reading::default() };

@@ -1,13 +1,16 @@
-//! One simple command: its words and assignments.
+//! One simple command: its words, assignments and redirections.
 
 use super::Walker;
 use crate::program::read_only::indexes;
-use crate::program::wrap::is_reserved;
-use crate::shell::parse::{Assign, Part};
-use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};
+use crate::program::{Program, Trait};
+use crate::shell::parse::{Assign, Part, Redirect, RedirectKind};
+use crate::shell::syntax::{
+    Assigned, Assignment, Inner, Redirection, Sequence, Simple, Statement, Target, WordSpan,
+};
 use crate::shell::vars::Value;
-use crate::shell::word::{Piece, Word};
-use crate::shell::{bomb, builtins};
+use crate::shell::word::{Piece, Word, is_name};
+use crate::shell::{bomb, vars};
+use crate::words;
 
 impl<'t> Walker<'t, '_> {
     pub(super) fn simple(&mut self, simple: &'t Simple) {
@@ -30,7 +33,7 @@ impl<'t> Walker<'t, '_> {
         self.single_bracket(&mut part);
         self.indexes(&part);
         let at = |i: usize| part.words.get(i).and_then(Word::bare).unwrap_or_default();
-        if at(0) == "coproc" && (is_reserved(at(1)) || is_reserved(at(2))) {
+        if at(0) == "coproc" && [1, 2].iter().any(|i| words::has("reserved", at(*i))) {
             self.script.doubt("a keyword is used as a command", true);
         }
         let program = part.program().unwrap_or_default();
@@ -77,17 +80,16 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// Words that these builtins take for the names of variables.
     fn named_variables(&mut self, program: &str, part: &Part) {
         let by_flag = program == "printf"
             && part.words.get(1).and_then(Word::value).is_some_and(|text| text.starts_with("-v"));
-        if !by_flag && !matches!(program, "read" | "mapfile" | "readarray" | "getopts" | "select") {
+        let names = |known: &Program| known.is(Trait::Variables);
+        if !by_flag && !Program::find(program).is_some_and(names) {
             return;
         }
         for name in part.words.iter().skip(1).filter_map(Word::value) {
             let name = if by_flag { name.trim_start_matches("-v") } else { &name };
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if !name.is_empty() && name.chars().all(plain) {
+            if is_name(name) {
                 self.script.vars.entry(name.to_owned()).or_default().push(Value::Unknown);
             }
         }
@@ -127,7 +129,7 @@ impl<'t> Walker<'t, '_> {
     /// `export A=b`, `declare -n A=b`, `unset A`: words that assign.
     fn declaration(&mut self, part: &mut Part) {
         let program = part.program().unwrap_or_default();
-        if !builtins::declares(&program) {
+        if !Program::find(&program).is_some_and(|known| known.is(Trait::Declares)) {
             return;
         }
         part.declares = true;
@@ -136,9 +138,7 @@ impl<'t> Walker<'t, '_> {
         while let Some(word) = part.words.get(at) {
             let split = word.value().and_then(|text| {
                 let (name, value) = text.split_once('=')?;
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                (!name.is_empty() && name.chars().all(plain))
-                    .then(|| (name.to_owned(), Word::plain(value)))
+                is_name(name).then(|| (name.to_owned(), Word::plain(value)))
             });
             let Some((name, value)) = split.filter(|_| program != "unset") else {
                 at += 1;
@@ -171,6 +171,57 @@ impl<'t> Walker<'t, '_> {
         simple.redirects.is_empty()
             && !item.background
             && words.first().and_then(Word::value).as_deref() == Some("read")
-            && builtins::reads_lines(&words[1..])
+            && vars::reads_lines(&words[1..])
+    }
+
+    /// Redirections of a statement that is no simple command: a part of their own.
+    pub(super) fn redirects(&mut self, redirects: &'t [Redirection]) {
+        if redirects.is_empty() {
+            return;
+        }
+        let index = self.push(Part::default());
+        let mut part = self.script.parts[index].clone();
+        for redirect in redirects {
+            self.redirect(redirect, &mut part);
+        }
+        self.script.parts[index] = part;
+    }
+
+    pub(super) fn redirect(&mut self, redirect: &'t Redirection, part: &mut Part) {
+        let operator = self.raw(redirect.operator).trim_start_matches(|c: char| c.is_ascii_digit());
+        let word = match &redirect.target {
+            Target::Document(index) => return self.document(*index, part),
+            Target::Word(word) => self.word(word),
+        };
+        let descriptor = |text: String| {
+            text == "-" || text.strip_suffix('-').unwrap_or(&text).parse::<u8>().is_ok()
+        };
+        let kind = match operator {
+            "<<<" => {
+                part.stdin = Some(word);
+                return;
+            }
+            "<" => RedirectKind::Read,
+            // `>&2` copies; `>&file` writes.
+            "<&" | ">&" if word.value().is_some_and(descriptor) => RedirectKind::Copy,
+            _ => RedirectKind::Write,
+        };
+        let raw = format!("{}{}", self.raw(redirect.operator), word.raw);
+        part.redirects.push(Redirect { kind, target: word, raw });
+    }
+
+    fn document(&mut self, index: usize, part: &mut Part) {
+        let Some(document) = self.documents.get(index) else { return };
+        self.inner(&document.inner);
+        let body = self.raw(document.body);
+        let expanded = !document.literal && body.contains(['$', '`', '\\']);
+        if expanded {
+            for text in body.split('$').skip(1) {
+                let text = text.strip_prefix('{').unwrap_or(text);
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                self.reads(text.split(|c| !is_name(c)).next().unwrap_or_default());
+            }
+        }
+        part.stdin = Some(if expanded { Word::unknown() } else { Word::plain(body) });
     }
 }

@@ -1,15 +1,14 @@
 //! Where `cd` leads.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::Walker;
 use crate::shell::parse::{Cwd, Part, Straight};
 use crate::shell::word::{Piece, Word};
+use crate::workspace::normal;
 
-/// After more `cd`s than this the folder counts as unknown.
 const MAX_ENTERED: usize = 16;
 
-/// Folders deeper than this are not followed.
 const MAX_DEPTH: usize = 40;
 
 impl Walker<'_, '_> {
@@ -45,6 +44,7 @@ impl Walker<'_, '_> {
         if self.cwd.dirs.iter().any(|dir| dir.components().count() > MAX_DEPTH) {
             return lost;
         }
+        // `cd` removes `..` from the name before it goes there.
         let go = |dir: &PathBuf| normal(&dir.join(&text));
         let followed = |straight: &&Straight| straight.entered.len() < MAX_ENTERED;
         let straight = self.cwd.straight.as_ref().filter(followed).map(|straight| {
@@ -58,22 +58,6 @@ impl Walker<'_, '_> {
     }
 }
 
-/// `cd` removes `..` from the name before it goes there.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(component),
-        }
-    }
-    out
-}
-
-/// A folder's name, when it is a literal or starts with the home.
 fn simple_path(word: &Word, home: &Path) -> Option<String> {
     if let Some(text) = word.literal() {
         return Some(text);

@@ -3,6 +3,7 @@
 use robota_core::redact::is_secret_variable;
 
 use super::Walker;
+use crate::program::{Program, Trait};
 use crate::shell::parse::Part;
 use crate::shell::scan;
 use crate::shell::syntax::{Arithmetic, Inner, Sequence, WordSpan};
@@ -14,7 +15,6 @@ use crate::shell::word::{Piece, Word};
 const COMPUTES: &str = "it computes, which can run commands";
 
 impl<'t> Walker<'t, '_> {
-    /// The word, after what is inside it.
     pub(super) fn word(&mut self, word: &'t WordSpan) -> Word {
         self.inner(&word.inner);
         self.parsed(self.raw(word.span))
@@ -68,7 +68,6 @@ impl<'t> Walker<'t, '_> {
         self.substituted = outer;
     }
 
-    /// `${…}` that is more than a name.
     fn parameter(&mut self, text: &str) {
         // `${#x}` is a length.
         if let Some(of) = text.strip_prefix('#')
@@ -100,7 +99,7 @@ impl<'t> Walker<'t, '_> {
             // A default that is assigned as well.
             [b'=', ..] | [b':', b'=', ..] => {
                 self.script.vars.entry(name.to_owned()).or_default().push(Value::Unknown);
-                !crate::shell::assign::is_dangerous(name)
+                !crate::shell::vars::is_dangerous(name)
             }
             [b':', offset @ ..] => {
                 self.names(&String::from_utf8_lossy(offset));
@@ -195,21 +194,7 @@ impl<'t> Walker<'t, '_> {
     /// Builtins that take a word for the name of a variable, and so evaluate an index in it.
     pub(super) fn indexes(&mut self, part: &Part) {
         let Some(program) = part.words.first().and_then(Word::value) else { return };
-        let names = matches!(
-            program.as_str(),
-            "printf"
-                | "read"
-                | "unset"
-                | "mapfile"
-                | "readarray"
-                | "getopts"
-                | "wait"
-                | "declare"
-                | "typeset"
-                | "local"
-                | "export"
-                | "readonly"
-        );
+        let names = Program::find(&program).is_some_and(|known| known.is(Trait::Indexes));
         let runs = |text: String| text.contains('[') && (text.contains("$(") || text.contains('`'));
         if program == "let" || (names && part.words.iter().filter_map(Word::value).any(runs)) {
             self.computes();
@@ -217,7 +202,6 @@ impl<'t> Walker<'t, '_> {
     }
 }
 
-/// The names in an expression.
 fn names_in(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words

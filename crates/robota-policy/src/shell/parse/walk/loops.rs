@@ -6,9 +6,8 @@ use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::syntax::{Sequence, Span, WordSpan};
 use crate::shell::vars::Value;
-use crate::shell::word::Word;
+use crate::shell::word::{Word, is_name};
 
-/// Comparisons of numbers.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl<'t> Walker<'t, '_> {
@@ -61,7 +60,6 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// `[[ … ]]`.
     pub(super) fn compare(&mut self, words: &'t [WordSpan]) {
         let index = self.push(Part { is_test: true, ..Part::default() });
         let outer = std::mem::take(&mut self.reads_secret);
@@ -71,7 +69,6 @@ impl<'t> Walker<'t, '_> {
         self.script.parts[index].reads_secret = std::mem::replace(&mut self.reads_secret, outer);
     }
 
-    /// `[ … ]` is a simple command that tests.
     pub(super) fn single_bracket(&mut self, part: &mut Part) {
         let program = part.program().unwrap_or_default();
         let closed = part.words.last().and_then(Word::value).as_deref() == Some("]");
@@ -87,10 +84,7 @@ impl<'t> Walker<'t, '_> {
             word.value().is_some_and(|text| known.contains(&text.as_str()))
         };
         let number = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
-        let plain = |w: &Word| {
-            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            w.literal().is_some_and(|text| text.chars().all(name))
-        };
+        let plain = |w: &Word| w.literal().is_some_and(|text| text.is_empty() || is_name(&text));
         let compares = doubled && words.iter().any(|word| is(word, NUMERIC));
         let all_numbers = words.iter().all(|w| {
             number(w) || is(w, NUMERIC) || is(w, &["[[", "]]", "&&", "||", "!", "(", ")"])

@@ -1,0 +1,100 @@
+//! `robota plugin marketplace`: adds, updates, lists, searches and removes marketplaces.
+
+use robota_config::plugins::Plugins;
+
+use super::short;
+use super::source::{Found, Sources};
+use crate::args::MarketplaceCommand;
+use crate::{Usage, output};
+
+/// Runs the command.
+pub(super) async fn run(
+    sources: &Sources<'_>,
+    plugins: &mut Plugins,
+    command: MarketplaceCommand,
+) -> anyhow::Result<()> {
+    match command {
+        MarketplaceCommand::Add { source } => {
+            let found = sources.marketplace(&source).await?;
+            let name = add(plugins, &found)?;
+            output::line(&format!("Added the marketplace {name}."));
+        }
+        MarketplaceCommand::Update { name } => update(sources, plugins, name.as_deref()).await?,
+        MarketplaceCommand::List => list(sources, plugins),
+        MarketplaceCommand::Remove { name } => {
+            if !plugins.remove_marketplace(&name)? {
+                return Err(Usage(format!("there is no marketplace `{name}`")).into());
+            }
+            output::line(&format!("Removed the marketplace {name}."));
+        }
+        MarketplaceCommand::Search { text } => {
+            for (market, marketplace) in plugins.marketplaces() {
+                let Ok(marketplace) = marketplace else { continue };
+                for entry in marketplace.search(&text) {
+                    output::line(&format!("{}@{market}: {}", entry.name, entry.description));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(plugins: &mut Plugins, found: &Found) -> anyhow::Result<String> {
+    Ok(match &found.origin.git {
+        Some(git) => plugins.add_marketplace_from(found.folder(), git.clone())?,
+        None => plugins.add_marketplace(found.folder())?,
+    })
+}
+
+fn list(sources: &Sources<'_>, plugins: &Plugins) {
+    let mut known = Vec::new();
+    for (name, marketplace) in plugins.marketplaces() {
+        known.push(name);
+        let commit = plugins.marketplace_repository(name).and_then(|git| git.commit.as_deref());
+        let commit = commit.map(|commit| format!(" at commit {}", short(commit)));
+        let commit = commit.unwrap_or_default();
+        match marketplace {
+            Ok(found) => {
+                let (count, folder) = (found.plugins.len(), found.folder.display());
+                output::line(&format!("{name}: {count} plugins in {folder}{commit}"));
+            }
+            Err(problem) => output::error(&format!("{name}: {problem}")),
+        }
+    }
+    for name in sources.named_marketplaces().filter(|name| !known.contains(name)) {
+        output::line(&format!(
+            "{name}: named by the settings; to use it: robota plugin marketplace add {name}"
+        ));
+    }
+}
+
+/// Fetches the lists of marketplaces again. Installed plugins do not change.
+async fn update(
+    sources: &Sources<'_>,
+    plugins: &mut Plugins,
+    name: Option<&str>,
+) -> anyhow::Result<()> {
+    let known: Vec<String> = plugins.marketplaces().map(|(name, _)| name.to_owned()).collect();
+    if let Some(name) = name.filter(|name| !known.iter().any(|it| it == name)) {
+        return Err(Usage(format!("there is no marketplace `{name}`")).into());
+    }
+    for market in known.iter().filter(|market| name.is_none_or(|name| *market == name)) {
+        let Some(git) = plugins.marketplace_repository(market).cloned() else {
+            output::line(&format!("{market} is a folder and always up to date."));
+            continue;
+        };
+        let found = sources.repository(&git, None).await?;
+        let new = found.origin.git.as_ref().and_then(|git| git.commit.clone());
+        let old = git.commit;
+        if add(plugins, &found)? != *market {
+            output::note(&format!("the repository of {market} has another name now"));
+        }
+        match (old, new) {
+            (Some(old), Some(new)) if old != new => {
+                output::line(&format!("{market}: commit {} to {}", short(&old), short(&new)));
+            }
+            _ => output::line(&format!("{market} is up to date.")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! `robota plugin update`: shows how the newest version of a plugin differs, and installs it.
+
+use robota_config::plugins::{
+    Plugin, PluginManifest, PluginOrigin, PluginSource, PluginState, Plugins,
+};
+
+use super::source::{Found, Sources};
+use super::{commit, known, short};
+use crate::{Usage, output};
+
+/// The most changed files that are listed.
+const MAX_LISTED: usize = 50;
+
+/// Runs the command.
+pub(super) async fn run(
+    sources: &Sources<'_>,
+    plugins: &mut Plugins,
+    name: Option<&str>,
+    yes: bool,
+    wanted: Option<String>,
+) -> anyhow::Result<()> {
+    let is_all = name.is_none();
+    let names = match name {
+        Some(name) => vec![known(plugins, name)?.manifest.name.clone()],
+        None => plugins.iter().map(|plugin| plugin.manifest.name.clone()).collect(),
+    };
+    if names.is_empty() {
+        output::line("No plugins are installed.");
+    }
+    for name in names {
+        let plugin = known(plugins, &name)?.clone();
+        match newest(sources, &plugin, wanted.clone()).await {
+            Ok(found) => one(plugins, &plugin, &found, yes)?,
+            // The other plugins can still be updated.
+            Err(error) if is_all => output::error(&format!("{name}: {error:#}")),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Finds the newest version where the plugin came from.
+async fn newest(
+    sources: &Sources<'_>,
+    plugin: &Plugin,
+    wanted: Option<String>,
+) -> anyhow::Result<Found> {
+    let name = &plugin.manifest.name;
+    let mut found = match (&plugin.git, wanted) {
+        (Some(git), wanted) => sources.repository(git, wanted).await?,
+        (None, Some(_)) => {
+            return Err(Usage(format!("{name} was not installed from a repository")).into());
+        }
+        (None, None) => sources.get(PluginSource::Folder(plugin.source.clone().into())).await?,
+    };
+    found.origin = PluginOrigin {
+        marketplace: plugin.marketplace.clone(),
+        name: Some(name.clone()),
+        ..found.origin
+    };
+    Ok(found)
+}
+
+/// Shows the differences of one plugin, and installs the new version.
+fn one(plugins: &mut Plugins, plugin: &Plugin, found: &Found, yes: bool) -> anyhow::Result<()> {
+    let name = &plugin.manifest.name;
+    let changes = plugins.changes(name, found.folder())?;
+    if changes.is_empty() {
+        output::line(&format!("{name} is up to date."));
+        return Ok(());
+    }
+    let new = found.origin.git.as_ref().and_then(|git| git.commit.as_deref());
+    match (commit(plugin), new) {
+        (Some(old), Some(new)) => {
+            output::line(&format!("{name}: commit {} to {}", short(old), short(new)));
+        }
+        _ => output::line(&format!("{name}: {}", plugin.source)),
+    }
+    for change in changes.iter().take(MAX_LISTED) {
+        output::line(&format!("  {change}"));
+    }
+    if let Some(more) = changes.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+        output::line(&format!("  and {more} more files"));
+    }
+    show_new_requests(plugin, found)?;
+    if !yes {
+        let pin = new.map(|commit| format!(" --commit {commit}")).unwrap_or_default();
+        output::line(&format!("To install it: robota plugin update {name}{pin} --yes"));
+        return Ok(());
+    }
+    plugins.install_from(found.folder(), plugin.scope, found.origin.clone())?;
+    if matches!(plugin.state, PluginState::Enabled | PluginState::TurnedOff) {
+        plugins.enable(name)?;
+        output::line(&format!("Updated {name}."));
+    } else {
+        output::line(&format!("Updated {name}. To use it: robota plugin enable {name} --yes"));
+    }
+    Ok(())
+}
+
+/// Shows what the new version does and the installed one does not.
+fn show_new_requests(plugin: &Plugin, found: &Found) -> anyhow::Result<()> {
+    let manifest = PluginManifest::read(found.folder()).map_err(anyhow::Error::msg)?;
+    let manifest = PluginManifest { name: plugin.manifest.name.clone(), ..manifest };
+    let new = Plugin { manifest, root: found.folder().to_owned(), ..plugin.clone() };
+    let old = plugin.requests();
+    for request in new.requests().iter().filter(|request| !old.contains(request)) {
+        output::line(&format!("  new: {request}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! A list whose entries have a text: part of the pages of memory, agents, hooks and changed files. The
+//! file of an entry can be opened in the user's editor.
+
+use std::any::Any;
+use std::path::PathBuf;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::list::{Item, List, ListKey};
+use super::text::Scroll;
+use super::{FileEdited, Opening, Page, PageContext, PageOutcome};
+use crate::terminal::diff::{self, DiffLine};
+use crate::terminal::effect::Effect;
+use crate::terminal::event::Size;
+use crate::terminal::keys::Action;
+use crate::terminal::screen::Cursor;
+use crate::terminal::text::{Line, Role, wrap};
+
+/// One entry.
+pub(super) struct Entry {
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) body: Body,
+    /// The file that the editor opens.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// What Enter shows.
+#[derive(Clone)]
+pub(super) enum Body {
+    /// A text.
+    Text(String),
+    /// The changes of a file.
+    Diff {
+        /// The file.
+        path: String,
+        /// The changes.
+        lines: Vec<DiffLine>,
+    },
+}
+
+/// What a page consists of, and how it is found.
+pub(super) struct Kind {
+    pub(super) title: &'static str,
+    /// Why nothing is there.
+    pub(super) empty: &'static str,
+    /// Asks for the entries; the answer is [`Found`].
+    pub(super) find: fn() -> Effect,
+}
+
+/// The entries, or why they cannot be found.
+pub(super) struct Found(pub(super) Result<Vec<Entry>, String>);
+
+/// The page.
+struct Details {
+    kind: &'static Kind,
+    list: List<(Body, Option<PathBuf>)>,
+    found: bool,
+    shown: Option<Shown>,
+}
+
+struct Shown {
+    body: Body,
+    lines: Vec<Line>,
+    /// The width for which the lines were made.
+    columns: usize,
+    scroll: Scroll,
+}
+
+/// Opens a page.
+pub(super) fn open(kind: &'static Kind) -> Opening {
+    let page = Details { kind, list: List::new(Vec::new()), found: false, shown: None };
+    Ok((Box::new(page), vec![(kind.find)()]))
+}
+
+fn render(body: &Body, columns: usize) -> Vec<Line> {
+    match body {
+        Body::Text(text) => {
+            let lines = text.lines();
+            lines.flat_map(|line| wrap(&Line::new(line, Role::Text), columns, 2)).collect()
+        }
+        Body::Diff { path, lines } => diff::render(lines, Some(path), columns),
+    }
+}
+
+impl Details {
+    fn edit(&self) -> Option<PageOutcome> {
+        let file = self.list.selected()?.value.1.clone()?;
+        Some(PageOutcome::Stay(vec![Effect::EditFile(file)]))
+    }
+}
+
+impl Page for Details {
+    fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
+        let control = key.modifiers == KeyModifiers::CONTROL;
+        if key.code == KeyCode::Char('e') && control {
+            return self.edit().unwrap_or_else(|| PageOutcome::Stay(Vec::new()));
+        }
+        if let Some(shown) = &mut self.shown {
+            if shown.scroll.key(key, action, &shown.lines) {
+                return PageOutcome::Stay(Vec::new());
+            }
+            return match (action, key.code) {
+                (Some(Action::Cancel), _) | (None, KeyCode::Char('q')) => {
+                    self.shown = None;
+                    PageOutcome::Stay(Vec::new())
+                }
+                _ => PageOutcome::Ignored,
+            };
+        }
+        match self.list.key(key, action) {
+            ListKey::Used => PageOutcome::Stay(Vec::new()),
+            ListKey::Unused => PageOutcome::Ignored,
+            ListKey::Accepted => {
+                if let Some(item) = self.list.selected() {
+                    let (body, scroll) = (item.value.0.clone(), Scroll::default());
+                    self.shown = Some(Shown { body, lines: Vec::new(), columns: 0, scroll });
+                }
+                PageOutcome::Stay(Vec::new())
+            }
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.list.paste(text);
+    }
+
+    fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
+        let reply = match reply.downcast::<Found>() {
+            Ok(found) => {
+                self.found = true;
+                return match found.0 {
+                    Ok(entries) => {
+                        let items = entries.into_iter().map(|entry| {
+                            let Entry { title, detail, body, file } = entry;
+                            Item { title, detail, value: (body, file) }
+                        });
+                        self.list.set(items.collect());
+                        PageOutcome::Stay(Vec::new())
+                    }
+                    Err(why) => PageOutcome::Fail(why),
+                };
+            }
+            Err(reply) => reply,
+        };
+        if reply.is::<FileEdited>() {
+            self.shown = None;
+            return PageOutcome::Stay(vec![(self.kind.find)()]);
+        }
+        PageOutcome::Stay(Vec::new())
+    }
+
+    fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        let edits = self.list.selected().is_some_and(|item| item.value.1.is_some());
+        let editor = if edits { " · Ctrl+E opens the file in the editor" } else { "" };
+        if let Some(shown) = &mut self.shown {
+            if shown.columns != size.columns {
+                shown.columns = size.columns;
+                shown.lines = render(&shown.body, size.columns);
+            }
+            let keys = format!("/ finds{editor} · Esc back");
+            return shown.scroll.view(&shown.lines, size, &keys);
+        }
+        let body = Size { rows: size.rows.saturating_sub(1), ..size };
+        let (mut lines, cursor) = self.list.view(self.kind.title, body);
+        if self.found && self.list.is_empty() {
+            lines.truncate(2);
+            lines.extend(wrap(&Line::new(self.kind.empty, Role::Dim), size.columns, 0));
+        }
+        lines.push(Line::new(format!("Enter shows it{editor} · Esc closes"), Role::Dim));
+        (lines, Some(cursor))
+    }
+}
+
+#[cfg(test)]
+mod tests;

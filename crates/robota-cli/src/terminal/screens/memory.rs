@@ -1,0 +1,59 @@
+//! What the model remembers: the instruction files that it was given, and the topics of the project's
+//! memory.
+
+use robota_config::instructions::{InstructionOptions, Instructions};
+use robota_config::{ContextReader, Places};
+use robota_core::catalogue::format_tokens;
+use robota_sdk::memory::ProjectMemory;
+
+use super::details::{self, Body, Entry, Found, Kind};
+use super::{Opening, work};
+
+const KIND: Kind = Kind {
+    title: "Memory",
+    empty: "There are no instruction files and no remembered facts.",
+    find: || work(|context| async move { Found(Ok(entries(&context.setup.places))) }),
+};
+
+/// Opens the page.
+pub(super) fn open() -> Opening {
+    details::open(&KIND)
+}
+
+fn entries(places: &Places) -> Vec<Entry> {
+    let reader = ContextReader::new(places);
+    let loaded = Instructions::load(&reader, InstructionOptions::default());
+    let mut entries: Vec<_> = loaded
+        .files
+        .into_iter()
+        .map(|file| Entry {
+            title: file.path.display().to_string(),
+            detail: format!("{}, {} tokens", file.origin.layer, format_tokens(file.tokens)),
+            body: Body::Text(file.text),
+            file: Some(file.path),
+        })
+        .collect();
+    if entries.is_empty() {
+        let file = places.cwd.join("AGENTS.md");
+        entries.push(Entry {
+            title: file.display().to_string(),
+            detail: "does not exist yet: the editor creates it".to_owned(),
+            body: Body::Text("Instructions for agents in this project.".to_owned()),
+            file: Some(file),
+        });
+    }
+    let memory = ProjectMemory::open(&places.cwd);
+    for topic in memory.iter().flat_map(ProjectMemory::topics) {
+        let text = memory.as_ref().ok().and_then(|memory| memory.topic(&topic).ok());
+        entries.push(Entry {
+            title: topic,
+            detail: "remembered facts".to_owned(),
+            body: Body::Text(text.unwrap_or_default()),
+            file: None,
+        });
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Which MCP servers may be used at all: `allowedMcpServers` and `deniedMcpServers`.
+//!
+//! The lists come from the user's settings and from the file of the administrator,
+//! `/etc/robota/managed-settings.json`. A denied server is never used, whichever list denies it. If there
+//! is a list of allowed servers, others are not used; with `allowManagedMcpServersOnly` only the
+//! administrator's list counts. A checkout can add denials and nothing else.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::files::read_bounded;
+use crate::places::Places;
+use crate::settings::Settings;
+
+/// A description of MCP servers in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum McpServerMatch {
+    /// The server with this name.
+    #[serde(rename = "serverName")]
+    Name(String),
+    /// Servers with exactly this program and these arguments.
+    #[serde(rename = "serverCommand")]
+    Command(Vec<String>),
+    /// Servers at addresses of this form; `*` matches any characters within a part of the address.
+    #[serde(rename = "serverUrl")]
+    Url(String),
+}
+
+/// How a server is reached, after variables were replaced.
+#[derive(Debug, Clone, Copy)]
+pub enum Reached<'a> {
+    /// By starting a program with arguments.
+    Command(&'a str, &'a [String]),
+    /// At an address.
+    Url(&'a str),
+    /// In the program that started this one.
+    Host,
+}
+
+impl McpServerMatch {
+    fn covers(&self, name: &str, reached: Reached<'_>) -> bool {
+        match (self, reached) {
+            (Self::Name(wanted), _) => wanted == name,
+            (Self::Command(wanted), Reached::Command(program, args)) => {
+                wanted.split_first().is_some_and(|(first, rest)| first == program && rest == args)
+            }
+            (Self::Url(pattern), Reached::Url(url)) => is_at(pattern, url),
+            _ => false,
+        }
+    }
+}
+
+/// What the administrator decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Managed {
+    allowed_mcp_servers: Option<Vec<McpServerMatch>>,
+    denied_mcp_servers: Vec<McpServerMatch>,
+    allow_managed_mcp_servers_only: bool,
+}
+
+/// Which servers may be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpAccess {
+    allowed: Option<Vec<McpServerMatch>>,
+    denied: Vec<McpServerMatch>,
+    /// The administrator's file cannot be read, so nothing is allowed.
+    broken: Option<String>,
+}
+
+impl McpAccess {
+    /// Reads the lists of the settings and of the administrator's file.
+    #[must_use]
+    pub fn load(places: &Places, settings: &Settings) -> Self {
+        let managed = match managed(places) {
+            Ok(managed) => managed,
+            Err(problem) => return Self { broken: Some(problem), ..Self::default() },
+        };
+        let own = settings.values.allowed_mcp_servers.clone();
+        let own = own.filter(|_| !managed.allow_managed_mcp_servers_only);
+        let allowed = match (managed.allowed_mcp_servers, own) {
+            (None, own) => own.or(managed.allow_managed_mcp_servers_only.then(Vec::new)),
+            (Some(managed), own) => Some([managed, own.unwrap_or_default()].concat()),
+        };
+        let mut denied = managed.denied_mcp_servers;
+        denied.extend(settings.values.denied_mcp_servers.clone().unwrap_or_default());
+        Self { allowed, denied, broken: None }
+    }
+
+    /// Returns why a server may not be used; none if it may.
+    #[must_use]
+    pub fn refusal(&self, name: &str, reached: Reached<'_>) -> Option<String> {
+        if let Some(problem) = &self.broken {
+            return Some(problem.clone());
+        }
+        if self.denied.iter().any(|denied| denied.covers(name, reached)) {
+            return Some("it is in `deniedMcpServers`".to_owned());
+        }
+        let allowed = self.allowed.as_ref()?;
+        // Where programs or addresses are listed, a name is not enough: anybody can choose one.
+        let is_command = |it: &&McpServerMatch| matches!(it, McpServerMatch::Command(_));
+        let is_url = |it: &&McpServerMatch| matches!(it, McpServerMatch::Url(_));
+        let of_kind: Vec<_> = match reached {
+            Reached::Command(..) => allowed.iter().filter(is_command).collect(),
+            Reached::Url(_) => allowed.iter().filter(is_url).collect(),
+            Reached::Host => Vec::new(),
+        };
+        let list = if of_kind.is_empty() { allowed.iter().collect() } else { of_kind };
+        let covered = list.into_iter().any(|allowed| allowed.covers(name, reached));
+        (!covered).then(|| "it is not in `allowedMcpServers`".to_owned())
+    }
+}
+
+fn managed(places: &Places) -> Result<Managed, String> {
+    let Some(file) = &places.managed else { return Ok(Managed::default()) };
+    let failed = |why: String| format!("{}: {why}", file.display());
+    let content = read_bounded(file).map_err(|error| failed(error.to_string()))?;
+    match content {
+        None => Ok(Managed::default()),
+        Some(content) => {
+            serde_json::from_slice(&content).map_err(|error| failed(error.to_string()))
+        }
+    }
+}
+
+/// Returns whether an address has the form of a pattern. Each part is compared for itself, so that a
+/// `*` in the host does not reach into the path.
+fn is_at(pattern: &str, address: &str) -> bool {
+    let Ok(address) = Url::parse(address) else { return false };
+    let Some((scheme, rest)) = pattern.split_once("://") else { return false };
+    let (authority, path) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, "/*"),
+    };
+    let host = address.host_str().unwrap_or_default();
+    let port = address.port_or_known_default().unwrap_or_default().to_string();
+    let authority = match authority.rsplit_once(':') {
+        Some((wanted, wanted_port)) => is_like(wanted, host) && is_like(wanted_port, &port),
+        None => is_like(authority, host) && address.port().is_none(),
+    };
+    let plain = address.username().is_empty() && address.password().is_none();
+    is_like(scheme, address.scheme()) && authority && plain && is_like(path, address.path())
+}
+
+/// Returns whether a text has the form of a pattern with `*`.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.to_lowercase(), text.to_lowercase());
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let parts: Vec<_> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = rest.split_at(at + part.len()).1;
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The MCP servers of a plugin.
+
+use serde_json::{Map, Value};
+
+use super::{Plugin, replace};
+use crate::clean::one_line;
+
+impl Plugin {
+    /// Returns the MCP servers by name, and what is wrong with them. The names have that of the plugin
+    /// in front, so that their tools are `mcp__plugin_PLUGIN_SERVER__TOOL`.
+    #[must_use]
+    pub fn mcp_servers(&self) -> (Vec<(String, Map<String, Value>)>, Vec<String>) {
+        let (mut servers, mut problems) = (Vec::new(), Vec::new());
+        let given = match &self.manifest.mcp_servers {
+            None => vec![Value::from("./.mcp.json")],
+            Some(Value::Array(parts)) => parts.clone(),
+            Some(one) => vec![one.clone()],
+        };
+        for part in given {
+            let read = match part {
+                Value::String(path) => self.read_json(&path),
+                Value::Object(_) => Ok(Some(part)),
+                _ => Err("`mcpServers` is a path, an object, or a list of them".to_owned()),
+            };
+            match read {
+                Ok(None) => {}
+                Ok(Some(value)) => self.add_servers(value, &mut servers, &mut problems),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (servers, problems)
+    }
+
+    fn add_servers(
+        &self,
+        value: Value,
+        servers: &mut Vec<(String, Map<String, Value>)>,
+        problems: &mut Vec<String>,
+    ) {
+        // The file wraps the servers, an inline value may do so.
+        let value = value.get("mcpServers").cloned().unwrap_or(value);
+        let root = self.root.display().to_string();
+        for (name, mut fields) in value.as_object().cloned().unwrap_or_default() {
+            replace(&mut fields, "${CLAUDE_PLUGIN_ROOT}", &root);
+            match fields {
+                Value::Object(fields) => {
+                    servers.push((format!("plugin_{}_{name}", self.manifest.name), fields));
+                }
+                _ => {
+                    problems.push(format!("the MCP server `{}` is not an object", one_line(&name)))
+                }
+            }
+        }
+    }
+}
+
+/// Returns what a server does when it is started, for the user.
+pub(super) fn request(name: &str, fields: &Map<String, Value>) -> String {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let arguments = fields.get("args").and_then(Value::as_array).into_iter().flatten();
+    let arguments: Vec<_> = arguments.filter_map(Value::as_str).collect();
+    let name = one_line(name);
+    match (text("command"), text("url")) {
+        (Some(command), _) => {
+            let command = [&[command], &*arguments].concat().join(" ");
+            format!("starts the MCP server `{name}`: {}", one_line(&command))
+        }
+        (None, Some(url)) => format!("connects to the MCP server `{name}`: {}", one_line(url)),
+        (None, None) => format!("has the MCP server `{name}`"),
+    }
+}

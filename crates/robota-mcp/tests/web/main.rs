@@ -1,0 +1,6 @@
+//! The client against servers behind an address.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+mod limits;
+mod oauth;
+mod server;

@@ -1,0 +1,99 @@
+//! Parts of a session that no other file is about: raw input, usage, compaction, shutdown, rewind.
+
+use robota_core::journal::MemoryStore;
+use robota_core::permission::Mode;
+use robota_core::task::TaskStatus;
+use robota_sdk::{CostStatus, InteractiveSession, ModelSetup, Prompt, UsageKind};
+
+use crate::common::Scene;
+
+#[tokio::test]
+async fn sdk_03_hooks_receive_what_the_user_typed() {
+    let scene = Scene::new("- done\n");
+    let hook = serde_json::json!({"hooks": {"UserPromptSubmit": [
+        {"hooks": [{"type": "command", "command": "cat > input.json"}]}]}});
+    scene.write("home/.robota/settings.json", &hook.to_string());
+    let session = scene.open().await;
+    let prompt = Prompt::from("For the model.").display("Shown.").raw("Typed.");
+    session.submit(prompt).await.unwrap().result().await.unwrap();
+    let input = std::fs::read_to_string(scene.path().join("project/input.json")).unwrap();
+    let input: serde_json::Value = serde_json::from_str(&input).unwrap();
+    assert_eq!(input["prompt"], "Typed.");
+    let sent = scene.provider.requests().remove(0);
+    assert_eq!(sent.messages[0].text(), "For the model.");
+}
+
+#[tokio::test]
+async fn sdk_05_the_usage_of_a_turn_is_counted_or_estimated_and_has_a_price() {
+    let scene = Scene::new(
+        "- {text: one, usage: {input: 1000, output: 500}}\n- two\n- {text: three, usage: {input: 9, output: 1}}\n",
+    );
+    let known = ModelSetup::new(scene.provider.clone(), "claude-sonnet-5-5");
+    let session = InteractiveSession::builder(scene.project(), known)
+        .store(MemoryStore::new())
+        .open()
+        .await
+        .unwrap();
+    let run = async |session: &InteractiveSession| {
+        session.submit("Go.").await.unwrap().result().await.unwrap().usage.unwrap()
+    };
+    let usage = run(&session).await;
+    assert_eq!((usage.kind, usage.scope), (UsageKind::Exact, "turn"));
+    assert_eq!(
+        (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens),
+        (1000, 500, 1500)
+    );
+    assert_eq!(usage.cost_status, CostStatus::Estimated);
+    assert!(usage.cost.unwrap() > 0.0 && usage.context_max_tokens > 0);
+    let usage = run(&session).await;
+    assert_eq!((usage.kind, usage.cost_status), (UsageKind::Estimated, CostStatus::Unknown));
+    assert!(usage.cost.is_none() && usage.context_used_tokens > 0);
+    let unknown = scene.open().await;
+    assert_eq!(run(&unknown).await.cost_status, CostStatus::Unknown);
+}
+
+#[tokio::test]
+async fn sdk_12_compaction_gets_the_compact_instructions_of_the_project() {
+    let scene = Scene::new("- {text: answer}\n- {text: summary}\n");
+    scene.write("project/CLAUDE.md", "# Compact Instructions\nKeep all names of people.\n");
+    let session = scene.open().await;
+    session.submit("Ada works here.").await.unwrap().result().await.unwrap();
+    let done = session.execute_command("compact", "").await.unwrap();
+    assert!(done.success, "{done:?}");
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    assert!(text.contains("Keep all names of people."), "{text}");
+}
+
+#[tokio::test]
+async fn sdk_07_shutdown_cancels_background_work() {
+    let start = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n"));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert!(!session.session().is_running());
+    let tasks = session.tasks().unwrap();
+    assert_eq!(tasks.list()[0].status, TaskStatus::Running);
+    session.shutdown("the user quit").await.unwrap();
+    assert_eq!(tasks.list()[0].status, TaskStatus::Cancelled);
+    assert!(session.submit("More.").await.is_err());
+    session.shutdown("again").await.unwrap();
+}
+
+#[tokio::test]
+async fn sdk_09_rewind_restores_code_and_conversation_and_the_history_says_so() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- done\n- again\n",
+    );
+    let session = scene.open().await;
+    session.submit("Write it.").await.unwrap().result().await.unwrap();
+    let file = scene.path().join("project/a.txt");
+    assert!(file.exists());
+    let restored = session.execute_command("rewind", "restore 1").await.unwrap();
+    assert!(restored.success && !file.exists(), "{}", restored.message);
+    let history = session.conversation().full_history().await.unwrap();
+    let history = serde_json::to_string(&history).unwrap();
+    assert!(history.contains("checkpoint-restored"), "{history}");
+    session.submit("Once more.").await.unwrap().result().await.unwrap();
+    assert_eq!(scene.provider.requests().pop().unwrap().messages.len(), 1);
+}

@@ -1,0 +1,185 @@
+//! What agents are given: tools, prompt, model; and how they are started and shown.
+
+use robota_core::event::Event;
+use robota_core::permission::Mode;
+use robota_core::task::{GroupChange, TaskChange, TaskMode, TaskStatus};
+use robota_core::tool::{ToolContext, ToolOutcome};
+use robota_sdk::{AgentOptions, CommandResult, InteractiveEvent, InteractiveSession, TaskEvent};
+use robota_session::StartAt;
+use robota_tools::{AgentKind, TaskRequest, TaskRunner};
+
+use crate::common::Scene;
+
+async fn command(session: &InteractiveSession, name: &str, arguments: &str) -> CommandResult {
+    session.execute_command(name, arguments).await.unwrap()
+}
+
+async fn go(session: &InteractiveSession) -> robota_sdk::ExecutionResult {
+    session.submit("Go.").await.unwrap().result().await.unwrap()
+}
+
+fn offered() -> AgentOptions {
+    AgentOptions { tool: true, ..AgentOptions::default() }
+}
+
+const TESTER: &str = "---\nname: tester\ndescription: Runs tests\ntools: Bash, Read, Agent\n\
+    disallowedTools: Read\nmodel: small-model\n---\nYou test.\n";
+
+#[tokio::test]
+async fn sdk_16_an_agent_has_the_tools_the_prompt_and_the_model_of_its_definition() {
+    let call = "{tools: [{tool: Agent, input: {prompt: Test it., subagent_type: tester, \
+        unheard_of: 1}}]}";
+    let chosen = "{tools: [{tool: Agent, input: {prompt: Again., subagent_type: tester, \
+        model: other-model}}]}";
+    let scene = Scene::new(&format!("- {call}\n- Tested.\n- {chosen}\n- Tested.\n- Done.\n"));
+    scene.write("project/.claude/agents/tester.md", TESTER);
+    scene.write("project/AGENTS.md", "Be kind.\n");
+    scene.write("project/CLAUDE.md", "Use tabs.\n");
+    let session = scene.builder().agents(offered()).mode(Mode::BypassPermissions).open().await;
+    let done = go(&session.unwrap()).await;
+    assert_eq!(done.response, "Done.", "{:?}", done.tools);
+    let requests = scene.provider.requests();
+    let tools: Vec<_> = requests[1].tools.iter().map(|tool| tool.name.as_str()).collect();
+    // Denied tools are removed, then only the allowed ones stay, and never Agent. ReadOutput reads the
+    // output of commands.
+    assert_eq!(tools, ["Bash", "ReadOutput"]);
+    let system = requests[1].system.as_deref().unwrap();
+    let at = |text: &str| system.find(text).unwrap_or_else(|| panic!("{text}: {system}"));
+    assert!(system.starts_with("You test."), "{system}");
+    assert!(at("your last message") > at("Be kind.").max(at("Use tabs.")), "{system}");
+    assert_eq!(
+        (requests[1].model.as_str(), requests[3].model.as_str()),
+        ("small-model", "other-model")
+    );
+}
+
+#[tokio::test]
+async fn sdk_14_agents_are_part_of_requests_only_if_they_are_offered() {
+    for (options, is_there) in [(AgentOptions::default(), false), (offered(), true)] {
+        let scene = Scene::new("- Done.\n");
+        scene.write("home/.claude/agents/tester.md", TESTER);
+        let session = scene.builder().agents(options).open().await.unwrap();
+        go(&session).await;
+        let request = scene.provider.requests().remove(0);
+        let text =
+            format!("{:?}{}", request.system, serde_json::to_string(&request.tools).unwrap());
+        assert_eq!(text.contains("Runs tests"), is_there, "{text}");
+        let has_tool = session.tools().names().iter().any(|name| name == "Agent");
+        assert_eq!(has_tool, is_there);
+    }
+}
+
+#[tokio::test]
+async fn run_08_agents_are_detached_read_and_cancelled_by_command() {
+    let scene = Scene::new("- Found it.\n- {steps: [{stall: forever}]}\n");
+    let session = scene.open().await;
+    let started = command(&session, "agent", "run --detach Explore Where is it?").await;
+    assert!(started.success, "{started:?}");
+    let id = started.data["agentId"].as_str().unwrap().to_owned();
+    let tasks = session.tasks().unwrap();
+    let task = tasks.wait(&id.as_str().into()).await.unwrap();
+    assert_eq!((task.mode, task.status), (TaskMode::Background, TaskStatus::Completed));
+    assert!(command(&session, "agent", "list").await.message.contains(&id));
+    let read = command(&session, "agent", &format!("read {id}")).await;
+    assert!(read.message.contains("Found it."), "{read:?}");
+    let next = read.data["next"].as_u64().unwrap();
+    let rest = command(&session, "background", &format!("read {id} {next}")).await;
+    assert!(rest.message.contains("nothing more"), "{rest:?}");
+
+    let started = command(&session, "agent", "parallel --detach Explore Wait.").await;
+    let second = started.data["agentIds"][0].as_str().unwrap().to_owned();
+    let cancelled = command(&session, "agent", &format!("cancel {second}")).await;
+    assert!(cancelled.success && cancelled.message.contains("was cancelled"), "{cancelled:?}");
+    let listed = command(&session, "background", "list").await;
+    assert!(listed.message.contains("cancelled") && listed.message.contains("completed"));
+    assert!(command(&session, "background", &format!("close {second}")).await.success);
+    assert!(!command(&session, "background", "list").await.message.contains(&second));
+}
+
+#[tokio::test]
+async fn sdk_02_clients_see_groups_and_the_journal_has_them() {
+    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
+        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
+    let scene = Scene::new(&format!("- {jobs}\n- first\n- second\n- Done.\n"));
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    go(&session).await;
+    let mut changes = Vec::new();
+    while let Some(event) = events.next().await {
+        match event.unwrap() {
+            InteractiveEvent::BackgroundJobGroupEvent { change, .. } => changes.push(change),
+            InteractiveEvent::Complete(_) => break,
+            _ => {}
+        }
+    }
+    assert!(matches!(changes.first(), Some(GroupChange::Created { .. })), "{changes:?}");
+    let journal = session.session().journal().read(None, usize::MAX).await.unwrap();
+    let stored = journal.iter().filter_map(|event| match event.event() {
+        Event::TaskGroupChanged(data) => Some(data.change.clone()),
+        _ => None,
+    });
+    assert_eq!(stored.collect::<Vec<_>>(), changes);
+    let groups = session.tasks().unwrap().groups();
+    let group = groups.list().remove(0).group;
+    let summary = groups.summarize(&group).unwrap();
+    assert_eq!((summary.open, summary.completed, summary.tasks.len()), (0, 2, 2));
+}
+
+#[tokio::test]
+async fn run_03_an_agent_reports_its_text_and_its_calls_as_it_works() {
+    let scene = Scene::new(
+        "- {text: Looking., tools: [{tool: Read, input: {file_path: notes.md}}]}\n- Found it.\n",
+    );
+    scene.write("project/notes.md", "hello\n");
+    let session = scene.open().await;
+    let mut events = session.tasks().unwrap().subscribe();
+    command(&session, "agent", "run Explore Look.").await;
+    let (mut text, mut seen) = (String::new(), Vec::new());
+    while let Ok(event) = events.try_recv() {
+        match event {
+            TaskEvent::Text { text: part, .. } => text.push_str(&part),
+            TaskEvent::Changed { change, .. } => match *change {
+                TaskChange::ToolStarted { action } => seen.push(action),
+                TaskChange::ToolEnded { error } => seen.push(format!("ended {error:?}")),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    assert_eq!(seen, ["Read notes.md", "ended None"]);
+    assert!(text.contains("Looking.") && text.contains("Found it."), "{text}");
+}
+
+/// Answers each task with its prompt.
+struct Echo;
+
+#[async_trait::async_trait]
+impl TaskRunner for Echo {
+    fn kinds(&self) -> Vec<AgentKind> {
+        vec![AgentKind { name: "dev".to_owned(), when: "Builds.".to_owned() }]
+    }
+
+    async fn run(&self, request: TaskRequest, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok(format!("{} did: {}", request.agent, request.prompt))
+    }
+
+    async fn run_all(&self, requests: Vec<TaskRequest>, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok(format!("{} tasks", requests.len()))
+    }
+}
+
+#[tokio::test]
+async fn tool_01_the_task_bundle_gives_tasks_to_agents() {
+    let tools = robota_tools::bundles::task(std::sync::Arc::new(Echo));
+    let tool = &tools[0];
+    assert_eq!((tools.len(), tool.spec().name.as_str()), (1, "Agent"));
+    assert!(tool.spec().description.contains("dev: Builds."), "{}", tool.spec().description);
+    let run = |input| tool.run(input, ToolContext::detached());
+    let one = serde_json::json!({"prompt": "Build it.", "subagent_type": "dev"});
+    assert_eq!(run(one.clone()).await.text(), "dev did: Build it.");
+    let two = serde_json::json!({"jobs": [one.clone(), one]});
+    assert_eq!(run(two).await.text(), "2 tasks");
+    let unknown = serde_json::json!({"prompt": "x", "subagent_type": "ceo"});
+    let refused = run(unknown).await;
+    assert!(refused.text().contains("there is no agent `ceo`"), "{}", refused.text());
+}

@@ -1,0 +1,97 @@
+//! Commands in terminals of the editor.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use robota_core::ids::CallId;
+use robota_sdk::host::{TerminalCommand, TerminalEnd, TerminalResult};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, Notification, TerminalExit, TerminalOutput,
+    TerminalRequest, ToolCall, ToolCallContent, Update,
+};
+
+/// How long the editor may take for an answer that needs no waiting.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The terminals of the calls of a session, so that their last updates show them. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct ShownTerminals(Arc<Mutex<HashMap<CallId, String>>>);
+
+impl ShownTerminals {
+    /// Takes the terminal of a call that has ended.
+    pub(super) fn take(&self, call: &CallId) -> Option<ToolCallContent> {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let terminal_id = shown.remove(call)?;
+        Some(ToolCallContent::Terminal { terminal_id })
+    }
+}
+
+/// Runs a command in a terminal of the editor and shows the terminal in its call. Returns none if the
+/// editor did not start it.
+pub(super) async fn run(
+    connection: &Connection,
+    session_id: &str,
+    shown: &ShownTerminals,
+    call: &CallId,
+    command: TerminalCommand,
+    cancel: &CancellationToken,
+) -> Option<TerminalResult> {
+    let request = CreateTerminalRequest {
+        session_id,
+        command: &command.program,
+        args: &command.args,
+        cwd: command.cwd.to_str()?,
+        output_byte_limit: command.output_limit,
+    };
+    let creating = connection.request::<CreateTerminalResponse>("terminal/create", &request);
+    let created = tokio::time::timeout(LIMIT, creating).await.ok()?.ok()?;
+    let terminal_id = created.terminal_id;
+    shown
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(call.clone(), terminal_id.clone());
+    let update = Update::ToolCallUpdate(ToolCall {
+        tool_call_id: call.to_string(),
+        content: Some(vec![ToolCallContent::Terminal { terminal_id: terminal_id.clone() }]),
+        ..ToolCall::default()
+    });
+    let notification = Notification { session_id, update: &update };
+    connection.notify("session/update", &notification).await;
+    let terminal = TerminalRequest { session_id, terminal_id: &terminal_id };
+    let waiting = connection.request::<TerminalExit>("terminal/wait_for_exit", &terminal);
+    let end = tokio::select! {
+        exit = waiting => match exit {
+            Ok(exit) => end_of(&exit),
+            Err(_) => TerminalEnd::Unknown,
+        },
+        () = cancel.cancelled() => TerminalEnd::Interrupted,
+        () = tokio::time::sleep(command.timeout) => TerminalEnd::TimedOut,
+    };
+    let ask = async |method: &str| {
+        tokio::time::timeout(LIMIT, connection.request::<Value>(method, &terminal)).await
+    };
+    if matches!(end, TerminalEnd::Interrupted | TerminalEnd::TimedOut) {
+        let _ = ask("terminal/kill").await;
+    }
+    let output = match ask("terminal/output").await {
+        Ok(Ok(output)) => serde_json::from_value::<TerminalOutput>(output).unwrap_or_default(),
+        _ => TerminalOutput::default(),
+    };
+    // The editor may forget the terminal; it still shows what was printed.
+    let _ = ask("terminal/release").await;
+    Some(TerminalResult { output: output.output, cut: output.truncated, end })
+}
+
+fn end_of(exit: &TerminalExit) -> TerminalEnd {
+    match (exit.exit_code, &exit.signal) {
+        (Some(code), _) => TerminalEnd::Code(code),
+        (None, Some(signal)) => TerminalEnd::Signal(signal.clone()),
+        (None, None) => TerminalEnd::Unknown,
+    }
+}

@@ -1,0 +1,80 @@
+//! The order of prompts and cancellations of one session.
+//!
+//! The editor's messages are read one after the other, but prompts take long and run in tasks. A
+//! cancellation concerns the prompts that were read before it and no later one, whichever task runs
+//! first.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio_util::sync::CancellationToken;
+
+/// The prompts between two cancellations.
+#[derive(Clone, Default)]
+struct Group {
+    cancelled: CancellationToken,
+    /// Read by each prompt until its response was sent.
+    running: Arc<RwLock<()>>,
+    /// The groups before it that have not ended.
+    earlier: Vec<Arc<RwLock<()>>>,
+}
+
+impl Group {
+    /// Returns a place in this group. A group gets no place once the next one waits for its end, so
+    /// nobody waits to write at that time.
+    fn place(&self) -> PromptPlace {
+        PromptPlace {
+            cancelled: self.cancelled.clone(),
+            earlier: self.earlier.clone(),
+            _running: self.running.clone().try_read_owned().ok(),
+        }
+    }
+}
+
+/// Decides which prompts a cancellation concerns.
+#[derive(Default)]
+pub(super) struct PromptOrder(Mutex<Group>);
+
+impl PromptOrder {
+    /// Takes the place of a prompt that was read now.
+    pub(super) fn accept(&self) -> PromptPlace {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).place()
+    }
+
+    /// Cancels all prompts that were accepted so far. Later prompts wait until the returned place is
+    /// dropped.
+    pub(super) fn cancel(&self) -> PromptPlace {
+        let mut group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = group.place();
+        let mut earlier = std::mem::take(&mut group.earlier);
+        earlier.retain(|running| running.try_write().is_err());
+        earlier.push(group.running.clone());
+        *group = Group { earlier, ..Group::default() };
+        place.cancelled.cancel();
+        place
+    }
+}
+
+/// The place of a prompt. It ends when it is dropped.
+pub(super) struct PromptPlace {
+    cancelled: CancellationToken,
+    earlier: Vec<Arc<RwLock<()>>>,
+    _running: Option<OwnedRwLockReadGuard<()>>,
+}
+
+impl PromptPlace {
+    /// Returns whether a cancellation was read after the prompt.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+
+    /// Waits until the prompts that were cancelled before this one was read have ended.
+    pub(super) async fn wait_for_earlier(&self) {
+        for earlier in &self.earlier {
+            drop(earlier.write().await);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The table of what was measured, with the targets.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// The unit of a number.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    Milliseconds,
+    Seconds,
+    Megabytes,
+    Percent,
+    Times,
+    Count,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds => format!("{value:.2} ms"),
+            Self::Seconds => format!("{value:.2} s"),
+            Self::Megabytes => format!("{value:.1} MB"),
+            Self::Percent => format!("{value:.2} %"),
+            Self::Times => format!("{value:.2}x"),
+            Self::Count => format!("{value:.0}"),
+        }
+    }
+}
+
+/// Prints the table, one row at a time.
+#[derive(Default)]
+pub(super) struct Report {
+    missed: usize,
+}
+
+impl Report {
+    /// Prints the head of the table, with the load of the machine: on a busy one, times mean little.
+    pub(super) fn begin() -> Result<Self> {
+        let load = std::fs::read_to_string("/proc/loadavg")?;
+        let load = load.split_whitespace().next().context("an unknown format of /proc")?;
+        println!("load of the machine at the start: {load}\n");
+        println!("{:<54} {:>12} {:>12}", "", "measured", "at most");
+        Ok(Self::default())
+    }
+
+    /// Prints a number, and whether it meets its target.
+    pub(super) fn row(&mut self, name: &str, unit: Unit, measured: f64, target: Option<f64>) {
+        let missed = target.is_some_and(|target| measured.is_nan() || measured > target);
+        self.missed += usize::from(missed);
+        let target_text = target.map(|target| unit.show(target)).unwrap_or_default();
+        let verdict = match target {
+            None => "",
+            Some(_) if missed => "  MISSED",
+            Some(_) => "  ok",
+        };
+        println!("{name:<54} {:>12} {target_text:>12}{verdict}", unit.show(measured));
+    }
+
+    /// Prints how many targets were missed.
+    pub(super) fn end(&self) {
+        match self.missed {
+            0 => println!("\nall targets are met"),
+            missed => println!("\n{missed} targets are missed"),
+        }
+    }
+}
+
+/// The median, in milliseconds.
+pub(super) fn median(times: &[Duration]) -> f64 {
+    at_percent(times, 50)
+}
+
+/// Returns the value that this share of the values does not exceed, in milliseconds.
+pub(super) fn at_percent(times: &[Duration], percent: usize) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
+    times.get(at).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+}
