@@ -39,13 +39,13 @@ use Step::{Quiet, See, Type};
 const SCENES: &[Scene] = &[
     Scene {
         name: "conversation",
-        size: (100, 36),
+        size: (100, 24),
         model: include_str!("screens/conversation.yaml"),
         steps: &[See("ready"), Type("What does greet do?\r"), See("Run it with"), See("ready")],
     },
     Scene {
         name: "approval",
-        size: (100, 20),
+        size: (100, 19),
         model: include_str!("screens/approval.yaml"),
         steps: &[See("ready"), Type("Greet people in Chinese too.\r"), See("always")],
     },
@@ -131,6 +131,8 @@ impl Scene {
         let source = folder.join("src");
         std::fs::create_dir_all(&source)?;
         std::fs::write(source.join("app.py"), PROGRAM)?;
+        std::fs::create_dir_all(folder.join(".git"))?;
+        std::fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         let model = place.model(self.model)?;
         let mut env = place.env(&model.first_line).to_vec();
         env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);

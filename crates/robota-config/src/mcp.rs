@@ -24,7 +24,7 @@ use crate::plugins::Plugin;
 use crate::settings::Settings;
 
 /// Servers by name, with the fields of each.
-type Servers = IndexMap<String, Map<String, Value>>;
+pub(crate) type Servers = IndexMap<String, Map<String, Value>>;
 
 /// Where a server is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,7 +193,7 @@ impl McpListing {
             let (servers, problems) = plugin.mcp_servers();
             let name = &plugin.manifest.name;
             self.problems.extend(problems.iter().map(|it| format!("the plugin `{name}`: {it}")));
-            self.extend(McpScope::Plugin, Some(&plugin.root), servers.into_iter().collect());
+            self.extend(McpScope::Plugin, Some(&plugin.root), servers);
         }
     }
 

@@ -51,6 +51,18 @@ use crate::typed::{self, Answer, Attempts, TypedError};
 
 /// An agent in memory: it ends with its process. Two agents share nothing but
 /// what their builders were given. For an agent that survives a crash use a durable session.
+///
+/// ```
+/// use robota_core::agent::Agent;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new().text("Hello, Ada!"));
+/// let mut agent = Agent::builder(model, "any-model").system("Greet people.").build()?;
+/// assert_eq!(agent.run("I am Ada.").await.text, "Hello, Ada!");
+/// # Ok(()) }
+/// ```
 pub struct Agent {
     ports: Ports,
     config: SessionConfig,
@@ -65,6 +77,13 @@ pub struct Agent {
 pub type TextSink = Box<dyn FnMut(TextUpdate<'_>) + Send>;
 
 /// How one run differs from the agent's own settings.
+///
+/// ```
+/// use robota_core::agent::RunOptions;
+///
+/// let options = RunOptions { max_rounds: Some(3), ..RunOptions::default() };
+/// assert!(!options.cancel.is_cancelled());
+/// ```
 #[derive(Default)]
 pub struct RunOptions {
     /// Replaces the agent's round limit for this run; zero means no limit.

@@ -10,6 +10,15 @@ use crate::message::ToolUse;
 use crate::permission::Class;
 
 /// Asks a person about one call.
+///
+/// ```
+/// use robota_core::approve::Question;
+///
+/// fn line(question: &Question) -> String {
+///     format!("{} needs approval: {}", question.call.name, question.reason)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The call. Its id is also the id of the approval.
@@ -40,6 +49,14 @@ pub enum Scope {
 }
 
 /// What a person answered.
+///
+/// ```
+/// use robota_core::approve::{Answer, Scope};
+///
+/// let rules = vec!["Bash(cargo test *)".to_owned()];
+/// let answer = Answer::Remember { scope: Scope::Session, rules, note: None };
+/// assert_ne!(answer, Answer::Allow { note: None });
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Answer {
@@ -78,6 +95,24 @@ pub enum Answer {
 
 /// Answers questions about calls. Several questions may be open at the same time. Dropping the
 /// future of [`Approver::ask`] withdraws the question.
+///
+/// ```
+/// use robota_core::approve::{Answer, Approver, Question};
+/// use robota_core::permission::Class;
+///
+/// /// Allows edits, and denies everything else.
+/// struct EditsOnly;
+///
+/// #[async_trait::async_trait]
+/// impl Approver for EditsOnly {
+///     async fn ask(&self, question: Question) -> Answer {
+///         match question.class {
+///             Class::Modify => Answer::Allow { note: None },
+///             _ => Answer::Unanswered { reason: "only edits are allowed".to_owned() },
+///         }
+///     }
+/// }
+/// ```
 #[async_trait::async_trait]
 pub trait Approver: Send + Sync {
     /// Announces a question before clients can see it, so that an answer cannot arrive too early.
@@ -102,6 +137,16 @@ pub trait RuleSink: Send + Sync {
 }
 
 /// Denies every question, because there is no one to ask. The default.
+///
+/// ```
+/// use robota_core::agent::Agent;
+/// use robota_core::approve::NoApprover;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// let model = ScriptedProvider::new(Script::new());
+/// let builder = Agent::builder(model, "any-model").approver(NoApprover);
+/// # drop(builder);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoApprover;
 

@@ -10,6 +10,32 @@ use crate::permission::{Class, Mode, Verdict};
 use crate::tool::ToolSpec;
 
 /// Judges tool calls.
+///
+/// ```
+/// use robota_core::gate::{Gate, Grant, Judgement, Source};
+/// use robota_core::message::ToolUse;
+/// use robota_core::permission::Verdict;
+/// use robota_core::tool::ToolSpec;
+///
+/// /// Denies one tool, and allows all others.
+/// struct Without(&'static str);
+///
+/// #[async_trait::async_trait]
+/// impl Gate for Without {
+///     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
+///         let denied = tool.name == self.0;
+///         Judgement {
+///             verdict: if denied { Verdict::Deny } else { Verdict::Allow },
+///             class: tool.class,
+///             reason: format!("{} is {}", tool.name, if denied { "denied" } else { "allowed" }),
+///             source: Source::Rule,
+///             rules: Vec::new(),
+///             grant: Grant::Full,
+///         }
+///     }
+/// }
+/// # let _ = Without("Bash");
+/// ```
 #[async_trait::async_trait]
 pub trait Gate: Send + Sync {
     /// Decides whether the call may run, and why.
@@ -59,6 +85,16 @@ pub trait Gate: Send + Sync {
 }
 
 /// What the gate decides about a call.
+///
+/// ```
+/// use robota_core::gate::Judgement;
+/// use robota_core::permission::Verdict;
+///
+/// fn may_run(judgement: &Judgement) -> bool {
+///     judgement.verdict == Verdict::Allow
+/// }
+/// # let _ = may_run;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Allow, ask or deny.
@@ -100,6 +136,14 @@ pub enum Source {
 }
 
 /// Judges by the mode and the tool's declared class.
+///
+/// ```
+/// use robota_core::gate::ModeGate;
+/// use robota_core::permission::Mode;
+///
+/// let gate = ModeGate(Mode::AcceptEdits);
+/// assert_eq!(gate.0, Mode::AcceptEdits);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ModeGate(pub Mode);
 
@@ -129,6 +173,16 @@ impl Gate for ModeGate {
 }
 
 /// Allows read-only tools and denies all others, without asking. The default.
+///
+/// ```
+/// use robota_core::agent::Agent;
+/// use robota_core::gate::ReadOnlyGate;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// let model = ScriptedProvider::new(Script::new());
+/// let builder = Agent::builder(model, "any-model").gate(ReadOnlyGate);
+/// # drop(builder);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOnlyGate;
 
@@ -151,6 +205,17 @@ impl Gate for ReadOnlyGate {
 }
 
 /// Allows every call. It is never a default: a program has to choose it.
+///
+/// ```
+/// use robota_core::agent::Agent;
+/// use robota_core::gate::AllowAll;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// let model = ScriptedProvider::new(Script::new());
+/// // Only for tools that are safe in every call.
+/// let builder = Agent::builder(model, "any-model").gate(AllowAll);
+/// # drop(builder);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllowAll;
 

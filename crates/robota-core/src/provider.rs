@@ -36,6 +36,16 @@ use crate::message::Block;
 use crate::usage::Usage;
 
 /// Calls a model service.
+///
+/// ```
+/// use robota_core::provider::Provider;
+///
+/// fn describe(provider: &dyn Provider) -> String {
+///     let calls = provider.capabilities().function_calling;
+///     format!("{} ({} tools)", provider.name(), if calls { "with" } else { "without" })
+/// }
+/// # let _ = describe;
+/// ```
 #[async_trait::async_trait]
 pub trait Provider: Send + Sync {
     /// Returns the name for events and errors. Code must not base decisions on it.

@@ -41,6 +41,16 @@ use crate::usage::Usage;
 const MAX_BACKGROUND: usize = 1_024;
 
 /// The fold of a session's events.
+///
+/// ```
+/// use robota_core::event::Envelope;
+/// use robota_core::state::State;
+///
+/// fn tokens(journal: &[Envelope]) -> Option<u64> {
+///     State::fold(journal).ok().map(|state| state.usage.total())
+/// }
+/// # let _ = tokens;
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
     /// The session's id; `None` before `session_created`.

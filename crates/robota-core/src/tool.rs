@@ -46,6 +46,33 @@ pub struct ToolSpec {
 }
 
 /// A function that a model can call.
+///
+/// ```
+/// use robota_core::permission::Class;
+/// use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+/// use serde_json::{Value, json};
+///
+/// struct Upper(ToolSpec);
+///
+/// #[async_trait::async_trait]
+/// impl Tool for Upper {
+///     fn spec(&self) -> &ToolSpec {
+///         &self.0
+///     }
+///
+///     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
+///         ToolOutcome::ok(input["text"].as_str().unwrap_or_default().to_uppercase())
+///     }
+/// }
+///
+/// let tool = Upper(ToolSpec {
+///     name: "Upper".to_owned(),
+///     description: "Converts a text to upper case.".to_owned(),
+///     input_schema: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+///     class: Class::Inspect,
+/// });
+/// assert!(tool.check(&json!({"text": "a"})).is_ok());
+/// ```
 #[async_trait::async_trait]
 pub trait Tool: Send + Sync {
     /// Returns the description; the same one every time.
@@ -131,6 +158,14 @@ pub struct ToolScope {
 }
 
 /// What a running call receives.
+///
+/// ```
+/// use robota_core::tool::ToolContext;
+///
+/// // For a call outside a session, as in a test.
+/// let context = ToolContext::detached();
+/// assert!(!context.scope.cancel.is_cancelled());
+/// ```
 #[derive(Clone)]
 pub struct ToolContext {
     /// The id of the call.

@@ -147,11 +147,10 @@ async fn addresses_are_passed_on_only_if_they_can_be_shown() {
 }
 
 #[tokio::test]
-async fn forms_that_the_protocol_does_not_allow_are_refused() {
+async fn forms_that_the_protocol_does_not_allow_are_declined() {
     let client = Client::new(ElicitAnswer::Accept(json!({})));
     let answer = call(&servers("", Some(&client), &[]), "nest", json!({})).await;
-    // The library does not read such a request, so that it is one of an unknown method.
-    assert_eq!(answer["code"], -32601, "{answer}");
+    assert_eq!(answer, json!({"action": "decline"}));
     assert!(client.asked.lock().unwrap().is_empty(), "nobody is asked");
 }
 

@@ -44,8 +44,7 @@ impl Family {
         }
     }
 
-    /// The family a rule of this name binds. `Grep`, `Glob` and `BashInput` have rules of their
-    /// own.
+    /// The family a rule of this name binds; some tools have rules of their own.
     pub(crate) fn of_rule(name: &str) -> Option<Self> {
         match name {
             "Grep" | "Glob" | TYPED => None,

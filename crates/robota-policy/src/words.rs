@@ -40,3 +40,6 @@ pub(crate) fn covers(name: &str, word: &str) -> bool {
 pub(crate) fn within(name: &str, text: &str) -> bool {
     list(name).iter().any(|word| text.contains(word))
 }
+
+#[cfg(test)]
+mod tests;

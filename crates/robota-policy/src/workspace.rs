@@ -94,8 +94,7 @@ impl FileRef {
     }
 }
 
-/// Paths are matched as text; what is not UTF-8 gets replacement characters, which no allow
-/// rule names.
+/// Paths are matched as text; what is not UTF-8 gets characters that no allow rule names.
 pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -13,6 +13,15 @@ use tokio::sync::oneshot;
 use crate::error::SessionError;
 
 /// Who decides when a call needs approval (SESS-04).
+///
+/// ```
+/// use robota_core::approve::Answer;
+/// use robota_session::{Approvals, approver_fn};
+///
+/// let approver = approver_fn(|_question| async { Answer::Allow { note: None } });
+/// let approvals = Approvals::Handler(approver);
+/// # drop(approvals);
+/// ```
 #[derive(Clone, Default)]
 pub enum Approvals {
     /// Every question is denied. The default.

@@ -31,6 +31,24 @@ use crate::tool_output::DEFAULT_LIMIT;
 /// Builds a [`Session`]. Without a gate only read-only tools may run; without an approver every call
 /// that needs approval is denied. The builder of an in-memory agent has the same methods under the
 /// same names.
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_core::journal::MemoryStore;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_session::Session;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new());
+/// let session = Session::builder(model, "any-model")
+///     .name("nightly")
+///     .mode(Mode::Plan)
+///     .create(MemoryStore::new(), None)
+///     .await?;
+/// assert_eq!(session.info().await?.name.as_deref(), Some("nightly"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct SessionBuilder {
     setup: Setup,

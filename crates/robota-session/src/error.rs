@@ -9,6 +9,15 @@ use robota_core::typed::TypedError;
 use crate::id::IdError;
 
 /// Why an operation of a session failed.
+///
+/// ```
+/// use robota_session::SessionError;
+///
+/// fn is_closed(error: &SessionError) -> bool {
+///     matches!(error, SessionError::Closed { .. })
+/// }
+/// # let _ = is_closed;
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {

@@ -10,7 +10,7 @@ use robota_core::event::{
     Cursor, Envelope, Event, FORMAT, InputCancelled, Opened, Parent, SessionCreated, TurnEnd,
 };
 use robota_core::ids::{RandomIds, SessionId};
-use robota_core::journal::{JournalError, JournalStore};
+use robota_core::journal::{Journal, JournalError, JournalStore};
 use robota_core::message::{Cause, Role};
 use robota_core::resume::load_fork;
 use robota_core::state::{EarlierSnapshot, SafePoints, State};
@@ -36,7 +36,8 @@ pub async fn fork_stored(
 ) -> Result<Cursor, SessionError> {
     let state = load_state(store, parent).await?;
     let at = resolve(&state, store, parent, place).await?;
-    drop(create_fork(store, parent, at, state, child, clock).await?);
+    let fork = StoredFork::create(store, parent, at, state, child, clock).await?;
+    close_parent_work(&mut fork.load(store).await?).await?;
     Ok(at)
 }
 
@@ -182,48 +183,83 @@ async fn scan(
     }
 }
 
-/// Creates a fork and opens it for writing. It is durable when this returns. `state` is that of the
-/// parent.
-pub(crate) async fn create_fork(
-    store: &dyn JournalStore,
-    parent: &SessionId,
-    at: Cursor,
-    state: State,
-    child: &SessionId,
+/// A fork that is stored and open for writing. Its state is loaded by [`StoredFork::load`].
+pub(crate) struct StoredFork {
+    child: SessionId,
+    journal: Box<dyn Journal>,
     clock: Arc<dyn Clock>,
-) -> Result<Recorder, SessionError> {
-    let epoch = at.epoch + 1;
-    let created = SessionCreated {
-        session: child.clone(),
-        format: FORMAT,
-        cwd: state.cwd.clone(),
-        parent: Some(Parent { session: parent.clone(), at }),
-        spawned_by: None,
-    };
-    let opened = Opened { epoch, after_seq: at.seq, pid: Some(std::process::id()) };
-    let first: Vec<_> = (at.seq + 1..)
-        .zip([Event::from(created), opened.into()])
-        .map(|(seq, event)| {
-            let (ts, turn) = (clock.now(), None);
-            Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None })
-        })
-        .collect();
-    let journal = store.fork(parent, at, child, &first).await?;
-    let state = if state.cursor == Some(at) {
-        first.iter().try_fold(state, |mut state, event| {
-            state.apply(event).map_err(|error| damaged(child, &error))?;
-            Ok::<_, SessionError>(state)
-        })?
-    } else {
-        load_fork(store, child, &state.view).await.map_err(|error| resume_error(child, error))?
-    };
-    let mut recorder = Recorder::continuing(journal, clock, state);
-    close_parent_work(&mut recorder).await?;
-    Ok(recorder)
+    /// The events that it begins with, after those that it shares with its parent.
+    first: Vec<Arc<Envelope>>,
+    /// The state of the parent.
+    parent: State,
+    at: Cursor,
+}
+
+impl StoredFork {
+    /// Creates a fork. It is durable when this returns. `parent_state` is that of the parent.
+    pub(crate) async fn create(
+        store: &dyn JournalStore,
+        parent: &SessionId,
+        at: Cursor,
+        parent_state: State,
+        child: &SessionId,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SessionError> {
+        let epoch = at.epoch + 1;
+        let created = SessionCreated {
+            session: child.clone(),
+            format: FORMAT,
+            cwd: parent_state.cwd.clone(),
+            parent: Some(Parent { session: parent.clone(), at }),
+            spawned_by: None,
+        };
+        let opened = Opened { epoch, after_seq: at.seq, pid: Some(std::process::id()) };
+        let first: Vec<_> = (at.seq + 1..)
+            .zip([Event::from(created), opened.into()])
+            .map(|(seq, event)| {
+                let (ts, turn) = (clock.now(), None);
+                Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None })
+            })
+            .collect();
+        let journal = store.fork(parent, at, child, &first).await?;
+        Ok(Self { child: child.clone(), journal, clock, first, parent: parent_state, at })
+    }
+
+    /// Returns the last event of the fork.
+    pub(crate) fn last(&self) -> Option<Cursor> {
+        self.first.last().map(|event| event.cursor())
+    }
+
+    /// Returns true if the state of the fork follows from that of its parent, and nothing is read.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.parent.cursor == Some(self.at)
+    }
+
+    /// Loads the state.
+    pub(crate) async fn load(self, store: &dyn JournalStore) -> Result<Recorder, SessionError> {
+        let child = &self.child;
+        let state = if self.is_loaded() {
+            self.first.iter().try_fold(self.parent, |mut state, event| {
+                state.apply(event).map_err(|error| damaged(child, &error))?;
+                Ok::<_, SessionError>(state)
+            })?
+        } else {
+            let loaded = load_fork(store, child, &self.parent.view).await;
+            loaded.map_err(|error| resume_error(child, error))?
+        };
+        Ok(Recorder::continuing(self.journal, self.clock, state))
+    }
+}
+
+/// Returns true if nothing was recorded in a fork yet: then [`close_parent_work`] has not run, or
+/// found nothing to close.
+pub(crate) fn is_untouched_fork(state: &State) -> bool {
+    let last = state.cursor.map_or(0, |cursor| cursor.seq);
+    state.parent.as_ref().is_some_and(|parent| last == parent.at.seq + 2)
 }
 
 /// Closes what a fork does not continue: the turn of its parent, and inputs for the parent.
-async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
+pub(crate) async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
     let inputs = state.inputs.keys().cloned();
     let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());

@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use robota_core::checkpoint::RestoreFiles;
 use robota_core::close::{Closing, RecoveryHint, awaiting_post_hook, open_operations, recover};
 use robota_core::driver::Recorder;
-use robota_core::event::{Event, FORMAT, ModeChanged, Opened, Renamed, SessionCreated};
+use robota_core::event::{Cursor, Event, FORMAT, ModeChanged, Opened, Renamed, SessionCreated};
 use robota_core::hook::{HookInput, HookPoint, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
@@ -19,6 +19,7 @@ use crate::actor::{Shared, StartOptions};
 use crate::checkpoints::{complete_restore, interrupted_command, record_late_changes};
 use crate::crash_cleanup;
 use crate::error::SessionError;
+use crate::fork::{StoredFork, close_parent_work, is_untouched_fork};
 use crate::hooks::HookChain;
 use crate::hub::SessionHub;
 use crate::session::Session;
@@ -121,39 +122,89 @@ pub(crate) fn prepare(
 pub(crate) async fn open(
     store: Arc<dyn JournalStore>,
     id: SessionId,
-    mut recorder: Recorder,
+    recorder: Recorder,
     turn_setup: TurnSetup,
+    first: Vec<Event>,
+    options: StartOptions,
+) -> Result<Session, SessionError> {
+    let shared = shared(store, id, recorder.state().cursor, turn_setup);
+    let (recorder, options) = begin(&shared, recorder, first, options).await?;
+    Ok(Session::launch(shared, recorder, options))
+}
+
+/// Opens a fork. What must be read for its state is read by the task of the session.
+pub(crate) async fn open_fork(
+    store: Arc<dyn JournalStore>,
+    id: SessionId,
+    fork: StoredFork,
+    turn_setup: TurnSetup,
+) -> Result<Session, SessionError> {
+    let shared = shared(store, id, fork.last(), turn_setup);
+    let (known, owner) = (fork.is_loaded(), shared.clone());
+    let load = async move {
+        let recorder = fork.load(&*owner.store).await?;
+        begin(&owner, recorder, Vec::new(), StartOptions::new(SessionSource::Fork)).await
+    };
+    if known {
+        let (recorder, options) = load.await?;
+        return Ok(Session::launch(shared, recorder, options));
+    }
+    Ok(Session::launch_later(shared, load))
+}
+
+fn shared(
+    store: Arc<dyn JournalStore>,
+    id: SessionId,
+    last: Option<Cursor>,
+    turn_setup: TurnSetup,
+) -> Arc<Shared> {
+    let setup = &turn_setup.setup;
+    setup.gate.set_mode(setup.mode);
+    let hooks = setup.hook_chain(&id);
+    Shared::new(id, store, SessionHub::new(last), hooks, turn_setup)
+}
+
+/// Records what an open session begins with, and closes what is not continued.
+async fn begin(
+    shared: &Shared,
+    mut recorder: Recorder,
     mut first: Vec<Event>,
     mut options: StartOptions,
-) -> Result<Session, SessionError> {
-    let setup = &turn_setup.setup;
-    let hub = SessionHub::new(recorder.state().cursor);
+) -> Result<(Recorder, StartOptions), SessionError> {
+    let setup = shared.turn_setup().setup.clone();
     recorder = recorder.with_retries(setup.config.append_retries.clone());
-    let mut observers = vec![hub.observer()];
+    // A crash may have come before a fork closed the work of its parent.
+    let untouched = is_untouched_fork(recorder.state());
+    let mut observers = vec![shared.hub.observer()];
+    recorder.swap_observers(observers.clone());
+    if options.source == SessionSource::Fork {
+        close_parent_work(&mut recorder).await?;
+    }
+    // The end of the parent's turn is no turn of the fork, so callbacks do not get it.
     observers.extend(setup.callbacks.observer(setup.config.turn.context_window));
     recorder.swap_observers(observers);
-    setup.gate.set_mode(setup.mode);
     if recorder.state().mode != setup.mode {
         first.push(ModeChanged { mode: setup.mode }.into());
     }
     if !first.is_empty() {
         recorder.append(None, first).await?;
     }
-    let hooks = setup.hook_chain(&id);
+    if untouched && options.source != SessionSource::Fork {
+        close_parent_work(&mut recorder).await?;
+    }
     if let Some(strategy) = options.recovery {
         options.needs_recovery = match strategy {
             ResumeStrategy::Crash if options.closed => false,
             ResumeStrategy::Crash => {
                 let hints = std::mem::take(&mut options.hints);
                 let closing = Closing { hints, ..Closing::of(Cause::Crash) };
-                seal(&*store, &mut recorder, setup, &hooks, closing).await?;
+                seal(&*shared.store, &mut recorder, &setup, &shared.hooks, closing).await?;
                 false
             }
             ResumeStrategy::Manual => !open_operations(recorder.state()).is_empty(),
         };
     }
-    let shared = Shared::new(id, store, hub, hooks, turn_setup);
-    Ok(Session::launch(shared, recorder, options))
+    Ok((recorder, options))
 }
 
 /// Closes what a crash left open.

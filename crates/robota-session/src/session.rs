@@ -58,6 +58,20 @@ const REQUESTS: usize = 64;
 ///
 /// One task owns the session. Dropping the last handle shuts it down in the background, as
 /// [`Session::shutdown`] with the reason `dropped` does: what runs is stopped and recorded.
+///
+/// ```
+/// use robota_core::journal::MemoryStore;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+/// use robota_session::Session;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new().text("Hello."));
+/// let session = Session::builder(model, "any-model").create(MemoryStore::new(), None).await?;
+/// assert_eq!(session.run("Say hello.").await?, "Hello.");
+/// session.shutdown("done").await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Session {
     requests: mpsc::Sender<Request>,
@@ -195,11 +209,27 @@ impl Session {
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
-        let (requests, mailbox) = mpsc::channel(REQUESTS);
         // Set the state before the task starts, so that the first status is correct.
         let pending = !recorder.state().inputs.is_empty() && !options.defer_inputs;
         shared.hub.set_busy((pending || options.continue_turn) && !options.needs_recovery);
-        drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, options).run()));
+        Self::launch_later(shared, std::future::ready(Ok((recorder, options))))
+    }
+
+    /// Starts the task of a session whose state it loads first. Requests wait for that.
+    pub(crate) fn launch_later(
+        shared: Arc<Shared>,
+        load: impl Future<Output = Result<(Recorder, StartOptions), SessionError>> + Send + 'static,
+    ) -> Self {
+        let (requests, mailbox) = mpsc::channel(REQUESTS);
+        let owner = shared.clone();
+        drop(tokio::spawn(async move {
+            match load.await {
+                Ok((recorder, options)) => {
+                    Actor::new(owner, mailbox, recorder, options).run().await
+                }
+                Err(error) => owner.hub.end(error),
+            }
+        }));
         Self { requests, shared }
     }
 

@@ -4,10 +4,11 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
-use robota_core::event::Event;
-use robota_core::journal::JournalStore as _;
+use robota_core::event::{Envelope, Event};
+use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
 use robota_core::permission::Class;
 use robota_session::{EventFilter, EventKind, Selector, SessionError, SessionState, StartAt};
 use robota_testkit::{Answer, Script, blocking_tool};
@@ -167,6 +168,41 @@ fn kode_04_the_child_is_durable_before_the_parent_records_it() {
         let again = session.fork(&Selector::Latest, Some(child.into())).await;
         assert!(again.is_err(), "its id is taken");
         assert!(session.fork(&Selector::Latest, Some("../x".into())).await.is_err());
+    });
+}
+
+/// A store in which nothing is found once a session was forked.
+#[derive(Clone)]
+struct Vanishing {
+    inner: MemoryStore,
+    writers: Arc<AtomicUsize>,
+}
+
+store_around!(
+    Vanishing,
+    |store: &Vanishing| match store.writers.load(Ordering::SeqCst) {
+        0 | 1 => store.inner.clone(),
+        _ => MemoryStore::new(),
+    },
+    |store: &Vanishing, writer: Box<dyn Journal>| {
+        store.writers.fetch_add(1, Ordering::SeqCst);
+        writer
+    }
+);
+
+#[test]
+fn kode_04_a_fork_is_returned_before_its_conversation_is_read() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two."));
+        let store = Vanishing { inner: MemoryStore::new(), writers: Arc::default() };
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        session.run("First").await.unwrap();
+        session.run("Second").await.unwrap();
+        // The conversation at its end is that of the parent, so only an earlier one is read.
+        let child = session.fork(&place("sfp:1"), None).await.unwrap();
+        assert!(store.inner.head(child.id()).await.is_ok(), "it is stored");
+        let error = child.run("Instead").await.unwrap_err();
+        assert!(error.to_string().contains(child.id().as_str()), "{error}");
     });
 }
 

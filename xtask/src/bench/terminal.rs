@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(1_500);
 /// A key that has not appeared by then is lost.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Rounds of the long session: each has two messages.
+/// Rounds of the long session: each has a message with a call and one with its result.
 const LONG: usize = 5_000;
 const LONG_SESSION: &str = "agent:bench/session:terminal";
 const SIZE: (u16, u16) = (120, 40);
@@ -200,12 +200,14 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model(&calls(LONG))?;
     let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan", "--max-turns", "0"];
     place.answer_with(&model, &[&LARGE_MODEL[..], &plan].concat())?;
-    let (mut first, mut drawn, mut echoes, mut memory) = (vec![], vec![], vec![], 0.0_f64);
+    let (mut first, mut drawn, mut echoes) = (vec![], vec![], vec![]);
+    let (mut memory, mut messages) = (0.0_f64, 0);
     for _ in 0..STARTS {
         let mut pty = start(place, &model.first_line, &LARGE_MODEL, &["-r", LONG_SESSION])?;
         first.push(first_echo(&mut pty)?);
         let shown = pty.wait_for("Done.", LIMIT);
         drawn.push(shown.with_context(|| format!("no history was drawn:\n{}", pty.tail()))?);
+        messages = earlier_messages(&pty)?;
         pty.type_keys("\x7f")?;
         pty.wait_until_quiet(Duration::from_millis(100));
         for letter in letters().take(10) {
@@ -213,11 +215,21 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
         }
         memory = memory.max(pty.memory_mb()?);
     }
-    let name = |what: &str| format!("{} messages of history: {what}", LONG * 2);
+    let name = |what: &str| format!("{messages} messages of history: {what}");
     report.row(&name("start to first echo"), Unit::Milliseconds, median(&first), Some(50.0));
     report.row(&name("start to history drawn"), Unit::Milliseconds, median(&drawn), Some(100.0));
     let slow = at_percent(&echoes, 95);
     report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
     report.row(&name("memory"), Unit::Megabytes, memory, None);
     Ok(())
+}
+
+/// Returns how many messages the program says are before those that it shows.
+fn earlier_messages(pty: &Pty) -> Result<usize> {
+    let shown = pty.wait_for_screen(SIZE, LIMIT, |shown| shown.contains(" earlier messages"))?;
+    let (before, _) = shown.split_once(" earlier messages").context("no count of messages")?;
+    let number = before.rsplit(' ').next().context("no count of messages")?;
+    let number = number.parse().with_context(|| format!("not a number: {number}"))?;
+    ensure!(number > LONG, "the session has only {number} messages");
+    Ok(number)
 }

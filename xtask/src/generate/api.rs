@@ -53,6 +53,30 @@ pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
     Ok(bare.map(|(path, item)| format!("{path}::{}", item::name(item))).collect())
 }
 
+/// Returns the types at the root of `robota` whose documentation has no example.
+pub fn root_types_without_example(tree: &Tree) -> Result<Vec<String>> {
+    let mut sources = Sources::new(tree);
+    let own = sources.load("robota")?;
+    let root = own.module(&[]).context("robota has no root module")?;
+    let mut bare = Vec::new();
+    for item in &root.items {
+        let syn::Item::Use(used) = item else { continue };
+        if !item::is_public(&used.vis) || item::hidden(&used.attrs) {
+            continue;
+        }
+        for (target, name) in sources::uses(&used.tree) {
+            if let Resolved::Item(_, _, item) = sources.resolve(&own, &[], &target)?
+                && item::is_public_type(&item)
+                && !has_example(&item)
+            {
+                bare.push(name);
+            }
+        }
+    }
+    bare.sort();
+    Ok(bare)
+}
+
 struct Listing<'a> {
     sources: Sources<'a>,
     lines: Vec<String>,

@@ -45,7 +45,9 @@ fn draw_row(svg: &mut String, screen: &Screen, row: u16, columns: u16) {
         let Some(first) = screen.cell(row, column) else { break };
         let (start, style) = (column, Look::of(first));
         let mut text = String::new();
-        while let Some(cell) = screen.cell(row, column).filter(|cell| Look::of(cell) == style) {
+        // The second half of a wide letter has no style of its own.
+        let same = |cell: &&Cell| cell.is_wide_continuation() || Look::of(cell) == style;
+        while let Some(cell) = screen.cell(row, column).filter(same) {
             if !cell.is_wide_continuation() {
                 let contents = cell.contents();
                 text.push_str(if contents.is_empty() { " " } else { contents });

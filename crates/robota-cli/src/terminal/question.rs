@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::composer::Composer;
 use super::event::{Asked, RuleTest};
+use super::widgets::question::Rows;
 
 /// Keys that are typed so soon after a question appeared, or after each other since then, were not
 /// meant for it.
@@ -34,6 +35,8 @@ pub(crate) struct Form {
     pub(crate) rows: usize,
     /// The last first line to which the preview can be scrolled.
     pub(crate) last_scroll: usize,
+    /// The rows of the preview, for this many columns.
+    pub(crate) rendered: Option<(usize, Rows)>,
 }
 
 /// A text of the form that is edited.
@@ -108,6 +111,11 @@ impl Questions {
     /// Returns the question that is shown.
     pub(crate) fn shown(&self) -> Option<&Asked> {
         self.waiting.front()
+    }
+
+    /// Returns the question that is shown, with what the user did with it.
+    pub(crate) fn shown_with_form(&mut self) -> Option<(&Asked, &mut Form)> {
+        Some((self.waiting.front()?, &mut self.form))
     }
 
     /// Returns the number of the question that is shown, and how many there are.

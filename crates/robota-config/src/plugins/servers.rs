@@ -4,13 +4,14 @@ use serde_json::{Map, Value};
 
 use super::{Plugin, replace};
 use crate::clean::one_line;
+use crate::mcp::Servers;
 
 impl Plugin {
     /// Returns the MCP servers by name, and what is wrong with them. The names have that of the plugin
     /// in front, so that their tools are `mcp__plugin_PLUGIN_SERVER__TOOL`.
     #[must_use]
-    pub fn mcp_servers(&self) -> (Vec<(String, Map<String, Value>)>, Vec<String>) {
-        let (mut servers, mut problems) = (Vec::new(), Vec::new());
+    pub fn mcp_servers(&self) -> (Servers, Vec<String>) {
+        let (mut servers, mut problems) = (Servers::default(), Vec::new());
         let given = match &self.manifest.mcp_servers {
             None => vec![Value::from("./.mcp.json")],
             Some(Value::Array(parts)) => parts.clone(),
@@ -31,12 +32,7 @@ impl Plugin {
         (servers, problems)
     }
 
-    fn add_servers(
-        &self,
-        value: Value,
-        servers: &mut Vec<(String, Map<String, Value>)>,
-        problems: &mut Vec<String>,
-    ) {
+    fn add_servers(&self, value: Value, servers: &mut Servers, problems: &mut Vec<String>) {
         // The file wraps the servers, an inline value may do so.
         let value = value.get("mcpServers").cloned().unwrap_or(value);
         let root = self.root.display().to_string();
@@ -44,10 +40,10 @@ impl Plugin {
             replace(&mut fields, "${CLAUDE_PLUGIN_ROOT}", &root);
             match fields {
                 Value::Object(fields) => {
-                    servers.push((format!("plugin_{}_{name}", self.manifest.name), fields));
+                    servers.insert(format!("plugin_{}_{name}", self.manifest.name), fields);
                 }
                 _ => {
-                    problems.push(format!("the MCP server `{}` is not an object", one_line(&name)))
+                    problems.push(format!("the MCP server `{}` is not an object", one_line(&name)));
                 }
             }
         }

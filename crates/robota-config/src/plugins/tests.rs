@@ -190,7 +190,7 @@ fn sdk_22_agents_and_servers_of_a_plugin_have_its_name() {
     let plugin = plugins.get("tools").unwrap();
     let (servers, problems) = plugin.mcp_servers();
     assert_eq!(servers.len(), 1);
-    let (name, fields) = &servers[0];
+    let (name, fields) = servers.get_index(0).unwrap();
     let command = format!("{}/serve", plugin.root.display());
     assert_eq!((name.as_str(), fields["command"].as_str()), ("plugin_tools_docs", Some(&*command)));
     assert!(problems[0].contains("`bad`"), "{problems:?}");

@@ -22,6 +22,22 @@ use crate::turn::{ToolConcurrency, TurnRules};
 /// call that needs approval is denied.
 ///
 /// The session builder has the same methods under the same names.
+///
+/// ```
+/// use robota_core::agent::Agent;
+/// use robota_core::gate::ModeGate;
+/// use robota_core::permission::Mode;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new().text("Done."));
+/// let agent = Agent::builder(model, "any-model")
+///     .system("Answer in one line.")
+///     .gate(ModeGate(Mode::Plan))
+///     .build()?;
+/// # drop(agent);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct AgentBuilder {
     ports: Ports,

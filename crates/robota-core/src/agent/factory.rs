@@ -39,6 +39,20 @@ pub struct AgentTemplate {
 type Customise = dyn Fn(AgentBuilder) -> AgentBuilder + Send + Sync;
 
 /// Creates agents from templates. All use the factory's provider and choose from its tools.
+///
+/// ```
+/// use robota_core::agent::AgentFactory;
+/// use robota_core::scripted::{Script, ScriptedProvider};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedProvider::new(Script::new().text("It is fine."));
+/// let mut agents = AgentFactory::new(model, "any-model");
+/// let template = serde_json::json!({"id": "reviewer", "system": "Review changes."});
+/// agents.register(serde_json::from_value(template)?)?;
+/// assert_eq!(agents.create("reviewer")?.run("Is it fine?").await.text, "It is fine.");
+/// # Ok(()) }
+/// ```
 pub struct AgentFactory {
     provider: Arc<dyn Provider>,
     model: String,

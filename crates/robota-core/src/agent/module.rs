@@ -101,6 +101,14 @@ impl Diagnose for ModuleError {
 
 /// The modules that agents can have. A module is registered after those that it requires, so the
 /// requirements have no cycle.
+///
+/// ```
+/// use robota_core::agent::{Module, ModuleRegistry};
+///
+/// let mut modules = ModuleRegistry::new();
+/// let missing = modules.register(Module::new("git").requires("files"));
+/// assert!(missing.is_err(), "`files` is not registered");
+/// ```
 #[derive(Clone, Default)]
 pub struct ModuleRegistry {
     modules: IndexMap<String, Module>,

@@ -26,6 +26,15 @@ const MAX_SEQ: u64 = (1 << 53) - 1;
 const CHECKSUM_BYTES: usize = 8 + 8 + 2;
 
 /// One line of a journal: an event with its position and time.
+///
+/// ```
+/// use robota_core::event::Envelope;
+///
+/// fn line(envelope: &Envelope) -> String {
+///     format!("{} {}", envelope.cursor(), envelope.ts)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     /// The sequence number; one more than that of the previous event.

@@ -181,6 +181,15 @@ pub enum Target {
 }
 
 /// What a turn resulted in.
+///
+/// ```
+/// use robota_core::turn::TurnReport;
+///
+/// fn line(report: &TurnReport) -> String {
+///     format!("{} ({} rounds, {} calls)", report.text, report.rounds, report.tools_executed)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
     /// How the turn ended.

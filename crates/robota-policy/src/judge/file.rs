@@ -165,8 +165,7 @@ impl Policy {
         files
     }
 
-    /// The rule of this list about reading or changing something that is really below the
-    /// folder.
+    /// The rule of this list about reading or changing something below the folder.
     pub(super) fn rule_below<'p>(
         &self,
         rules: &'p Rules,

@@ -33,8 +33,7 @@ struct Listed {
 }
 
 impl Shell<'_, '_> {
-    /// What a command would see that is given the files another one lists; `None` when that is
-    /// not proven to only read.
+    /// What a command sees that gets the files another one lists; `None` when it is not proven.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
         known(part.words.first()?)?;
         if Program::of(&part.words).is_some_and(|program| program.shape == Shape::Find) {
@@ -230,8 +229,7 @@ impl Shell<'_, '_> {
     }
 }
 
-/// Whether splitting a name at blanks and quotes, as xargs does, could leave a path or an option
-/// that it is not.
+/// Whether splitting a name as xargs does could leave another path or an option.
 fn splits(name: &str, lines: bool) -> bool {
     let blank = |c: char| c.is_whitespace();
     if name.contains(['"', '\'', '\\', '\n']) {

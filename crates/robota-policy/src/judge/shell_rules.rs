@@ -253,8 +253,7 @@ impl Shell<'_, '_> {
         });
     }
 
-    /// What a copy creates: in a folder, a file of the same name. The flag says that there may
-    /// be more.
+    /// What a copy creates: in a folder, a file of the same name; true when there may be more.
     pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<Rc<FileRef>>, bool) {
         let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
         let scope = self.scope(part);

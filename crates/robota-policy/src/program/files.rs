@@ -35,7 +35,7 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     options(&args, &mut uses);
     match spec.shape {
         Shape::Reads | Shape::One | Shape::Facts | Shape::Names | Shape::Code | Shape::Shell => {
-            uses.reads.extend(operands)
+            uses.reads.extend(operands);
         }
         Shape::Find => uses.reads.extend(or_here(operands)),
         Shape::Trees => uses.trees.extend(operands),
@@ -199,8 +199,7 @@ fn fetch(words: &[Word], uses: &mut Uses) {
     }
 }
 
-/// What may be files among a git command's words: also what follows a `:`, and what its own
-/// patterns match.
+/// What may be files among a git command's words: also after a `:`, and by its own patterns.
 fn git(args: &Args, uses: &mut Uses) {
     // Words of commits and notes name no files.
     if !args.spec.is(Trait::Shows) {

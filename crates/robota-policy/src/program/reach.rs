@@ -218,8 +218,7 @@ fn flag_head(word: &Word) -> String {
     }
 }
 
-/// Whether an option of this name, of a program for which it is not listed, takes a file or folder
-/// to write.
+/// Whether an option of this name that is not listed takes a file or folder to write.
 fn is_output(flag: &str) -> bool {
     let Some(name) = flag.strip_prefix('-') else { return false };
     match name.strip_prefix('-') {
@@ -255,8 +254,7 @@ fn origin(word: &Word) -> String {
     if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
 }
 
-/// Parts of a word that may be a path: between `=`, `:`, `@`, `,` and their like, and from each
-/// of them to the end.
+/// Parts of a word that may be a path: between marks, and from each mark to the end.
 fn parts(word: &Word) -> Vec<Word> {
     const MARKS: &str = "=:@,;%+<>|";
     let marked = |piece: &Piece| matches!(piece, Piece::Text { text, .. } | Piece::Ansi(text) if text.contains(|c| MARKS.contains(c)));

@@ -100,10 +100,16 @@ fn head(line: &'static str) -> Program {
             "&" => Proof::named(name).map(|proof| out.proof = Some(proof)),
             "~" => Language::named(name).map(|language| out.language = Some(language)),
             "^" => Lists::named(name).map(|lists| out.lists = Some(lists)),
-            "<" => Some(out.chosen_by.push(name)),
-            ">" => Some(out.groups.push(name)),
-            "=" => Some(out.exact.push(name)),
-            _ => Some(out.names.push(word)),
+            _ => {
+                let (list, name) = match mark {
+                    "<" => (&mut out.chosen_by, name),
+                    ">" => (&mut out.groups, name),
+                    "=" => (&mut out.exact, name),
+                    _ => (&mut out.names, word),
+                };
+                list.push(name);
+                Some(())
+            }
         };
         debug_assert!(known.is_some(), "{line}: `{word}` is not known");
     }

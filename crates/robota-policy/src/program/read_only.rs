@@ -76,7 +76,7 @@ impl Reading {
             Effect::Width => bomb::narrow(&text()?).then_some(())?,
             // A format that shows signatures, for which git runs another program.
             Effect::Format => {
-                (!words::within("signatures", &text()?.replace(' ', "~"))).then_some(())?
+                (!words::within("signatures", &text()?.replace(' ', "~"))).then_some(())?;
             }
             Effect::Read => reads.paths.extend(given.value.clone()),
             Effect::Links => reads.follows = true,

@@ -176,8 +176,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a regular expression may end inside of a bracket expression, in one of the ways that
-/// programs read them.
+/// Whether a regular expression may end inside of a bracket expression, for some program.
 pub(super) fn ends_in_bracket(regex: &str) -> bool {
     // With a `]` that comes first as a member or as the end, with escapes that count in it or not.
     let open = |first: bool, escapes: bool| {

@@ -316,8 +316,7 @@ pub(crate) struct Fed {
     pub(crate) place: Option<String>,
 }
 
-/// The command that `xargs` runs; `None` for options that change more than how many names it
-/// gets.
+/// The command that `xargs` runs; `None` for options about more than the number of names.
 pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     let args =
         Args::parse(words).filter(|args| args.program.is(Trait::Fills) && args.is_clear())?;

@@ -265,8 +265,7 @@ fn unreadable(text: &str) -> Option<String> {
     })
 }
 
-/// Deeper nesting than this is not analysed: it would cost time that
-/// doubles from level to level.
+/// Deeper nesting than this is not analysed: the time doubles from level to level.
 const MAX_SUBSTITUTIONS: usize = 8;
 
 fn too_nested(text: &str) -> bool {

@@ -52,8 +52,7 @@ fn hits(word: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
         || (stem.starts_with("..") && takes(dirs, &cwd.join(stem)))
 }
 
-/// The texts of all substitutions, found without a grammar: some hide where the grammar does
-/// not search for them.
+/// The texts of all substitutions, found without a grammar, which does not find all.
 pub(crate) fn substitutions(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let mut out = Vec::new();

@@ -82,8 +82,7 @@ fn stretches(value: &[Live], quoted: bool) -> Vec<Vec<Piece>> {
     }
     // A loop's globs are matched at its head, whatever quotes its body has.
     let live: Vec<Live> = value.iter().map(|(c, live)| (*c, *live || !quoted)).collect();
-    let fields = live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect();
-    fields
+    live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect()
 }
 
 /// Whether a command that is proven read-only stays so with it: neither the shell nor a program
@@ -103,8 +102,7 @@ pub(crate) fn is_dangerous(name: &str) -> bool {
     !is_harmless(name) && covers("dangerous-variables", name)
 }
 
-/// Whether `read` with these words takes a line of its input each time and stores it under plain
-/// names.
+/// Whether `read` with these words takes a line each time and stores it under plain names.
 pub(crate) fn reads_lines(args: &[Word]) -> bool {
     let mut at = 0;
     while let Some(text) = args.get(at).map(Word::value) {

@@ -92,8 +92,7 @@ impl Word {
         Some(value)
     }
 
-    /// The text of a word of which nothing is quoted or replaced by a variable: only such words
-    /// can be keywords.
+    /// The text of a word without quotes and variables: only such words can be keywords.
     pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Text { text, quoted: false }] => Some(text),

@@ -1,8 +1,11 @@
+use robota_core::clock::SystemClock;
+use robota_core::event::{Delivery, InputAccepted};
 use robota_core::journal::MemoryStore;
+use robota_core::message::Block;
 use robota_core::scripted::{Script, ScriptedProvider};
 
 use super::*;
-use crate::Session;
+use crate::{Resume, Session};
 
 #[tokio::test]
 async fn any_safe_point_of_a_long_session_is_found_through_snapshots() {
@@ -28,4 +31,40 @@ async fn any_safe_point_of_a_long_session_is_found_through_snapshots() {
         let expected = points.iter().rev().find(|point| point.seq <= event.seq).copied();
         assert_eq!(found, expected, "up to {}", event.seq);
     }
+}
+
+#[tokio::test]
+async fn a_fork_that_a_crash_left_untouched_does_not_do_the_work_of_its_parent() {
+    let (store, id, child) = (MemoryStore::new(), SessionId::from("s"), SessionId::from("child"));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let journal = store.create(&id).await.unwrap();
+    let mut recorder = Recorder::new(journal, clock.clone(), State::default());
+    let created = SessionCreated {
+        session: id.clone(),
+        format: FORMAT,
+        cwd: None,
+        parent: None,
+        spawned_by: None,
+    };
+    let opened = Opened { epoch: recorder.epoch(), after_seq: 0, pid: None };
+    let waiting = InputAccepted {
+        input: "input-1".into(),
+        delivery: Delivery::default(),
+        content: vec![Block::text("Later.")],
+        metadata: Default::default(),
+        source: None,
+    };
+    let events = vec![created.into(), opened.into(), waiting.into()];
+    recorder.append(None, events).await.unwrap();
+    let (state, at) = (recorder.state().clone(), recorder.state().cursor.unwrap());
+    // The fork is stored, and its process ends before it recorded anything.
+    drop(StoredFork::create(&store, &id, at, state, &child, clock).await.unwrap());
+
+    let model = ScriptedProvider::new(Script::new().text("Done.").looped());
+    let builder = Session::builder(model, "m");
+    let session = builder.resume(store.clone(), &child, Resume::default()).await.unwrap();
+    assert_eq!(session.inspect(|state| state.inputs.len()).await.unwrap(), 0);
+    let events = store.read(&child, at.seq, usize::MAX).await.unwrap();
+    assert!(events.iter().any(|event| matches!(event.event, Event::InputCancelled(_))));
+    assert!(!events.iter().any(|event| matches!(event.event, Event::UserMessage(_))));
 }

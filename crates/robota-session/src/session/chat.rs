@@ -44,6 +44,15 @@ pub enum ChatEnd {
 }
 
 /// What an input led to: the answer, and what it cost.
+///
+/// ```
+/// use robota_session::Reply;
+///
+/// fn line(reply: &Reply) -> String {
+///     format!("{} ({} rounds)", reply.text, reply.rounds)
+/// }
+/// # let _ = line;
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {

@@ -1,17 +1,15 @@
 //! Labels and forks of an open session (KODE-04).
 
 use robota_core::event::{Forked, LabelSet};
-use robota_core::hook::SessionSource;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::state::{Origin, State};
 
 use super::Session;
-use crate::actor::StartOptions;
 use crate::error::SessionError;
-use crate::fork::{create_fork, no_point, resolve};
+use crate::fork::{StoredFork, no_point, resolve};
 use crate::id::{Selector, SnapshotId, fork_id, label};
-use crate::open::{open, prepare};
+use crate::open::{open_fork, prepare};
 
 /// The maximum number of ancestors that are listed.
 const MAX_LINEAGE: usize = 64;
@@ -40,6 +38,9 @@ impl Session {
     /// Forks the session: creates another session that continues from a point of this one. Without
     /// an id, a new one is created. This session may be busy; it only records a `forked` event.
     ///
+    /// Returns as soon as the fork is stored. The fork of an earlier point loads its conversation
+    /// then, and its first call waits for that; if it cannot be loaded, that call returns the error.
+    ///
     /// # Errors
     /// When there is no such point, or the store fails. If only the `forked` event could not be
     /// written, the fork exists.
@@ -61,9 +62,8 @@ impl Session {
         let turn_setup = prepare(setup, &*store, &child)?;
         // Create the child before recording it, so that the parent never refers to a session that
         // does not exist.
-        let recorder = create_fork(&*store, self.id(), at, state, &child, clock).await?;
-        let options = StartOptions::new(SessionSource::Fork);
-        let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
+        let fork = StoredFork::create(&*store, self.id(), at, state, &child, clock).await?;
+        let session = open_fork(store, child.clone(), fork, turn_setup).await?;
         self.append(vec![Forked { child, at }.into()]).await?;
         Ok(session)
     }

@@ -17,6 +17,18 @@ use crate::disk::{Disk, RealDisk};
 /// Opening a session costs what was written since its last turn, not its length. Opening cuts off a
 /// last line that was not written completely, because it was never acknowledged. Any other damage
 /// is an error that names the file and the place; then nothing is changed.
+///
+/// ```
+/// use robota_core::journal::{JournalStore as _, SessionFilter};
+/// use robota_store::FileStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let store = FileStore::new(folder.path().join("sessions"));
+/// assert!(store.list(&SessionFilter::default()).await?.sessions.is_empty());
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct FileStore {
     pub(super) files: Arc<Files>,

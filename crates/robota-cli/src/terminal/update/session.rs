@@ -115,7 +115,6 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
     state.conversation.finish_text();
     let now = state.now;
     state.questions.end_turn(now);
-    state.choices.clear();
     for row in state.conversation.open_rows() {
         row.state = RowState::Stopped;
         row.took = Some(now.saturating_sub(row.started));

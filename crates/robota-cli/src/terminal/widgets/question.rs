@@ -4,7 +4,7 @@
 use super::tool_row::{wants, with_right};
 use crate::terminal::diff::{self, DiffRows};
 use crate::terminal::event::{Asked, Preview, RuleTest};
-use crate::terminal::question::{Field, FieldKind};
+use crate::terminal::question::{Field, FieldKind, Form};
 use crate::terminal::screen::Cursor;
 use crate::terminal::state::State;
 use crate::terminal::text::{Line, Role, truncate, wrap};
@@ -19,24 +19,24 @@ pub(crate) fn lines(
 ) -> Option<Cursor> {
     let armed = state.questions.is_armed(state.now);
     let (number, count) = state.questions.count();
-    let asked = state.questions.shown()?.clone();
     let next = state.questions.next_agent().map(str::to_owned);
-    head(&asked, (number, count), next.as_deref(), width, out);
+    let (asked, form) = state.questions.shown_with_form()?;
+    head(asked, (number, count), next.as_deref(), width, out);
     let mut below = Vec::new();
-    let cursor = match &mut state.questions.form.field {
+    let cursor = match &mut form.field {
         Some(field) => Some(field_lines(field, width, &mut below)),
         None if matches!(asked.preview, Preview::Plan(_)) => {
             plan_answers(armed, width, &mut below);
             None
         }
         None => {
-            answers(&asked, state.questions.form.note.as_deref(), armed, width, &mut below);
+            answers(asked, form.note.as_deref(), armed, width, &mut below);
             None
         }
     };
     below.push(Line::default());
     let room = rows.saturating_sub(out.len() + below.len()).max(1);
-    preview(state, &asked.preview, width, room, out);
+    preview(form, &asked.preview, width, room, out);
     let above = out.len();
     out.extend(below);
     cursor.map(|cursor| Cursor { row: cursor.row + above, ..cursor })
@@ -72,23 +72,18 @@ fn head(
 
 /// Renders what the call would do: whole, or the part around the first change with a count of the
 /// changed lines that are below.
-fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out: &mut Vec<Line>) {
+fn preview(form: &mut Form, preview: &Preview, width: usize, room: usize, out: &mut Vec<Line>) {
     let inner = width.saturating_sub(2);
-    let rows = match preview {
-        Preview::Diff { path, lines } => Rows::Diff(diff::rows(lines, Some(path), inner)),
-        Preview::Command { command, tree } => {
-            let command = command.lines().map(|line| Line::new(line, Role::Code));
-            let tree = tree.iter().map(|line| Line::new(line, Role::Dim));
-            Rows::Plain(command.chain(tree).flat_map(|line| wrap(&line, inner, 4)).collect())
-        }
+    if matches!(preview, Preview::Plan(_)) {
         // It is above the question already.
-        Preview::Plan(_) => return state.questions.form.seen = true,
-        Preview::Input(text) => {
-            let lines = text.lines().map(|line| Line::new(line, Role::Text));
-            Rows::Plain(lines.flat_map(|line| wrap(&line, inner, 2)).collect())
-        }
+        form.seen = true;
+        return;
+    }
+    // A long change is rendered once, not in every frame.
+    let rows = match form.rendered.take() {
+        Some((columns, rows)) if columns == inner => rows,
+        _ => render(preview, inner),
     };
-    let form = &mut state.questions.form;
     let all = rows.lines().len();
     let fits = all <= room;
     let shown = if fits { all } else { room.saturating_sub(1).max(1) };
@@ -115,10 +110,28 @@ fn preview(state: &mut State, preview: &Preview, width: usize, room: usize, out:
         }
         out.push(truncate(&Line::new(format!("{text}(PgDn, PgUp)"), Role::Warn), width));
     }
+    form.rendered = Some((inner, rows));
+}
+
+/// Renders a preview.
+fn render(preview: &Preview, inner: usize) -> Rows {
+    match preview {
+        Preview::Diff { path, lines } => Rows::Diff(diff::rows(lines, Some(path), inner)),
+        Preview::Command { command, tree } => {
+            let command = command.lines().map(|line| Line::new(line, Role::Code));
+            let tree = tree.iter().map(|line| Line::new(line, Role::Dim));
+            Rows::Plain(command.chain(tree).flat_map(|line| wrap(&line, inner, 4)).collect())
+        }
+        Preview::Input(text) | Preview::Plan(text) => {
+            let lines = text.lines().map(|line| Line::new(line, Role::Text));
+            Rows::Plain(lines.flat_map(|line| wrap(&line, inner, 2)).collect())
+        }
+    }
 }
 
 /// The rows of a preview. Outside of a diff every row counts as a change.
-enum Rows {
+#[derive(Debug)]
+pub(crate) enum Rows {
     Diff(DiffRows),
     Plain(Vec<Line>),
 }

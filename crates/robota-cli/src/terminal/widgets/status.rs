@@ -54,7 +54,7 @@ fn activity(state: &State) -> (String, Role) {
         Phase::Ready | Phase::Following => {}
     }
     let Some(turn) = &state.turn else {
-        if state.questions.shown().is_some() {
+        if state.questions.shown().is_some() || state.choices.shown().is_some() {
             return ("waiting for you".into(), Role::Warn);
         }
         let sending = !state.queue.is_empty();

@@ -41,7 +41,9 @@ impl<'t> Reader<'t> {
     }
 
     fn emit(&mut self, piece: Piece) {
-        self.pieces.iter_mut().for_each(|out| out.push(piece.clone()));
+        if let Some(out) = &mut self.pieces {
+            out.push(piece);
+        }
     }
 
     fn emit_text(&mut self, span: Span, quoted: bool) {

@@ -146,8 +146,7 @@ impl<'t> Walker<'t, '_> {
         self.numbers.extend(names_in(text));
     }
 
-    /// At the end: computations with values that are not numbers, aliases, and text that a
-    /// computation may run.
+    /// At the end: computations with other values than numbers, aliases, and text that may be run.
     pub(super) fn settle(&mut self) {
         for (name, target) in std::mem::take(&mut self.aliases) {
             // The name of the target is no value of either.
