@@ -330,14 +330,11 @@ impl TaskRunner for AgentRunners {
         match (own_process, &self.process) {
             (false, _) => self.in_process.run(task, reporter).await,
             (true, Some(process)) => process.run(task, reporter).await,
-            (true, None) => TaskFinished {
-                status: TaskStatus::Failed,
-                ..TaskFinished::failed(TaskError::new(
-                    TaskErrorCategory::Start,
-                    "the agent asks for a process of its own, which is not possible here: the \
-                     session is not stored, or the program does not support it",
-                ))
-            },
+            (true, None) => TaskFinished::failed(TaskError::new(
+                TaskErrorCategory::Start,
+                "the agent asks for a process of its own, which is not possible here: the session \
+                 is not stored, or the program does not support it",
+            )),
         }
     }
 }
