@@ -128,7 +128,7 @@ pub(crate) async fn open(
     options: StartOptions,
 ) -> Result<Session, SessionError> {
     let shared = shared(store, id, recorder.state().cursor, turn_setup);
-    let (recorder, options) = begin(&shared, recorder, first, options).await?;
+    let (recorder, options) = Box::pin(begin(&shared, recorder, first, options)).await?;
     Ok(Session::launch(shared, recorder, options))
 }
 
@@ -143,7 +143,8 @@ pub(crate) async fn open_fork(
     let (known, owner) = (fork.is_loaded(), shared.clone());
     let load = async move {
         let recorder = fork.load(&*owner.store).await?;
-        begin(&owner, recorder, Vec::new(), StartOptions::new(SessionSource::Fork)).await
+        let options = StartOptions::new(SessionSource::Fork);
+        Box::pin(begin(&owner, recorder, Vec::new(), options)).await
     };
     if known {
         let (recorder, options) = load.await?;

@@ -225,7 +225,7 @@ impl Session {
         drop(tokio::spawn(async move {
             match load.await {
                 Ok((recorder, options)) => {
-                    Actor::new(owner, mailbox, recorder, options).run().await
+                    Actor::new(owner, mailbox, recorder, options).run().await;
                 }
                 Err(error) => owner.hub.end(error),
             }

@@ -63,7 +63,7 @@ impl Session {
         // Create the child before recording it, so that the parent never refers to a session that
         // does not exist.
         let fork = StoredFork::create(&*store, self.id(), at, state, &child, clock).await?;
-        let session = open_fork(store, child.clone(), fork, turn_setup).await?;
+        let session = Box::pin(open_fork(store, child.clone(), fork, turn_setup)).await?;
         self.append(vec![Forked { child, at }.into()]).await?;
         Ok(session)
     }
