@@ -167,6 +167,14 @@ fn sdk_19_a_task_file_is_rewritten_inside_the_checkout_only() {
     assert!(report.problems[0].message.contains("leaves the checkout"));
 }
 
+#[test]
+fn sdk_19_a_status_below_a_header_that_is_not_valid_is_read() {
+    let text = "---\nStatus: x\n- **Status**: todo\n---";
+    let changed = with_status(text, TaskStatus::Completed, None, Fixed.now());
+    let task = parse::task(Path::new("t.md"), "t", &changed);
+    assert_eq!(task.status, TaskStatus::Completed, "{changed}");
+}
+
 proptest::proptest! {
     #[test]
     fn a_new_status_is_read_again(lines in proptest::collection::vec(

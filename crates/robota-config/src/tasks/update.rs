@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use robota_core::clock::Clock;
 
 use super::TaskStatus;
-use super::parse::metadata;
+use super::parse::{self, metadata};
 use crate::clean::one_line;
 use crate::error::ConfigError;
 use crate::files::read_bounded;
@@ -89,6 +89,10 @@ fn set_status(lines: &mut Vec<String>, status: TaskStatus) {
         // The last of repeated keys would win.
         for at in repeated.iter().rev() {
             lines.remove(*at);
+        }
+        // A header that is not valid YAML is not read.
+        if parse::task(Path::new(""), "", &lines.join("\n")).status != status {
+            lines.insert(header_end(lines), written);
         }
     } else if let Some(at) =
         find(&|line| ["Branch", "Scope"].iter().any(|name| metadata(line, name).is_some()))
