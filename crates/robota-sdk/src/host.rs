@@ -70,7 +70,7 @@ pub trait SessionHost: Send + Sync {
 /// use robota_sdk::{Earlier, OpenRequest, SessionChoice};
 ///
 /// let request = OpenRequest {
-///     cwd: Some("/work/project".into()),
+///     cwd: Some("project".into()),
 ///     mode: Some(Mode::Plan),
 ///     ..OpenRequest::new(SessionChoice::Earlier(Earlier::Latest))
 /// };

@@ -34,7 +34,7 @@ const BATCH: usize = 1_000;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let (store, session) = (Arc::new(MemoryStore::new()), SessionId::from("nightly"));
-/// let transcript = SessionTranscript::new(store, session, "/work/project".to_owned());
+/// let transcript = SessionTranscript::new(store, session, "project".to_owned());
 /// let file = transcript.write().await.ok_or("the file cannot be written")?;
 /// assert!(file.ends_with("nightly.jsonl"));
 /// # Ok(()) }

@@ -192,17 +192,11 @@ impl SessionBuilder {
     }
 
     /// Sets the compactor, which summarises a conversation that fills the context window. By default
-    /// the session's own model does.
+    /// the session's own model does. Without one, a conversation that fills the context window ends
+    /// the turn.
     #[must_use]
-    pub fn compactor(mut self, compactor: impl IntoArc<dyn Compactor>) -> Self {
-        self.setup.summaries = Summaries::By(compactor.into_arc());
-        self
-    }
-
-    /// Switches summaries off: a conversation that fills the context window ends the turn.
-    #[must_use]
-    pub fn without_compactor(mut self) -> Self {
-        self.setup.summaries = Summaries::None;
+    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
+        self.setup.summaries = compactor.map_or(Summaries::None, Summaries::By);
         self
     }
 

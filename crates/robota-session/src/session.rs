@@ -319,20 +319,6 @@ impl Session {
         Chat::begin(self.clone(), content.into(), options.into(), kinds.into()).await
     }
 
-    /// Follows an input that was accepted before, such as one of a schedule, to the end of its turn.
-    /// `since` is the position of the event that accepted it, or one before.
-    ///
-    /// # Errors
-    /// When the session has ended or its journal cannot be read.
-    pub async fn follow(
-        &self,
-        input: InputId,
-        since: impl Into<StartAt>,
-        kinds: impl Into<EventFilter>,
-    ) -> Result<Chat, SessionError> {
-        Chat::of_accepted(self.clone(), input, since.into(), kinds.into()).await
-    }
-
     /// Sends an input and waits for the answer, or until a client has to approve a call.
     ///
     /// # Errors

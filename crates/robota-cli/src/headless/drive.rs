@@ -8,7 +8,7 @@ use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_sdk::{InteractiveSession, TaskEvent};
 use robota_session::{
-    ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
+    Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc};
@@ -228,7 +228,8 @@ impl Drive {
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
         let ScheduledInput { input, content, at } = scheduled;
-        let mut chat = self.session.follow(input, at, EventFilter::Everything).await?;
+        let mut chat =
+            Chat::follow(self.session.clone(), input, at, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         progress.inputs.0.push_back(Sent {
             chat,

@@ -148,13 +148,18 @@ impl Chat {
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
 
-    /// Follows an input that was accepted before, such as one of a schedule.
-    pub(super) async fn of_accepted(
+    /// Follows an input that was accepted before, such as one of a schedule, to the end of its turn.
+    /// `since` is the position of the event that accepted it, or one before.
+    ///
+    /// # Errors
+    /// When the session has ended or its journal cannot be read.
+    pub async fn follow(
         session: Session,
         input: InputId,
-        since: StartAt,
-        kinds: EventFilter,
+        since: impl Into<StartAt>,
+        kinds: impl Into<EventFilter>,
     ) -> Result<Self, SessionError> {
+        let (since, kinds) = (since.into(), kinds.into());
         let failures = session.shared.hub.failures();
         let events = session.subscribe(since, EventFilter::Everything).await?;
         let pauses = session.shared.approvals.waits_for_clients();
