@@ -8,7 +8,8 @@ const TEXT: &str = include_str!("words.txt");
 
 static LISTS: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let mut lists: HashMap<_, Vec<_>> = HashMap::new();
-    for (name, words) in TEXT.lines().filter_map(|line| line.split_once(": ")) {
+    let lines = TEXT.lines().filter(|line| !line.starts_with('#'));
+    for (name, words) in lines.filter_map(|line| line.split_once(": ")) {
         lists.entry(name).or_default().extend(words.split_whitespace());
     }
     lists

@@ -85,7 +85,8 @@ impl Costs {
     /// Returns the price of the calls whose price is known, in dollars.
     #[must_use]
     pub fn known_cost(&self) -> f64 {
-        self.models.values().filter_map(|model| model.cost).sum()
+        // The sum of nothing is -0.0.
+        self.models.values().filter_map(|model| model.cost).sum::<f64>() + 0.0
     }
 
     fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {

@@ -31,7 +31,7 @@ pub struct AgentKind {
 }
 
 /// Where an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskIsolation {
     /// In the folder of the session.
@@ -79,7 +79,7 @@ pub trait TaskRunner: Send + Sync {
     }
 }
 
-/// The arguments. Those that are not known are ignored.
+// Arguments that are not known are ignored. The schema is part of every request, so it is short.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
     #[serde(flatten)]
@@ -87,6 +87,9 @@ struct Input {
     /// Tasks that run at the same time, instead of `prompt`.
     #[serde(default)]
     jobs: Option<Vec<Job>>,
+    /// Return at once; the result is reported when the agent ends.
+    #[serde(default)]
+    run_in_background: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -104,10 +107,8 @@ struct Job {
     model: Option<String>,
     /// `worktree`: in a git worktree of its own.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     isolation: Option<TaskIsolation>,
-    /// Return at once; the result is reported when the agent ends.
-    #[serde(default)]
-    run_in_background: bool,
 }
 
 /// The Agent tool.
@@ -142,10 +143,10 @@ impl Task {
         input: Value,
         context: ToolContext,
     ) -> Result<ToolOutcome, EarlyOutcome> {
-        let Input { job, jobs } = parse(input)?;
+        let Input { job, jobs, run_in_background } = parse(input)?;
         let kinds = self.runner.kinds();
         let Some(jobs) = jobs.filter(|jobs| !jobs.is_empty()) else {
-            let request = request(job, &kinds, "prompt")?;
+            let request = request(job, &kinds, run_in_background, "prompt")?;
             return Ok(self.runner.run(request, context).await);
         };
         if jobs.len() > MAX_JOBS {
@@ -153,23 +154,21 @@ impl Task {
             return Err(InvalidInput(text).into());
         }
         // All are checked before the first one starts.
-        let background = job.run_in_background;
-        let all = jobs.into_iter().map(|job| {
-            let mut request = request(job, &kinds, "jobs[].prompt")?;
-            request.background |= background;
-            Ok(request)
-        });
-        let requests = all.collect::<Result<Vec<_>, InvalidInput>>()?;
-        if requests.iter().any(|request| request.background != requests[0].background) {
-            let text = "`run_in_background` must be the same for all `jobs`";
-            return Err(InvalidInput(text.to_owned()).into());
-        }
-        Ok(self.runner.run_all(requests, context).await)
+        let requests: Result<Vec<_>, _> = jobs
+            .into_iter()
+            .map(|job| request(job, &kinds, run_in_background, "jobs[].prompt"))
+            .collect();
+        Ok(self.runner.run_all(requests?, context).await)
     }
 }
 
-fn request(job: Job, kinds: &[AgentKind], field: &str) -> Result<TaskRequest, InvalidInput> {
-    let Job { description, prompt, subagent_type, model, isolation, run_in_background } = job;
+fn request(
+    job: Job,
+    kinds: &[AgentKind],
+    background: bool,
+    field: &str,
+) -> Result<TaskRequest, InvalidInput> {
+    let Job { description, prompt, subagent_type, model, isolation } = job;
     let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
         return Err(InvalidInput(format!("`{field}` is missing")));
     };
@@ -182,14 +181,7 @@ fn request(job: Job, kinds: &[AgentKind], field: &str) -> Result<TaskRequest, In
     let short = || prompt.lines().next().unwrap_or_default().chars().take(60).collect();
     let model = model.filter(|model| !model.is_empty());
     let description = description.filter(|text| !text.is_empty()).unwrap_or_else(short);
-    Ok(TaskRequest {
-        description,
-        prompt,
-        agent: kind.name.clone(),
-        model,
-        isolation,
-        background: run_in_background,
-    })
+    Ok(TaskRequest { description, prompt, agent: kind.name.clone(), model, isolation, background })
 }
 
 #[async_trait::async_trait]

@@ -188,7 +188,7 @@ async fn sdk_08_acp_a_turn_is_cancelled_at_any_time() {
     }
     // A prompt that follows a cancellation is not cancelled by it.
     assert_eq!(seen["after"], json!({"stopReason": "end_turn"}), "{seen}");
-    assert_eq!(seen["said_last"], "Fine.", "{seen}");
+    assert!(seen["said"].as_str().unwrap().ends_with("Fine."), "{seen}");
     let scenario = Scenario::reply(Reply::new().tool("Bash", json!({"command": "touch x"})));
     let ran = typescript("cancel_permission", scenario, Home::new()).await;
     let Some(Ran { seen, home, .. }) = ran else { return };

@@ -184,9 +184,19 @@ impl Terminal {
         self.until(|screen, _| !screen.alternate_screen()).await;
     }
 
-    /// Waits until a question takes answers: then the cursor is hidden.
+    /// Waits until a question takes answers: then its keys have the colour of the composer's sign.
     pub(crate) async fn until_answerable(&mut self) {
-        self.until(|screen, shown| screen.hide_cursor() && shown.contains("once")).await;
+        self.until(|screen, _| {
+            let rows: Vec<_> = screen.rows(0, screen.size().1.get()).collect();
+            let style = |start: &str, column: u16| {
+                let row = rows.iter().rposition(|row| row.starts_with(start))?;
+                let cell = screen.cell(u16::try_from(row).ok()?, column)?;
+                Some((cell.fgcolor(), cell.bold(), cell.dim()))
+            };
+            let key = style("  y once", 2);
+            key.is_some() && key == style("›", 0)
+        })
+        .await;
     }
 
     pub(crate) fn type_keys(&mut self, keys: &str) {

@@ -21,9 +21,6 @@ const PAGES: &[(&str, &str, &str)] = &[
 
 /// Commands that print, and a text of what they print.
 const COMMANDS: &[(&str, &str)] = &[
-    ("/cost", "Cost:"),
-    ("/diff", "+++"),
-    ("/todos", "no to-do list"),
     ("/mode", "Permission mode"),
     ("/mcp", "MCP"),
     ("/skills", "kill"),

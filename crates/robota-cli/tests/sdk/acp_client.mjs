@@ -201,9 +201,8 @@ const cases = {
     }
     const last = prompt(agent, sessionId, "And now?");
     const at_once = await Promise.all(sent);
-    const before = agent.updates.length;
     const after = await last;
-    return { end, at_once, after, said: said(agent.updates), said_last: said(agent.updates.slice(before)),
+    return { end, at_once, after, said: said(agent.updates),
       exit: await agent.close() };
   },
   async cancel_permission() {
@@ -313,6 +312,7 @@ const cases = {
     const end = await prompt(agent, sessionId, "Work.");
     const stuck = prompt(agent, sessionId, "Wait.");
     await agent.until((u) => u.content?.[0]?.terminalId === "2");
+    while (!existsSync(join(cwd, "begun"))) await new Promise(setImmediate);
     agent.notify("session/cancel", { sessionId });
     const end2 = await stuck;
     return { end, end2, terminals: agent.terminals, released: agent.released,

@@ -18,9 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::conversation::follow;
 use super::lines::{AgentReply, AgentRequest, FromAgent, PARENT_ENDED, ToAgent, encode};
 
+type WriteLine = dyn Fn(&[u8]) + Send + Sync;
+
 /// Writes lines to the session that started this process.
 #[derive(Clone)]
-pub struct AgentOutput(Arc<dyn Fn(&[u8]) + Send + Sync>);
+pub struct AgentOutput(Arc<WriteLine>);
 
 impl AgentOutput {
     /// Creates an output that calls `write` with each line.

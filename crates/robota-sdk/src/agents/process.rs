@@ -37,6 +37,18 @@ use crate::sandbox;
 ///
 /// It is started with its arguments and an environment without secrets. The first line of its
 /// standard input is a [`ToAgent::Start`] with an [`AgentStart`]; then it opens an [`AgentProcess`].
+///
+/// ```
+/// use robota_sdk::AgentProgram;
+///
+/// let program = AgentProgram {
+///     program: "my-program".into(),
+///     args: vec!["agent".into()],
+///     cwd: None,
+///     setup: serde_json::json!({"vendor": "anthropic"}),
+/// };
+/// assert_eq!(program.args, ["agent"]);
+/// ```
 #[derive(Clone)]
 pub struct AgentProgram {
     /// The program.
@@ -51,6 +63,16 @@ pub struct AgentProgram {
 }
 
 /// What the process of an agent is started with.
+///
+/// ```
+/// use robota_sdk::AgentStart;
+///
+/// /// Reads the first line of the standard input.
+/// fn read(line: &str) -> serde_json::Result<AgentStart> {
+///     serde_json::from_str(line)
+/// }
+/// assert!(read("{}").is_err());
+/// ```
 #[derive(Clone, Serialize, Deserialize)]
 pub struct AgentStart {
     /// What the program gave in [`AgentProgram::setup`].
@@ -151,6 +173,15 @@ impl AgentProcesses for SessionAgentProcesses {
 }
 
 /// The process of an agent: it opens the session of the agent, and works until its input ends.
+///
+/// ```
+/// use robota_runtime::{AgentOutput, ToAgent};
+/// use robota_sdk::AgentProcess;
+///
+/// async fn work(process: AgentProcess, lines: tokio::sync::mpsc::UnboundedReceiver<ToAgent>) {
+///     process.serve(lines, AgentOutput::new(|line| drop(line))).await;
+/// }
+/// ```
 pub struct AgentProcess {
     start: AgentStart,
     parts: AgentParts,

@@ -126,7 +126,7 @@ async fn sdk_14_hooks_of_a_definition_run_for_this_agent_only() {
 #[tokio::test]
 async fn sdk_14_an_agent_in_the_background_answers_later() {
     let agent = "{tools: [{tool: Agent, input: {prompt: Go., subagent_type: worker}}]}";
-    let scene = Scene::new(&format!("- {agent}\n- The answer.\n- Started.\n- I see.\n"));
+    let scene = Scene::new(&format!("- {agent}\n- Same.\n- Same.\n- I see.\n"));
     definition(&scene, "background: true\n");
     let session = scene.builder().agents(offered()).open().await.unwrap();
     session.submit("Go.").await.unwrap().result().await.unwrap();
@@ -135,7 +135,7 @@ async fn sdk_14_an_agent_in_the_background_answers_later() {
     tasks.wait(&task.task).await.unwrap();
     session.submit("And?").await.unwrap().result().await.unwrap();
     let requests = serde_json::to_string(&scene.provider.requests()).unwrap_or_default();
-    assert!(requests.contains("runs in the background as"), "{requests}");
+    assert!(requests.contains("works in the background"), "{requests}");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ pub(super) fn edit(text: &str, folder: &Path) -> Result<String, String> {
         .map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.flush().map_err(failed)?;
-    edit_file(file.path(), folder)?;
+    edit_file(file.path(), folder).map_err(|why| format!("{why}; the text is unchanged"))?;
     // Editors replace the file, so it is opened again by its name.
     let edited = std::fs::read_to_string(file.path()).map_err(failed)?;
     Ok(edited.trim_end_matches(['\r', '\n']).to_owned())
@@ -38,7 +38,7 @@ pub(super) fn edit_file(file: &Path, folder: &Path) -> Result<(), String> {
     let arguments: Vec<_> = words.chain([file.display().to_string()]).collect();
     match robota_exec::run_in_foreground(&program, &arguments, folder) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(format!("{command} failed; nothing was taken over")),
+        Ok(false) => Err(format!("{command} failed")),
         Err(error) => Err(format!("{command}: {error}")),
     }
 }

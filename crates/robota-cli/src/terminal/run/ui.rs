@@ -286,7 +286,7 @@ impl Ui {
             Ok(text) => self.apply(Event::Edited(text)),
             Err(why) => {
                 self.state.hint(why);
-                Ok(())
+                self.draw()
             }
         }
     }
