@@ -95,7 +95,7 @@ pub(crate) async fn run() -> anyhow::Result<Exit> {
     let start: AgentStart = serde_json::from_value(start).context("the start is not readable")?;
     let out = AgentOutput::new(output::bytes);
     match prepare(start).await {
-        Ok(process) => process.serve(lines, out).await,
+        Ok(process) => Box::pin(process.serve(lines, out)).await,
         Err(error) => {
             let mut text = format!("{error:#}");
             if let Some(hint) = hint(&error) {

@@ -180,7 +180,7 @@ async fn a_resize_in_mid_stream_keeps_every_paragraph_once() {
     let demo = Demo::new();
     let mut reply = Reply::new();
     for number in 1..=60 {
-        reply = reply.text(&format!("Paragraph {number} of the answer, with some more words.\n\n"));
+        reply = reply.text(format!("Paragraph {number} of the answer, with some more words.\n\n"));
     }
     let mock = MockServer::start(Scenario::reply(reply.text("The end."))).await.unwrap();
     let mut terminal = Start::robota(&demo.0, &["count for me"])

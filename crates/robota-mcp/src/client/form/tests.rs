@@ -2,13 +2,13 @@ use serde_json::{Value, json};
 
 use super::{FieldKind, Form};
 
-fn form(properties: Value) -> Form {
+fn form(properties: &Value) -> Form {
     Form::parse(&json!({"type": "object", "properties": properties, "required": ["a"]})).unwrap()
 }
 
 #[test]
 fn defaults_are_added_on_accept() {
-    let form = form(json!({
+    let form = form(&json!({
         "a": {"type": "string", "default": "John"},
         "age": {"type": "integer", "default": 30},
         "score": {"type": "number", "default": 95.5},
@@ -26,7 +26,7 @@ fn defaults_are_added_on_accept() {
 #[test]
 fn all_five_kinds_of_choices_are_read() {
     let titled = json!([{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]);
-    let form = form(json!({
+    let form = form(&json!({
         "a": {"type": "string", "enum": ["r", "g"]},
         "b": {"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"]},
         "c": {"type": "string", "oneOf": titled},
@@ -60,7 +60,7 @@ fn answers_that_do_not_fit_are_refused() {
         (json!({"type": "boolean"}), json!(true), json!("true")),
         (json!({"type": "string", "enum": ["x"]}), json!("x"), json!("y")),
     ] {
-        let form = form(json!({"a": field}));
+        let form = form(&json!({"a": field}));
         assert!(form.complete(&json!({"a": good})).is_ok(), "{field}");
         assert!(form.complete(&json!({"a": bad})).is_err(), "{field}");
         assert!(form.complete(&json!({})).is_err(), "{field}: it is required");
@@ -82,13 +82,13 @@ fn other_schemas_are_no_forms() {
         assert!(Form::parse(&json!({"type": "object", "properties": properties})).is_err());
     }
     // A default that does not fit is ignored.
-    let form = form(json!({"a": {"type": "integer", "default": "x"}}));
+    let form = form(&json!({"a": {"type": "integer", "default": "x"}}));
     assert_eq!(form.fields[0].default, None);
 }
 
 #[test]
 fn texts_for_people_have_no_control_characters() {
-    let form = form(json!({"a": {"type": "string", "title": "A\u{1b}[2Jb\u{202e}"}}));
+    let form = form(&json!({"a": {"type": "string", "title": "A\u{1b}[2Jb\u{202e}"}}));
     assert!(!form.fields[0].title.contains(['\u{1b}', '\u{202e}']), "{:?}", form.fields[0].title);
     assert_eq!(form.fields[0].kind, FieldKind::Text { min: None, max: None, format: None });
 }

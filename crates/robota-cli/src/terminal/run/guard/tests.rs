@@ -1,5 +1,7 @@
 //! The terminal after a panic: a child process panics on a pseudo terminal.
 
+#![expect(clippy::disallowed_methods, reason = "a child process of the test draws on a terminal")]
+
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
