@@ -53,8 +53,8 @@ pub struct McpSetup {
     pub host_servers: Vec<String>,
     /// Reaches the servers in the host program.
     pub host: Option<Arc<dyn HostChannel>>,
-    /// Answers questions of servers. Without it whoever answers the questions of the model does; they
-    /// are declined if there is nobody.
+    /// Answers questions of servers. By default the handler of the model's questions does; without one
+    /// they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// How long the opening of the session waits for servers whose tools are not known yet.
     pub wait: Duration,

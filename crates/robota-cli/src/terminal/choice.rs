@@ -60,7 +60,7 @@ impl Choices {
         });
     }
 
-    /// Removes a question that nobody waits for any more.
+    /// Removes a question that was withdrawn.
     pub(crate) fn remove(&mut self, id: u64, now: Duration) {
         self.0.retain(|choice| choice.id != id);
         self.arm(now);

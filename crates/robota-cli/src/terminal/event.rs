@@ -45,7 +45,7 @@ pub(crate) enum Event {
         /// The question.
         question: Box<UserQuestion>,
     },
-    /// Nobody waits for the answer of a question any more.
+    /// A question was withdrawn.
     UserQuestionEnded(u64),
     /// A rule that the user edits was tested.
     RuleTested(RuleTest),

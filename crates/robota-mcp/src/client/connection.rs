@@ -183,7 +183,7 @@ impl Connection {
                 Err(error) => Err(self.error(error)),
             },
             () = cancel.cancelled() => {
-                // The server may ignore it; nobody waits for its answer any more.
+                // The server may ignore it; its answer is dropped.
                 tokio::spawn(async move { cancel_request(&peer, id).await });
                 Err(McpError::Cancelled { server: server() })
             }

@@ -227,7 +227,7 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
         let request = self.0.delete(&*uri);
-        // Whatever the server answers: the session is not used any more.
+        // The session is closed whatever the server answers.
         self.send(request, Some(&session_id), auth_header, custom_headers).await.map(drop)
     }
 

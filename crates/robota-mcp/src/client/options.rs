@@ -110,7 +110,7 @@ pub trait Elicitor: Send + Sync {
     /// Asks and returns the answer.
     async fn ask(&self, question: Elicitation) -> ElicitAnswer;
 
-    /// Returns whether it can ask the user to open an address. Servers are told so.
+    /// Returns whether it can ask the user to open an address. It is part of the client's capabilities.
     fn shows_addresses(&self) -> bool {
         true
     }

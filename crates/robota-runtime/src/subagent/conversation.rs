@@ -1,5 +1,5 @@
-//! What both runners of agents share: one prompt after the other until no hook wants more, and how the
-//! end of a turn becomes the end of a task.
+//! What both runners of agents share: an agent gets one prompt after the other until no hook continues
+//! it, and the end of its last turn is the end of its task.
 
 use std::sync::Arc;
 
@@ -36,25 +36,47 @@ pub(super) trait Conversation: Send {
     async fn close(&mut self, reason: &str);
 }
 
-/// Runs an agent in its session. `added` is text of hooks for its prompt.
-pub(super) async fn converse(
-    conversation: &mut dyn Conversation,
-    (hooks, job, added): (&dyn AgentHooks, &AgentJob, Option<String>),
-    task: &mut TaskJob,
+/// Opens the sessions of agents, in this process or in another one.
+#[async_trait]
+pub(super) trait AgentConversations: Send + Sync {
+    /// Returns the hooks that run when agents start and end.
+    fn agent_hooks(&self) -> &dyn AgentHooks;
+
+    /// Opens the session of an agent, and reports where it runs.
+    async fn open(
+        &self,
+        job: &AgentJob,
+        reporter: &TaskReporter,
+    ) -> Result<Box<dyn Conversation>, TaskError>;
+}
+
+/// Runs the agent of a task to its end.
+pub(super) async fn run_agent(
+    agents: &dyn AgentConversations,
+    mut task: TaskJob,
     reporter: &TaskReporter,
 ) -> TaskFinished {
+    let job = match AgentJob::of(&task) {
+        Ok(job) => job,
+        Err(error) => return TaskFinished::failed(error),
+    };
+    let hooks = agents.agent_hooks();
     let mut prompt = job.work.prompt.clone();
-    if let Some(added) = added {
+    if let Some(added) = hooks.started(&job).await {
         prompt.push_str(&format!("\n\n{added}"));
     }
+    let mut conversation = match agents.open(&job, reporter).await {
+        Ok(conversation) => conversation,
+        Err(error) => return TaskFinished::failed(error),
+    };
     let mut progress = AgentProgress::default();
     let mut continued = 0;
     let end = loop {
-        let end = conversation.turn(prompt, task, &mut progress, reporter).await;
+        let end = conversation.turn(prompt, &mut task, &mut progress, reporter).await;
         if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
             break end;
         }
-        match hooks.stopping(job, &end.output, continued > 0).await {
+        match hooks.stopping(&job, &end.output, continued > 0).await {
             None => break end,
             Some(reason) => prompt = reason,
         }

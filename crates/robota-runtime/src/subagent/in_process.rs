@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use robota_core::task::{TaskFinished, TaskKind, TaskPlace};
+use robota_core::task::{TaskError, TaskFinished, TaskKind, TaskPlace};
 use robota_session::Session;
 
-use super::conversation::{Conversation, converse, follow};
+use super::conversation::{AgentConversations, Conversation, follow, run_agent};
 use super::events::AgentProgress;
 use super::{AgentHooks, AgentJob, AgentSessions, NoAgentHooks};
 use crate::task::{TaskJob, TaskReporter, TaskRunner};
@@ -56,23 +56,29 @@ impl Conversation for InProcess {
 }
 
 #[async_trait]
+impl AgentConversations for InProcessAgents {
+    fn agent_hooks(&self) -> &dyn AgentHooks {
+        &*self.hooks
+    }
+
+    async fn open(
+        &self,
+        job: &AgentJob,
+        reporter: &TaskReporter,
+    ) -> Result<Box<dyn Conversation>, TaskError> {
+        let session = self.sessions.open(job).await?.session;
+        reporter.placed(TaskPlace { session: Some(session.id().clone()), ..TaskPlace::default() });
+        Ok(Box::new(InProcess(session)))
+    }
+}
+
+#[async_trait]
 impl TaskRunner for InProcessAgents {
     fn kind(&self) -> TaskKind {
         TaskKind::Agent
     }
 
-    async fn run(&self, mut task: TaskJob, reporter: TaskReporter) -> TaskFinished {
-        let job = match AgentJob::of(&task) {
-            Ok(job) => job,
-            Err(error) => return TaskFinished::failed(error),
-        };
-        let added = self.hooks.started(&job).await;
-        let session = match self.sessions.open(&job).await {
-            Ok(opened) => opened.session,
-            Err(error) => return TaskFinished::failed(error),
-        };
-        reporter.placed(TaskPlace { session: Some(session.id().clone()), ..TaskPlace::default() });
-        let hooks = &*self.hooks;
-        converse(&mut InProcess(session), (hooks, &job, added), &mut task, &reporter).await
+    async fn run(&self, task: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        run_agent(self, task, &reporter).await
     }
 }

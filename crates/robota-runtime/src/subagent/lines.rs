@@ -1,6 +1,6 @@
 //! The lines between a session and the process of one of its agents: JSON objects, one per line, on the
-//! standard input and output of the process. Nothing else is passed to it, so that nobody else can
-//! read the credentials in the first line.
+//! standard input and output of the process. Nothing is passed to it in another way, so that no
+//! other process can read the credentials in the first line.
 
 use robota_core::approve::{Answer, Question};
 use robota_core::event::Envelope;
@@ -85,7 +85,7 @@ pub enum FromAgent {
         /// The request.
         request: Box<AgentRequest>,
     },
-    /// A request needs no reply any more.
+    /// The agent withdrew a request.
     Withdrawn {
         /// The number of the request.
         number: u64,

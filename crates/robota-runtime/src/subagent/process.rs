@@ -18,7 +18,7 @@ use robota_exec::{CommandSpec, Exit, OutputSink, Running, Stdin, Supervisor};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::conversation::{Conversation, converse};
+use super::conversation::{AgentConversations, Conversation, run_agent};
 use super::events::AgentProgress;
 use super::lines::{AgentReply, AgentRequest, FromAgent, LineSplitter, ToAgent, encode};
 use super::{AgentHooks, AgentJob, NoAgentHooks};
@@ -80,12 +80,19 @@ impl ProcessAgents {
         self.hooks = hooks;
         self
     }
+}
 
-    async fn start(
+#[async_trait]
+impl AgentConversations for ProcessAgents {
+    fn agent_hooks(&self) -> &dyn AgentHooks {
+        &*self.hooks
+    }
+
+    async fn open(
         &self,
         job: &AgentJob,
         reporter: &TaskReporter,
-    ) -> Result<AgentProcess, TaskError> {
+    ) -> Result<Box<dyn Conversation>, TaskError> {
         let NewAgentProcess { mut spec, start, observer } = self.processes.prepare(job).await?;
         let (send, lines) = mpsc::unbounded_channel();
         let splitter = Mutex::new(LineSplitter::default());
@@ -94,7 +101,7 @@ impl ProcessAgents {
             let mut splitter = splitter.lock().unwrap_or_else(PoisonError::into_inner);
             for line in splitter.push(bytes) {
                 match serde_json::from_slice(&line) {
-                    // Nobody receives the lines of an agent that was dropped.
+                    // Fails only if the agent was dropped.
                     Ok(line) => drop(send.send(line)),
                     Err(error) => tracing::warn!(%error, "the process of an agent wrote no line"),
                 }
@@ -117,7 +124,7 @@ impl ProcessAgents {
         running.write(encode(&ToAgent::Start { start }));
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
-        Ok(AgentProcess {
+        Ok(Box::new(AgentProcess {
             running,
             lines,
             stderr,
@@ -129,7 +136,7 @@ impl ProcessAgents {
             stopped: None,
             replies: FuturesUnordered::new(),
             requests: HashMap::new(),
-        })
+        }))
     }
 }
 
@@ -139,17 +146,8 @@ impl TaskRunner for ProcessAgents {
         TaskKind::Agent
     }
 
-    async fn run(&self, mut task: TaskJob, reporter: TaskReporter) -> TaskFinished {
-        let job = match AgentJob::of(&task) {
-            Ok(job) => job,
-            Err(error) => return TaskFinished::failed(error),
-        };
-        let added = self.hooks.started(&job).await;
-        let mut process = match self.start(&job, &reporter).await {
-            Ok(process) => process,
-            Err(error) => return TaskFinished::failed(error),
-        };
-        converse(&mut process, (&*self.hooks, &job, added), &mut task, &reporter).await
+    async fn run(&self, task: TaskJob, reporter: TaskReporter) -> TaskFinished {
+        run_agent(self, task, &reporter).await
     }
 }
 

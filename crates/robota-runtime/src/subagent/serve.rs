@@ -80,7 +80,7 @@ impl ParentRequests {
     }
 }
 
-/// Withdraws a request when nobody waits for its reply any more.
+/// Withdraws a request when the future that waits for its reply is dropped.
 struct Withdraw<'a>(&'a ParentRequests, u64);
 
 impl Drop for Withdraw<'_> {

@@ -21,7 +21,7 @@ use super::queue::Slots;
 use super::runner::{TaskRequest, TaskRunner};
 use super::supervise::{Start, supervise};
 
-/// How many events a slow subscriber may miss before it is told so.
+/// How many events wait for a slow subscriber; beyond that it gets the number of lost events.
 const EVENTS: usize = 1_024;
 
 /// Something that happened to a task or a group.
@@ -362,7 +362,7 @@ impl TaskManager {
         true
     }
 
-    /// Returns the tasks that have ended without the model being told.
+    /// Returns the tasks whose end was not reported to the model yet.
     #[must_use]
     pub fn untold(&self) -> Vec<TaskState> {
         let registry = self.inner.lock();

@@ -118,7 +118,7 @@ async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report
         TaskReport::Change(change) => change,
         TaskReport::AgentEvent(envelope) => {
             watchdog.active(now);
-            // Fails only if nobody subscribed.
+            // Fails only without subscribers.
             let _ = manager.events.send(TaskEvent::Agent { task: task.clone(), envelope });
             return;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{BRANCH, INDEX, WorktreeError, Worktrees};
 
 impl Worktrees {
-    /// Removes leftovers of processes that do not exist any more.
+    /// Removes leftovers of processes that have ended.
     pub(super) async fn remove_leftovers(&self, cwd: &Path) -> Result<(), WorktreeError> {
         self.remove_branches(cwd).await?;
         let common = self.git(cwd, &["rev-parse", "--git-common-dir"]).await?;
@@ -49,7 +49,7 @@ fn is_ours(branch: &str) -> bool {
     id.is_some_and(|(_, id)| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Removes the temporary index files of processes that do not exist any more.
+/// Removes the temporary index files of processes that have ended.
 fn remove_indexes(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -60,13 +60,13 @@ fn remove_indexes(folder: &Path) {
     }
 }
 
-/// Returns whether a process runs. Where nobody can tell, it does.
+/// Returns whether a process runs; true on systems without `/proc`.
 pub(super) fn is_alive(pid: u32) -> bool {
     if !Path::new("/proc/self").exists() {
         return true;
     }
     let stat: PathBuf = ["/proc", &pid.to_string(), "stat"].iter().collect();
     let stat = std::fs::read_to_string(stat).unwrap_or_default();
-    // A process that has ended and that nobody waits for is still listed.
+    // A process that has ended is listed until its parent waits for it.
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
 }

@@ -156,7 +156,7 @@ impl Worktrees {
         Ok(results)
     }
 
-    /// Returns the commit that a worktree began with; empty if nobody can tell. A process that died
+    /// Returns the commit that a worktree began with; empty if it is not known. A process that died
     /// while it made the worktree did not write it down; then it is the first commit in the log of
     /// HEAD.
     async fn base(&self, path: &Path) -> String {

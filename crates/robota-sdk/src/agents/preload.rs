@@ -57,7 +57,7 @@ impl AgentParts {
         loaded
     }
 
-    /// Returns the text of a skill. Its commands do not run: nobody asked for them.
+    /// Returns the text of a skill. Its commands do not run: the user did not start the skill.
     fn skill_text(&self, name: &str, trust: &TrustStore) -> Result<String, String> {
         let skills = self.skills.as_ref().ok_or("there are no skills here")?;
         let body = lock(skills).open(name, trust).map_err(|error| error.to_string())?;

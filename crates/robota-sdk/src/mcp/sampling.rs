@@ -90,7 +90,7 @@ impl ModelSampler {
                 Err(format!("the use of the model is denied: {}", judgement.reason))
             }
             (Verdict::Ask, None) => Err(format!(
-                "the use of the model needs approval, and nobody can be asked; a rule `{TOOL}` allows it"
+                "the use of the model needs approval, and this client has no user who can approve it; a rule `{TOOL}` allows it"
             )),
             (Verdict::Ask, Some(questions)) => {
                 let options = ["Allow", "Deny"].map(|text| AnswerOption::Label(text.to_owned()));

@@ -19,7 +19,7 @@ use super::{options, permission};
 /// How many events are read from the journal at a time.
 const PAGE: usize = 1_024;
 
-/// What the editor is told about the events before it opened the session.
+/// Which events before the opening of the session are sent to the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Earlier {
     /// Nothing.
@@ -28,7 +28,7 @@ pub(super) enum Earlier {
     Replayed,
 }
 
-/// How far the editor was told what happened.
+/// The last event that was sent to the editor.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     /// The number of the last event.
@@ -50,7 +50,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Starts to follow a session. When this returns, the editor was told what happened before.
+    /// Starts to follow a session. When this returns, the earlier events have been sent to the editor.
     pub(super) async fn start(
         connection: Arc<Connection>,
         hosted: HostedSession,
@@ -116,7 +116,7 @@ impl Open {
         self.update(&project::commands(self.session.commands().list(""))).await;
     }
 
-    /// Tells the editor what it can be told once it knows the session.
+    /// Sends what an editor accepts only after it knows the session.
     pub(super) async fn announce(&self) {
         self.send_commands().await;
         let notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -143,7 +143,7 @@ impl Open {
         self.update(&Update::ConfigOptionUpdate { config_options }).await;
     }
 
-    /// Waits until the editor was told everything up to an event. Returns the end of the turn of
+    /// Waits until everything up to an event was sent to the editor. Returns the end of the turn of
     /// that event.
     pub(super) async fn wait_told(&self, seq: u64) -> Option<Arc<TurnFinished>> {
         let mut told = self.told.clone();

@@ -107,7 +107,7 @@ impl Projection {
         self.calls.clear();
     }
 
-    /// Takes the next event and returns what the editor is told.
+    /// Takes the next event and returns the updates for the editor.
     pub(super) async fn push(&mut self, envelope: &Envelope) -> Vec<Update> {
         let mut updates = Vec::new();
         self.costs.push(&envelope.event);
@@ -293,7 +293,7 @@ impl Projection {
         Some(format!("{turn}-{}", self.answer))
     }
 
-    /// Returns a call that the editor was told about.
+    /// Returns a call that was announced to the editor.
     fn shown_call(&mut self, call: &CallId) -> Option<&mut Call> {
         self.calls.get_mut(call).filter(|call| call.tool_use.name != TODO)
     }

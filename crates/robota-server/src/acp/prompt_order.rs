@@ -21,7 +21,7 @@ struct Group {
 
 impl Group {
     /// Returns a place in this group. A group gets no place once the next one waits for its end, so
-    /// nobody waits to write at that time.
+    /// the lock is free to read.
     fn place(&self) -> PromptPlace {
         PromptPlace {
             cancelled: self.cancelled.clone(),

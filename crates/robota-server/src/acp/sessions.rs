@@ -290,7 +290,7 @@ impl Sessions {
         }
     }
 
-    /// Returns why a turn ended, once the editor was told everything about it.
+    /// Returns why a turn ended, once all its updates were sent to the editor.
     async fn answer(
         &self,
         open: &Open,

@@ -37,7 +37,7 @@ impl UserQuestions {
     }
 }
 
-/// Takes a question back that nobody waits for any more.
+/// Withdraws a question when the call that asked it is dropped.
 struct Withdraw<'a>(&'a Shared, u64);
 
 impl Drop for Withdraw<'_> {

@@ -1,11 +1,11 @@
-//! The first prompt: the words of the command line.
+//! The first prompt, from the arguments of the command line.
 
 use clap::CommandFactory as _;
 
 use crate::Usage;
 use crate::args::{Cli, PrintArgs};
 
-/// Takes the words of the command line as the first prompt.
+/// Joins the arguments of the command line to the first prompt.
 ///
 /// # Errors
 /// If they are one word that looks like a command with a typing error.

@@ -150,7 +150,7 @@ impl Script {
         self.context.mailbox.send(Event::StatusLines(lines));
     }
 
-    /// Reports the first failure; what was shown before would not be true any more.
+    /// Reports the first failure and removes the lines of the last success.
     fn fail(&mut self, why: &str) {
         self.context.mailbox.send(Event::StatusLines(Vec::new()));
         if !std::mem::replace(&mut self.reported, true) {
