@@ -1,5 +1,5 @@
 //! Files that are made from code, so that they cannot differ from it. They are committed, because
-//! readers should need no build; tidy and `gen --check` compare.
+//! readers should need no build; a test and `gen --check` compare.
 
 pub mod api;
 pub mod checklist;
@@ -64,18 +64,6 @@ pub fn check(root: &Path) -> Result<()> {
         bail!("{} generated files are out of date: run `cargo xtask gen`", stale.len());
     }
     Ok(())
-}
-
-/// The check of tidy.
-#[must_use]
-pub fn findings(tree: &Tree) -> Vec<String> {
-    match stale(tree, GENERATED) {
-        Ok(stale) => {
-            let message = |(path, _): &(&str, String)| format!("{path}: run `cargo xtask gen`");
-            stale.iter().map(message).collect()
-        }
-        Err(error) => vec![format!("{error:#}")],
-    }
 }
 
 /// The files that differ from what the code makes, with what the code makes.

@@ -28,6 +28,7 @@
 
 pub mod bench;
 pub mod fuzz;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod oracle;
 mod pty;

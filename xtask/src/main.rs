@@ -9,9 +9,10 @@
     reason = "the build steps print to the terminal"
 )]
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, generate, oracle, screens, setup, suite, tidy};
+use xtask::{bench, fuzz, oracle, screens, setup, suite, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask STEP
@@ -38,8 +39,7 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(&root),
         ["test"] => suite::run(&root),
         ["tidy"] => tidy::run(&root),
-        ["gen"] => generate::write(&root),
-        ["gen", "--check"] => generate::check(&root),
+        ["gen"] | ["gen", "--check"] => generate(&root, &args),
         ["fuzz", "--secs", secs] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
             fuzz::run(&root, secs, None)
         }
@@ -72,4 +72,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[cfg(feature = "generate")]
+fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
+    match args {
+        [_, "--check"] => xtask::generate::check(root),
+        _ => xtask::generate::write(root),
+    }
+}
+
+/// Builds this program again with the generators and calls them.
+#[cfg(not(feature = "generate"))]
+fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
+    let cargo = "cargo run --quiet --profile quick --package xtask --features generate --";
+    let words: Vec<&str> = cargo.split(' ').chain(args.iter().copied()).collect();
+    xtask::sh::run(root, &words, &[])
 }

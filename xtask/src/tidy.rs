@@ -9,7 +9,6 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::generate;
 use crate::tree::{File, Tree, is_test_code, package};
 
 /// A check: its name, and its findings as `path:line: message`.
@@ -24,7 +23,6 @@ pub const CHECKS: &[Check] = &[
     ("links", links),
     ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
-    ("generated files", generate::findings),
 ];
 
 /// Runs every check over the repository and prints the findings.

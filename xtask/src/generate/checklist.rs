@@ -23,7 +23,7 @@ const HEAD: &str = "\
 
 Written by `cargo xtask gen` from [`checklist.ids`](checklist.ids); do not edit. A clause is *shown*
 when the named tests assert it, *partial* when something is missing, and otherwise *not yet*.
-`cargo xtask tidy` fails when this page is out of date or a named test does not exist.
+`cargo xtask gen --check` fails when this page is out of date or a named test does not exist.
 ";
 
 /// How far tests show a clause.

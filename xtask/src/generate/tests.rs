@@ -14,3 +14,8 @@ fn a_maker_that_fails_is_an_error_with_the_path() {
     let error = stale(&Tree::default(), broken).unwrap_err();
     assert_eq!(format!("{error:#}"), "cannot make docs/x.md: no ids");
 }
+
+#[test]
+fn the_generated_files_are_up_to_date() {
+    check(&crate::tree::root()).unwrap();
+}
