@@ -53,23 +53,18 @@ const AGENTS: usize = 30;
 
 /// Reads the agents too, for a session with subagents.
 fn start_with_agents(places: &Places) -> (usize, ReadCounts) {
-    let (bytes, counts) = start(places);
     let reader = ContextReader::new(places);
-    let agents = Agents::load(&reader, &TrustStore::load(places), Vec::new());
+    let agents = Agents::load_first(&reader, &TrustStore::load(places), Vec::new(), 32);
     let more = reader.counts();
-    let counts = ReadCounts {
-        files: counts.files + more.files,
-        folders: counts.folders + more.folders,
-        bytes: counts.bytes + more.bytes,
-    };
-    (bytes + agents.listing().len(), counts)
+    let (bytes, counts) = start(places, more.files);
+    (bytes + agents.listing().len(), counts + more)
 }
 
 /// Reads what the first request of a session needs.
-fn start(places: &Places) -> (usize, ReadCounts) {
+fn start(places: &Places, agents: u64) -> (usize, ReadCounts) {
     let reader = ContextReader::new(places);
     let instructions = Instructions::load(&reader, InstructionOptions::default());
-    let listing = Skills::find(&reader).listing(&ListingCaps::default());
+    let listing = Skills::find(&reader).listing(&ListingCaps::beside(agents));
     let facts = ProjectFacts::detect(&reader);
     let tasks = Tasks::load(&reader, None);
     let tasks = format_tasks(&tasks.select(&TaskSelection::default()));
@@ -81,7 +76,7 @@ fn start(places: &Places) -> (usize, ReadCounts) {
 fn context(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();
     let places = project(dir.path(), 500, 50_000);
-    let (bytes, counts) = start(&places);
+    let (bytes, counts) = start(&places, 0);
     println!(
         "context of a project with 500 skills and 50,000 files: {} files opened, {} folders listed, \
          {} bytes read, {bytes} bytes of text",
@@ -96,7 +91,7 @@ fn context(criterion: &mut Criterion) {
     group.sample_size(20).warm_up_time(Duration::from_millis(500));
     group.measurement_time(Duration::from_secs(2));
     group.bench_function("500 skills, 50,000 files", |bencher| {
-        bencher.iter(|| start(black_box(&places)));
+        bencher.iter(|| start(black_box(&places), 0));
     });
     group.bench_function("with 30 agents", |bencher| {
         bencher.iter(|| start_with_agents(black_box(&places)));

@@ -69,6 +69,9 @@ pub struct Agents {
     /// Files that were not read or have invalid fields, and why.
     pub report: Report,
     agents: IndexMap<String, AgentDefinition>,
+    /// How many files may be read; none for all.
+    files: Option<usize>,
+    unread: usize,
 }
 
 impl Agents {
@@ -80,8 +83,29 @@ impl Agents {
         trust: &TrustStore,
         arguments: Vec<AgentDefinition>,
     ) -> Self {
-        let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
-        agents.extend(arguments);
+        Self::load_files(reader, trust, arguments, None)
+    }
+
+    /// Reads the definitions of at most that many files, highest priority first, to list names and
+    /// descriptions. [`Agents::unread`] counts the other files. Agents are run with the result of
+    /// [`Agents::load`] only: a file that was not read can restrict one that was.
+    #[must_use]
+    pub fn load_first(
+        reader: &ContextReader,
+        trust: &TrustStore,
+        arguments: Vec<AgentDefinition>,
+        files: usize,
+    ) -> Self {
+        Self::load_files(reader, trust, arguments, Some(files))
+    }
+
+    fn load_files(
+        reader: &ContextReader,
+        trust: &TrustStore,
+        arguments: Vec<AgentDefinition>,
+        files: Option<usize>,
+    ) -> Self {
+        let mut agents = Self { files, ..Self::of(arguments) };
         for source in sources(&reader.folders) {
             agents.add_folder(reader, trust, &source, |agent| agent);
         }
@@ -97,7 +121,8 @@ impl Agents {
 
     /// Returns only these definitions.
     pub fn of(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
-        let mut agents = Self { report: Report::default(), agents: IndexMap::new() };
+        let (report, agents) = (Report::default(), IndexMap::new());
+        let mut agents = Self { report, agents, files: None, unread: 0 };
         agents.extend(definitions);
         agents
     }
@@ -138,6 +163,12 @@ impl Agents {
     /// Returns all agents, highest priority first.
     pub fn iter(&self) -> impl Iterator<Item = &AgentDefinition> {
         self.agents.values()
+    }
+
+    /// Returns the number of files that were not read because of the limit of [`Agents::load_first`].
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.unread
     }
 
     /// Returns names and descriptions for the model, one line for each agent. Agents that do not fit
@@ -187,6 +218,11 @@ impl Agents {
         let files =
             reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.report.problems);
         for file in files {
+            if self.files == Some(0) {
+                self.unread += 1;
+                continue;
+            }
+            self.files = self.files.map(|files| files - 1);
             if self.agents.len() >= MAX_AGENTS {
                 let message = format!("not read: there are {MAX_AGENTS} agents already");
                 self.report.problems.push(warning(*layer, &file.path, message));

@@ -52,6 +52,15 @@ pub(crate) struct SyntaxError {
     pub(crate) message: String,
 }
 
+/// Reads the value of a file that may have comments, trailing commas and a byte order mark.
+pub(crate) fn read_value(bytes: &[u8]) -> Result<Value, String> {
+    let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    match Document::parse(text.to_owned()) {
+        Ok(document) => Ok(document.root.to_value()),
+        Err(SyntaxError { line, message }) => Err(format!("line {line}: {message}")),
+    }
+}
+
 impl Document {
     /// Parses a file. Skips a byte order mark.
     pub(crate) fn parse(text: String) -> Result<Self, SyntaxError> {

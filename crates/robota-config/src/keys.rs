@@ -306,6 +306,7 @@ keys! {
     "deniedMcpServers" Union, Tightens, Supported, servers;
     "openApi.*" Highest, Grants, Supported, (OpenApiService);
     "enabledPlugins.*" Highest, Grants, Supported, (bool);
+    "pluginConfigs.*" Highest, UserOnly, Supported, (Object);
     "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);

@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use access::{McpAccess, McpServerMatch, Reached};
 pub use write::{McpWriteError, add_server, remove_server};
 
+use crate::clean::one_line;
 use crate::files::read_bounded;
+use crate::json::read_value;
 use crate::layer::Layer;
 use crate::places::{Places, SettingSource};
 use crate::plugins::Plugin;
@@ -79,8 +81,8 @@ pub struct ProjectServers {
     pub entries: Servers,
     /// The names of entries that wait for trust.
     pub waiting: Vec<String>,
-    /// Why the file cannot be used.
-    pub problem: Option<String>,
+    /// Why the file, or an entry of it, cannot be used.
+    pub problems: Vec<String>,
 }
 
 /// The configured servers of a folder.
@@ -94,18 +96,41 @@ pub struct McpListing {
     pub waiting: Vec<String>,
 }
 
-/// The part of a file that configures servers.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ServersFile {
-    mcp_servers: Servers,
-    projects: IndexMap<String, FolderServers>,
+/// The servers of one of the user's files: for all folders, and for the working folder.
+struct UserServers {
+    path: PathBuf,
+    all: Servers,
+    local: Servers,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct FolderServers {
-    mcp_servers: Servers,
+/// Returns the servers of a file: those of `mcpServers`, or of the file itself if it has no such key
+/// and has servers. An entry that is not an object is left out and reported.
+pub(crate) fn servers_of(file: &Value, problems: &mut Vec<String>) -> Servers {
+    let is_server = |value: &Value| value.get("command").or(value.get("url")).is_some();
+    let servers = match (file.get("mcpServers"), file) {
+        (Some(Value::Object(servers)), _) => servers,
+        (Some(Value::Null), _) => return Servers::default(),
+        (Some(_), _) => {
+            problems.push("`mcpServers` is not an object".to_owned());
+            return Servers::default();
+        }
+        (None, Value::Object(servers)) if servers.values().any(is_server) => servers,
+        (None, Value::Object(_)) => return Servers::default(),
+        (None, _) => {
+            problems.push("it is not an object".to_owned());
+            return Servers::default();
+        }
+    };
+    let mut found = Servers::default();
+    for (name, fields) in servers {
+        match fields {
+            Value::Object(fields) => {
+                found.insert(name.clone(), fields.clone());
+            }
+            _ => problems.push(format!("the server `{}` is not an object", one_line(name))),
+        }
+    }
+    found
 }
 
 impl Places {
@@ -151,27 +176,20 @@ pub fn mcp_servers(
     let mut own: Vec<_> = own
         .into_iter()
         .flatten()
-        .filter_map(|path| match read_file(&path) {
-            Ok(file) => file.map(|file| (path, file)),
-            Err(problem) => {
-                listing.problems.push(problem);
-                None
-            }
-        })
+        .filter_map(|path| read_file(path, &places.cwd, &mut listing.problems))
         .collect();
     if places.includes(SettingSource::Local) {
-        let folder = places.cwd.display().to_string();
-        for (path, file) in &mut own {
-            let servers = file.projects.shift_remove(&folder).unwrap_or_default().mcp_servers;
-            listing.extend(McpScope::Local, Some(path), servers);
+        for file in &mut own {
+            let servers = std::mem::take(&mut file.local);
+            listing.extend(McpScope::Local, Some(&file.path), servers);
         }
     }
     let of_settings = settings.values.mcp_servers.clone();
     listing.extend(McpScope::Settings, None, of_settings);
     listing.add_project(places, settings);
     if places.includes(SettingSource::User) {
-        for (path, file) in own {
-            listing.extend(McpScope::User, Some(&path), file.mcp_servers);
+        for file in own {
+            listing.extend(McpScope::User, Some(&file.path), file.all);
         }
     }
     listing
@@ -199,7 +217,7 @@ impl McpListing {
 
     fn add_project(&mut self, places: &Places, settings: &Settings) {
         let project = &settings.project_servers;
-        self.problems.extend(project.problem.clone());
+        self.problems.extend_from_slice(&project.problems);
         let values = &settings.values;
         let disabled = values.disabled_mcpjson_servers.clone().unwrap_or_default();
         let enabled = values.enabled_mcpjson_servers.clone().unwrap_or_default();
@@ -221,13 +239,21 @@ impl ProjectServers {
     /// Reads the content of `.mcp.json`.
     pub(crate) fn read(content: Option<&[u8]>, trusted: bool) -> Self {
         let Some(content) = content else { return Self::default() };
-        match serde_json::from_slice::<ServersFile>(content) {
-            Ok(file) if trusted => Self { entries: file.mcp_servers, ..Self::default() },
-            Ok(file) => Self { waiting: file.mcp_servers.into_keys().collect(), ..Self::default() },
-            Err(error) => Self {
-                problem: Some(format!(".mcp.json is not valid: {error}")),
-                ..Self::default()
-            },
+        let mut problems = Vec::new();
+        let servers = match read_value(content) {
+            Ok(file) => servers_of(&file, &mut problems),
+            Err(problem) => {
+                problems.push(problem);
+                Servers::default()
+            }
+        };
+        let problems = problems.iter().map(|it| format!(".mcp.json is not valid: {it}")).collect();
+        match trusted {
+            true => Self { entries: servers, waiting: Vec::new(), problems },
+            false => {
+                let waiting = servers.into_keys().collect();
+                Self { entries: Servers::default(), waiting, problems }
+            }
         }
     }
 }
@@ -252,23 +278,45 @@ fn read_argument(places: &Places, argument: &str) -> Result<(Option<PathBuf>, Se
         let content = content.ok_or_else(|| format!("file not found: {}", path.display()))?;
         (Some(path), content)
     };
-    let value: Value = serde_json::from_slice(&text)
+    let value = read_value(&text)
         .map_err(|error| format!("the configuration of MCP servers is not valid JSON: {error}"))?;
     if !value.get("mcpServers").is_some_and(Value::is_object) {
         return Err("the configuration of MCP servers has no object `mcpServers`".to_owned());
     }
-    let servers: ServersFile = serde_json::from_value(value)
-        .map_err(|error| format!("the configuration of MCP servers is not valid: {error}"))?;
-    Ok((file, servers.mcp_servers))
+    let mut problems = Vec::new();
+    let servers = servers_of(&value, &mut problems);
+    match problems.first() {
+        // Unlike a file that is found, an argument can be corrected now.
+        Some(problem) => Err(format!("the configuration of MCP servers is not valid: {problem}")),
+        None => Ok((file, servers)),
+    }
 }
 
-fn read_file(path: &Path) -> Result<Option<ServersFile>, String> {
-    let content = read_bounded(path);
-    let content = content.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let Some(content) = content else { return Ok(None) };
-    serde_json::from_slice(&content)
-        .map(Some)
-        .map_err(|error| format!("{} is not valid: {error}", path.display()))
+/// Reads one of the user's files; none if it does not exist or cannot be read, which is reported.
+fn read_file(path: PathBuf, cwd: &Path, problems: &mut Vec<String>) -> Option<UserServers> {
+    let content = match read_bounded(&path) {
+        Ok(content) => content?,
+        Err(error) => {
+            problems.push(format!("cannot read {}: {error}", path.display()));
+            return None;
+        }
+    };
+    let mut found = Vec::new();
+    let value = read_value(&content).unwrap_or_else(|problem| {
+        found.push(problem);
+        json!({})
+    });
+    // Claude Code keeps other things in the same file, so its servers have a key.
+    let servers = |value: &Value, found: &mut Vec<String>| match value.get("mcpServers") {
+        Some(_) => servers_of(value, found),
+        None => Servers::default(),
+    };
+    let all = servers(&value, &mut found);
+    let folder = cwd.display().to_string();
+    let local = value.get("projects").and_then(|projects| projects.get(&folder));
+    let local = local.map(|local| servers(local, &mut found)).unwrap_or_default();
+    problems.extend(found.iter().map(|it| format!("{} is not valid: {it}", path.display())));
+    Some(UserServers { path, all, local })
 }
 
 impl Places {

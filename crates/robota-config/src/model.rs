@@ -133,6 +133,9 @@ pub struct SettingsFile {
     /// the user enabled.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub enabled_plugins: IndexMap<String, bool>,
+    /// The options of plugins, by `name@marketplace` or name: `{"options": {...}}`.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub plugin_configs: IndexMap<String, Map<String, Value>>,
     /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::frontmatter::{Fields, Markdown};
 use crate::layer::{Layer, Origin};
+use crate::plugins::{Plugin, style_folders};
 use crate::reader::{Boundary, ContextReader, Depth, warning};
 use crate::report::Report;
 
@@ -51,6 +52,8 @@ pub struct OutputStyles {
     /// Files that were not read, and why.
     pub report: Report,
     styles: IndexMap<String, OutputStyle>,
+    /// The names of styles that their plugins turn on.
+    forced: Vec<String>,
 }
 
 impl OutputStyles {
@@ -77,6 +80,37 @@ impl OutputStyles {
             }
         }
         styles
+    }
+
+    /// Adds the styles of plugins that the user enabled. Their names have the name of the plugin in
+    /// front: `plugin:name`.
+    #[must_use]
+    pub fn with_plugins<'a>(
+        mut self,
+        reader: &ContextReader,
+        plugins: impl IntoIterator<Item = &'a Plugin>,
+    ) -> Self {
+        for plugin in plugins {
+            let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
+            let mut own = Self::default();
+            for folder in style_folders(plugin) {
+                let boundary = Boundary::Within(root.clone());
+                own.add_folder(reader, &folder, Layer::UserRobota, &boundary);
+            }
+            self.report.problems.append(&mut own.report.problems);
+            for (name, mut style) in own.styles {
+                style.name = format!("{}:{name}", plugin.manifest.name);
+                self.forced.extend(style.force_for_plugin.then(|| style.name.clone()));
+                self.styles.insert(style.name.clone(), style);
+            }
+        }
+        self
+    }
+
+    /// Returns the style that a plugin turns on; the first one if there are several.
+    #[must_use]
+    pub fn forced(&self) -> Option<&OutputStyle> {
+        self.get(self.forced.first()?)
     }
 
     /// Returns a style by name.

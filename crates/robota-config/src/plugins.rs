@@ -27,22 +27,26 @@
 mod content;
 mod manifest;
 mod marketplace;
+mod options;
 mod registry;
 mod servers;
 mod source;
 
 use std::path::{Path, PathBuf};
 
-use robota_core::hook::{HookEvent, HookGroup};
+use indexmap::IndexMap;
+use robota_core::hook::{HookDefinition, HookEvent, HookGroup};
 use serde::Serialize;
 use serde_json::Value;
 
 pub use manifest::{PluginManifest, PluginPermissions};
 pub use marketplace::{Marketplace, MarketplaceEntry};
+pub use options::{OptionKind, UserOption};
 pub use registry::{PluginOrigin, PluginScope, Plugins};
 pub use source::{GitSource, PluginSource, marketplace_source};
 
 use crate::clean::one_line;
+use crate::json::read_value;
 
 /// The largest file with hooks.
 const MAX_HOOKS_BYTES: u64 = 256 * 1024;
@@ -57,6 +61,8 @@ pub enum PluginState {
     Disabled,
     /// The settings turn it off.
     TurnedOff,
+    /// An option that it needs has no value in the settings. It is not used.
+    NotConfigured,
     /// Its files changed since the user enabled it. It is not used.
     Changed,
     /// Its files cannot be read. It is not used.
@@ -82,6 +88,9 @@ pub struct Plugin {
     /// The marketplace that it was installed from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marketplace: Option<String>,
+    /// The values of its options.
+    #[serde(skip)]
+    options: IndexMap<String, String>,
 }
 
 impl Plugin {
@@ -95,7 +104,14 @@ impl Plugin {
         }
     }
 
-    /// Returns the hooks by event, with `${CLAUDE_PLUGIN_ROOT}` replaced, and what is wrong with them.
+    /// Returns the folder with programs that commands can run by name; none if it has no such folder.
+    #[must_use]
+    pub fn bin(&self) -> Option<PathBuf> {
+        Some(self.root.join("bin")).filter(|folder| is_real_folder(folder))
+    }
+
+    /// Returns the hooks by event, with the folder and the options of the plugin filled in, and what is
+    /// wrong with them.
     #[must_use]
     pub fn hooks(&self) -> (Vec<(HookEvent, Vec<HookGroup>)>, Vec<String>) {
         let (mut hooks, mut problems) = (Vec::new(), Vec::new());
@@ -111,11 +127,18 @@ impl Plugin {
                 continue;
             };
             let groups = groups.as_array().into_iter().flatten();
-            let groups = groups.map(|group| serde_json::from_value(group.clone()));
+            let groups = groups.map(|group| serde_json::from_value::<HookGroup>(group.clone()));
             let mut read = Vec::new();
             for group in groups {
                 match group {
-                    Ok(group) => read.push(group),
+                    Ok(mut group) => {
+                        for hook in &mut group.hooks {
+                            if let HookDefinition::Command(command) = hook {
+                                command.variables = self.variables();
+                            }
+                        }
+                        read.push(group);
+                    }
                     Err(error) => problems.push(format!("a hook of {event} is not valid: {error}")),
                 }
             }
@@ -153,6 +176,13 @@ impl Plugin {
                 found.push(format!("adds {what}, which may run commands"));
             }
         }
+        for folder in style_folders(self).into_iter().filter(|folder| folder.is_dir()) {
+            let name = folder.strip_prefix(&self.root).unwrap_or(&folder).display();
+            found.push(format!("adds the output styles of `{name}`, which may be turned on by it"));
+        }
+        if self.bin().is_some() {
+            found.push("adds programs that commands can run by name (`bin`)".to_owned());
+        }
         found
     }
 
@@ -164,9 +194,9 @@ impl Plugin {
         };
         // The file wraps the events, an inline value may do so.
         let value = value.map(|value| value.get("hooks").cloned().unwrap_or(value));
-        let root = self.root.display().to_string();
         Ok(value.map(|mut value| {
-            replace(&mut value, "${CLAUDE_PLUGIN_ROOT}", &root);
+            self.name_options(&mut value);
+            self.fill_in(&mut value);
             value
         }))
     }
@@ -180,8 +210,8 @@ impl Plugin {
             }
             Ok(_) => {}
         }
-        let text = std::fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
-        serde_json::from_str(&text).map(Some).map_err(|error| format!("{path}: {error}"))
+        let bytes = std::fs::read(&file).map_err(|error| format!("{path}: {error}"))?;
+        read_value(&bytes).map(Some).map_err(|error| format!("{path}: {error}"))
     }
 }
 
@@ -207,6 +237,11 @@ pub(crate) fn skill_folders(plugin: &Plugin) -> Vec<(PathBuf, bool)> {
 /// Returns the folders with agents of a plugin.
 pub(crate) fn agent_folders(plugin: &Plugin) -> Vec<PathBuf> {
     folders_of(plugin, &plugin.manifest.agents, "./agents").collect()
+}
+
+/// Returns the folders with output styles of a plugin.
+pub(crate) fn style_folders(plugin: &Plugin) -> Vec<PathBuf> {
+    folders_of(plugin, &plugin.manifest.output_styles, "./output-styles").collect()
 }
 
 fn folders_of(

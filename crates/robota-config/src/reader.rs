@@ -63,6 +63,18 @@ pub struct ReadCounts {
     pub bytes: u64,
 }
 
+impl std::ops::Add for ReadCounts {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            files: self.files + more.files,
+            folders: self.folders + more.folders,
+            bytes: self.bytes + more.bytes,
+        }
+    }
+}
+
 /// The text of a file, cleaned.
 #[derive(Debug, Clone)]
 pub(crate) struct TextFile {

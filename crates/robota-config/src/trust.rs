@@ -24,8 +24,10 @@ pub use repository::RepositoryProgram;
 pub use store::TrustStore;
 
 use crate::files::Files;
+use crate::json::read_value;
 use crate::keys::Effect;
 use crate::layer::{Layer, Origin, Scope};
+use crate::mcp::servers_of;
 use crate::path::KeyPath;
 use crate::report::redact_named;
 use crate::validate::Entry;
@@ -132,7 +134,7 @@ impl Files {
             sources.flat_map(|source| &source.checked.entries).filter(|entry| may_run(entry));
         let mut values: Vec<_> = entries.map(|entry| entry.content.to_value()).collect();
         if scopes.contains(&Scope::Project) {
-            let servers = self.servers.as_deref().map(serde_json::from_slice::<Value>);
+            let servers = self.servers.as_deref().map(read_value);
             values.extend(servers.and_then(Result::ok));
         }
         NamedFiles::find(folder, &values)
@@ -172,9 +174,9 @@ fn only_forbids(entry: &Entry) -> bool {
 }
 
 fn servers_item(folder: Option<&Path>, content: &[u8]) -> TrustItem {
-    let names = serde_json::from_slice::<Value>(content).ok().and_then(|value| {
-        let servers = value.get("mcpServers")?.as_object()?;
-        Some(servers.keys().map(|name| Value::from(name.as_str())).collect::<Value>())
+    let names = read_value(content).ok().map(|file| {
+        let servers = servers_of(&file, &mut Vec::new());
+        servers.keys().map(|name| Value::from(name.as_str())).collect::<Value>()
     });
     TrustItem {
         key: KeyPath(vec![".mcp.json".to_owned()]),

@@ -51,6 +51,29 @@ fn a_path_in_a_rule_is_relative_to_the_folder_of_its_file() {
 }
 
 #[test]
+fn sdk_23_settings_start_with_the_rules_for_the_folders_of_agents() {
+    let world = World::with(&[]);
+    // Reads in the working folder are free; without that only the rules count.
+    let spec = world.load().policy_spec(&world.places).free_reads(false);
+    let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+    assert!(errors.is_empty());
+    let judge = |tool: &str, input: Value| {
+        policy
+            .judge(&ToolCall { tool, input: &input, class: Class::Inspect }, &LexicalPaths)
+            .verdict
+    };
+    for folder in [".agents", ".claude", ".robota"] {
+        let pattern = format!("{folder}/**");
+        assert_eq!(judge("Glob", json!({ "pattern": pattern })), Verdict::Allow, "{folder}");
+        let file = world.project().join(folder).join("agents/a.md").display().to_string();
+        assert_eq!(judge("Read", json!({ "file_path": file })), Verdict::Allow, "{folder}");
+    }
+    let file = world.project().join(".claude/settings.json").display().to_string();
+    assert_eq!(judge("Read", json!({ "file_path": file })), Verdict::Ask);
+    assert_eq!(judge("Glob", json!({"pattern": "src/**"})), Verdict::Ask);
+}
+
+#[test]
 fn while_a_file_cannot_be_read_every_call_needs_approval() {
     let world = World::with(&[
         (

@@ -9,6 +9,7 @@ use crate::gate::Gate;
 use crate::hook::Hooks;
 use crate::ids::Ids;
 use crate::journal::JournalStore;
+use crate::plugin::Plugin;
 use crate::provider::Provider;
 use crate::tool::{Tool, ToolFactory, ToolSource};
 
@@ -66,6 +67,7 @@ into_arc!(
     Hooks,
     Ids,
     JournalStore,
+    Plugin,
     Provider,
     RuleSink,
     Tool,

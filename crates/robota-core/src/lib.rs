@@ -82,6 +82,7 @@ pub mod journal;
 pub mod message;
 pub mod paths;
 pub mod permission;
+pub mod plugin;
 pub mod process;
 pub mod project;
 pub mod provider;

@@ -21,7 +21,7 @@ fn envelope(seq: u64, epoch: u32, event: impl Into<Event>) -> Envelope {
 }
 
 fn closed(seq: u64, epoch: u32) -> Envelope {
-    envelope(seq, epoch, Closed { reason: "done".to_owned() })
+    envelope(seq, epoch, Closed::from("done"))
 }
 
 fn called(input: ToolInput) -> Envelope {

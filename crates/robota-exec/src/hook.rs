@@ -148,11 +148,13 @@ impl HookExecutor for CommandHooks {
             Ok(file) => file,
             Err(reason) => return HookExit::failed(reason),
         };
+        let own = hook.variables.iter();
+        let env = own.fold(self.env.clone(), |env, (name, value)| env.with(name, value));
         let env = match &env_file {
-            Some((file, _)) => ENV_FILE
-                .into_iter()
-                .fold(self.env.clone(), |env, name| env.with(name, file.0.path())),
-            None => self.env.clone(),
+            Some((file, _)) => {
+                ENV_FILE.into_iter().fold(env, |env, name| env.with(name, file.0.path()))
+            }
+            None => env,
         };
         let spec = match self.spec(hook, env) {
             Ok(spec) => spec,

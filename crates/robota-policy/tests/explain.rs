@@ -231,8 +231,13 @@ fn sdk_23_config_folders_are_readable_but_not_their_settings() {
     assert_eq!(read(".agents/x.md"), Verdict::Allow);
     assert_eq!(read(".claude/settings.json"), Verdict::Ask);
     assert_eq!(read(".robota/settings.json"), Verdict::Ask);
-    let glob = judge(&strict, "Glob", &json!({"pattern": ".claude/skills/**"})).verdict;
-    assert_eq!(glob, Verdict::Ask, "the folder itself is not below itself");
+    let glob = |pattern: &str| judge(&strict, "Glob", &json!({ "pattern": pattern })).verdict;
+    for pattern in [".claude/**", ".claude/skills/*/SKILL.md", ".robota/*", ".agents/**/*.md"] {
+        assert_eq!(glob(pattern), Verdict::Allow, "{pattern}");
+    }
+    for pattern in ["src/**", ".claude/../src/*", "**/.claude", "/etc/*"] {
+        assert_eq!(glob(pattern), Verdict::Ask, "{pattern}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! answers their questions.
 
 mod approvals;
+mod catalogue;
 mod estimate;
 mod hooks;
 mod jobs;
@@ -15,7 +16,7 @@ mod tools;
 
 use std::sync::{Arc, Mutex};
 
-use robota_config::agents::{AgentDefinition, Agents};
+use robota_config::agents::AgentDefinition;
 use robota_config::skills::Skills;
 use robota_core::driver::Observer;
 use robota_core::hook::Hooks;
@@ -27,6 +28,7 @@ use robota_exec::{Environment, Supervisor};
 use robota_tools::ToolWorkspace;
 
 pub use approvals::AgentPermissions;
+pub(crate) use catalogue::AgentCatalogue;
 pub(crate) use estimate::EstimatingGate;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
@@ -79,7 +81,7 @@ pub struct AgentOptions {
 /// What agents are made of: parts of the session that starts them.
 pub(crate) struct AgentParts {
     pub(crate) project: Arc<Project>,
-    pub(crate) definitions: Arc<Agents>,
+    pub(crate) definitions: AgentCatalogue,
     pub(crate) model: ModelSetup,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) place: ToolWorkspace,
@@ -116,7 +118,7 @@ impl AgentParts {
     fn definition(&self, name: &str) -> Result<&AgentDefinition, TaskError> {
         let unknown =
             || TaskError::new(TaskErrorCategory::Start, format!("there is no agent `{name}`"));
-        self.definitions.get(name).ok_or_else(unknown)
+        self.definitions.all().get(name).ok_or_else(unknown)
     }
 
     /// Returns the hooks of the program that runs the session: its budget, and those of its code.

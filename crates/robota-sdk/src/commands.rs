@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use info::{CommandInfo, CommandOrigin, CommandSafety};
-pub use registry::{CommandModule, CommandRegistry, CommandSource};
+pub use registry::{CommandModule, CommandRegistry, CommandSource, SessionPart};
 pub(crate) use tool::command_tools;
 
 use crate::interactive::InteractiveSession;

@@ -38,13 +38,14 @@ pub(crate) struct ProjectContext {
     pub(crate) notices: Vec<Notice>,
     /// Whether the project has a memory.
     pub(crate) has_memory: bool,
-    /// What was read.
+    /// What was read, with the definitions of agents.
     pub(crate) counts: ReadCounts,
 }
 
 impl ProjectContext {
-    /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice.
-    pub(crate) fn load(project: &Project, text: &SystemText) -> Self {
+    /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice. The
+    /// definitions of `agents` that were read leave fewer files for the list of skills.
+    pub(crate) fn load(project: &Project, text: &SystemText, agents: ReadCounts) -> Self {
         let reader = ContextReader::new(&project.places);
         let settings = &project.settings.values;
         let mut notices = Vec::new();
@@ -86,8 +87,8 @@ impl ProjectContext {
         let skills = Skills::find(&reader)
             .with_plugins(project.plugins.active())
             .with_overrides(overrides.map(|(name, value)| (name.as_str(), value.as_str())));
-        let listing = skills.listing(&ListingCaps::default());
-        composer.section("skills", "Skills (use them with the tool Skill)", &listing.text);
+        let listing = skills.listing(&ListingCaps::beside(agents.files));
+        composer.section("skills", "Skills", &listing.text);
         notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));
         // A caller that replaces the prompt knows the folder.
         if text.replace.is_none() {
@@ -99,7 +100,7 @@ impl ProjectContext {
         if let Some(append) = &text.append {
             composer.add("added text", append);
         }
-        let counts = reader.counts();
+        let counts = agents + reader.counts();
         let (system, parts) = composer.finish();
         let skills = Arc::new(Mutex::new(skills));
         let nested = NestedContext::new(instructions, skills.clone());
@@ -164,11 +165,17 @@ fn output_style(
     reader: &ContextReader,
     notices: &mut Vec<Notice>,
 ) -> Option<robota_config::output_styles::OutputStyle> {
-    let name = project.settings.values.output_style.as_deref()?;
-    if name.eq_ignore_ascii_case("default") {
+    let name = project.settings.values.output_style.as_deref();
+    let name = name.filter(|name| !name.eq_ignore_ascii_case("default"));
+    let mut plugins = project.plugins.active().peekable();
+    if name.is_none() && plugins.peek().is_none() {
         return None;
     }
-    let styles = OutputStyles::load(reader);
+    let styles = OutputStyles::load(reader).with_plugins(reader, plugins);
+    if let Some(forced) = styles.forced() {
+        return Some(forced.clone());
+    }
+    let name = name?;
     let found = styles.get(name).cloned();
     if found.is_none() {
         let known: Vec<_> = styles.iter().map(|style| style.name.as_str()).collect();

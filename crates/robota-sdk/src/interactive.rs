@@ -25,7 +25,7 @@ mod tools;
 use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
-use robota_core::event::Envelope;
+use robota_core::event::{Closed, Envelope};
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -233,16 +233,17 @@ impl InteractiveSession {
         Ok(self.session().interrupt(None).await?)
     }
 
-    /// Ends the session: refuses new prompts, stops what runs, records the end with its reason, runs
-    /// the SessionEnd hooks, and ends the child processes. The session can be resumed later.
+    /// Ends the session: refuses new prompts, stops what runs, records the end with its reason and
+    /// message, runs the SessionEnd hooks, and ends the child processes. The session can be resumed
+    /// later.
     ///
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
-    pub async fn shutdown(&self, reason: &str) -> Result<(), SdkError> {
+    pub async fn shutdown(&self, end: impl Into<Closed>) -> Result<(), SdkError> {
         if let Some(tasks) = &self.0.tasks {
             tasks.shutdown().await;
         }
-        let ended = self.session().shutdown(reason).await;
+        let ended = self.session().shutdown(end).await;
         if let Some(supervisor) = &self.0.supervisor {
             if let Some(mcp) = &self.0.mcp {
                 mcp.servers.close().await;

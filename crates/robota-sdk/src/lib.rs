@@ -27,6 +27,7 @@ pub mod processes;
 pub mod project;
 pub mod prompt;
 pub mod query;
+pub mod run_plugins;
 pub mod sandbox;
 pub mod select;
 pub mod self_hosting;
@@ -45,7 +46,7 @@ pub use agents::{
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{
     CommandInfo, CommandModule, CommandOrigin, CommandRegistry, CommandResult, CommandSafety,
-    CommandSource, SystemCommand,
+    CommandSource, SessionPart, SystemCommand,
 };
 pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
@@ -61,6 +62,7 @@ pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
+pub use robota_core::event::Closed;
 pub use robota_runtime::{
     AgentWork, Groups, Isolation, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager,
     TaskManagerError, Worktree, WorktreeError, Worktrees,

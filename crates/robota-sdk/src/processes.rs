@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_config::Settings;
+use robota_config::plugins::{Plugin, Plugins};
 use robota_core::env_ref::Secret;
 use robota_core::ids::CallId;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
@@ -73,6 +74,22 @@ pub fn command_environment(settings: &Settings, keys: &[Secret]) -> Environment 
     let mut pass = settings.values.pass_env.clone().unwrap_or_default();
     pass.extend(set.keys().filter(|name| !secrets.contains(name)).cloned());
     all.without_secrets(&secrets, &pass)
+}
+
+/// Returns the environment of commands with the programs of plugins at the end of `PATH`, so that
+/// they replace none of the system's.
+pub(crate) fn with_plugins(mut environment: Environment, plugins: &Plugins) -> Environment {
+    let folders: Vec<_> = plugins.active().filter_map(Plugin::bin).collect();
+    if folders.is_empty() {
+        return environment;
+    }
+    let path = environment.get("PATH").map(OsStr::to_owned).unwrap_or_default();
+    let known: Vec<_> = std::env::split_paths(&path).collect();
+    // A folder whose name has a colon cannot be part of it.
+    if let Ok(path) = std::env::join_paths(known.into_iter().chain(folders)) {
+        environment.set("PATH", path);
+    }
+    environment
 }
 
 /// Returns the environment of this process.

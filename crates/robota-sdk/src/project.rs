@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use robota_config::instructions::PendingImport;
-use robota_config::plugins::Plugins;
+use robota_config::plugins::{Plugin, Plugins};
 use robota_config::{
     ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings,
     SettingsArgument, Severity, Trust, TrustStore, rule_check,
@@ -114,7 +114,7 @@ impl Project {
         };
         let mut settings = read(&places);
         let active = plugins.active().count();
-        plugins.apply_settings(&settings.values.enabled_plugins);
+        plugins.apply_settings(&settings.values.enabled_plugins, &settings.values.plugin_configs);
         if plugins.active().count() < active {
             // The rules of plugins that the settings turn off do not apply.
             places.flags = flags(&options, &plugins)?;
@@ -122,7 +122,8 @@ impl Project {
         }
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        let ProjectOptions { sandbox, secrets, trust: trusted_by_caller, .. } = options;
+        let ProjectOptions { sandbox, mut secrets, trust: trusted_by_caller, .. } = options;
+        secrets.extend(plugins.active().flat_map(Plugin::secret_options).map(Secret::new));
         Ok(Self {
             places,
             environment,

@@ -78,6 +78,36 @@ pub async fn open(
     }
 }
 
+/// Opens the store of sessions that belong to no project: the files in `~/.robota/sessions`.
+///
+/// ```
+/// use robota_config::Environment;
+/// use robota_store::DurabilityLevel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let home = tempfile::tempdir()?;
+/// # let home = home.path().display().to_string();
+/// let environment = Environment::from_iter([("HOME".to_owned(), home)]);
+/// let store = robota_sdk::store::of_user(&environment, DurabilityLevel::default())?;
+/// # drop(store);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// If there is no home folder, or the user's key cannot be read and written.
+pub fn of_user(
+    environment: &robota_config::Environment,
+    level: DurabilityLevel,
+) -> Result<FileStore, SdkError> {
+    let places = robota_config::Places::from_env(environment).unwrap_or_default();
+    let home = places.home.ok_or_else(|| SdkError::Option {
+        option: "store",
+        problem: "there is no home folder for sessions without a project".to_owned(),
+    })?;
+    let key = owner_key(&home.join(".robota").join("owner-key"))?;
+    Ok(FileStore::new(project_folder(&home)).with_level(level).with_owner_key(key))
+}
+
 /// Opens a store of files below a folder, with the user's key as its owner key. By the key the store
 /// recognises the sessions that this user wrote. A session that came with a checkout is not one
 /// of them, although git made the user the owner of its files.

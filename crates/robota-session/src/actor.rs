@@ -16,7 +16,7 @@ use futures::FutureExt as _;
 use robota_core::close::RecoveryHint;
 use robota_core::driver::{Drive, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
-use robota_core::event::{Event, TurnEnd};
+use robota_core::event::{Closed, Event, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
@@ -189,7 +189,7 @@ impl CloseReply {
 enum Flow {
     Continue,
     Close {
-        reason: String,
+        end: Closed,
         reply: Option<CloseReply>,
     },
     /// The session has ended; the hub has the reason.
@@ -242,7 +242,7 @@ impl Actor {
             };
             match flow {
                 Flow::Continue => {}
-                Flow::Close { reason, reply } => return self.close(&reason, reply).await,
+                Flow::Close { end, reply } => return self.close(end, reply).await,
                 Flow::End => return,
             }
         }
@@ -263,7 +263,7 @@ impl Actor {
             request = requests.recv() => {
                 let flow = match request {
                     Some(request) => self.on_request(request).await,
-                    None => Flow::Close { reason: "dropped".to_owned(), reply: None },
+                    None => Flow::Close { end: "dropped".into(), reply: None },
                 };
                 // Many requests must not starve the running work.
                 if matches!(flow, Flow::Continue)
@@ -426,11 +426,11 @@ impl Actor {
 
     /// Ends the session: stops the running work, records the end in the journal, and runs the
     /// SessionEnd hooks once.
-    async fn close(mut self, reason: &str, reply: Option<CloseReply>) {
+    async fn close(mut self, end: Closed, reply: Option<CloseReply>) {
         let ended = tokio::select! {
             biased;
             () = self.lost.clone().cancelled_owned() => false,
-            () = self.stop_work(reason) => true,
+            () = self.stop_work(&end) => true,
         };
         if !ended {
             self.on_lease_lost();
@@ -439,7 +439,7 @@ impl Actor {
             }
             return;
         }
-        let result = self.recorder.close(reason).await.map_err(SessionError::from);
+        let result = self.recorder.close(end.clone()).await.map_err(SessionError::from);
         if let Err(error) = &result {
             tracing::warn!(%error, "could not record the end of the session");
         }
@@ -449,24 +449,24 @@ impl Actor {
         while self.background.join_next().await.is_some() {}
         let hooks = self.shared.hooks.clone();
         if hooks.has_event(HookEvent::SessionEnd) {
-            let data = HookData::SessionEnd { reason: reason.to_owned() };
+            let data = HookData::SessionEnd { reason: end.reason.clone() };
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }
         // Releases the journal before clients are notified, so that they can open the session
         // again.
         let shared = Arc::clone(&self.shared);
         drop(self);
-        let (session, reason) = (shared.id.clone(), reason.to_owned());
+        let (session, reason) = (shared.id.clone(), end.reason);
         shared.hub.end(SessionError::Closed { session, reason });
         if let Some(reply) = reply {
             reply.send(result);
         }
     }
 
-    async fn stop_work(&mut self, reason: &str) {
+    async fn stop_work(&mut self, end: &Closed) {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
-                let note = Some(reason.to_owned());
+                let note = Some(end.message.as_ref().unwrap_or(&end.reason).clone());
                 drive.interrupt(&mut self.recorder, Cause::Shutdown, note).await;
             }
             Some(Work::Compaction(compaction)) => compaction.cancel(),

@@ -15,6 +15,7 @@ use robota_core::ids::{Ids, RandomIds, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
+use robota_core::plugin::Plugin;
 use robota_core::provider::Provider;
 use robota_core::tool::{Tool, ToolFactory, ToolSource};
 use robota_core::turn::TurnRules;
@@ -70,6 +71,7 @@ impl SessionBuilder {
             rule_sink: None,
             hooks: Vec::new(),
             hook_makers: Vec::new(),
+            plugins: Vec::new(),
             code_hooks: Vec::new(),
             files: None,
             summaries: Summaries::Model,
@@ -163,6 +165,13 @@ impl SessionBuilder {
     #[must_use]
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.setup.hooks.push(hooks.into_arc());
+        self
+    }
+
+    /// Adds a plugin, which follows the runs and can stop them. Plugins run before the hooks.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.setup.plugins.push(plugin.into_arc());
         self
     }
 

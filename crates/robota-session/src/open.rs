@@ -183,6 +183,7 @@ async fn begin(
     }
     // The end of the parent's turn is no turn of the fork, so callbacks do not get it.
     observers.extend(setup.callbacks.observer(setup.config.turn.context_window));
+    observers.extend(setup.plugins().map(|plugins| plugins.observer()));
     recorder.swap_observers(observers);
     if recorder.state().mode != setup.mode {
         first.push(ModeChanged { mode: setup.mode }.into());

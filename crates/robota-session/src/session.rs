@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use robota_core::call::{CallContext, RetryWatch};
 use robota_core::driver::Recorder;
 use robota_core::error::Diagnose as _;
-use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
+use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
@@ -429,13 +429,22 @@ impl Session {
     /// Shuts the session down: interrupts the running turn, writes everything, runs SessionEnd hooks with
     /// the reason, and lets other processes open the session. Inputs that wait are kept for the next resume.
     ///
-    /// Shutting down a session that was shut down already does nothing.
+    /// Shutting down a session that was shut down already does nothing. The end is a reason, or a
+    /// reason with a message for people:
+    ///
+    /// ```
+    /// use robota_session::Closed;
+    ///
+    /// # async fn example(session: robota_session::Session) -> Result<(), robota_session::SessionError> {
+    /// session.shutdown(Closed::from("prompt_input_exit").message("The user quit.")).await
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// When the end could not be written.
-    pub async fn shutdown(&self, reason: impl Into<String>) -> Result<(), SessionError> {
-        let reason = reason.into();
-        match self.ask(|reply| Request::Shutdown { reason, reply }).await {
+    pub async fn shutdown(&self, end: impl Into<Closed>) -> Result<(), SessionError> {
+        let end = end.into();
+        match self.ask(|reply| Request::Shutdown { end, reply }).await {
             Err(SessionError::Closed { .. }) => Ok(()),
             ended => ended,
         }
@@ -446,9 +455,9 @@ impl Session {
     ///
     /// # Errors
     /// When the end could not be written.
-    pub async fn close_if_idle(&self, reason: impl Into<String>) -> Result<bool, SessionError> {
-        let reason = reason.into();
-        match self.ask(|reply| Request::CloseIfIdle { reason, reply }).await {
+    pub async fn close_if_idle(&self, end: impl Into<Closed>) -> Result<bool, SessionError> {
+        let end = end.into();
+        match self.ask(|reply| Request::CloseIfIdle { end, reply }).await {
             Err(SessionError::Closed { .. }) => Ok(true),
             ended => ended,
         }

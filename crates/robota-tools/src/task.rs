@@ -64,6 +64,12 @@ pub trait TaskRunner: Send + Sync {
     /// Returns the available kinds. Must return the same kinds every time.
     fn kinds(&self) -> Vec<AgentKind>;
 
+    /// Returns the kinds that the description of the tool lists, and the number of the others. Must
+    /// return the same every time. The default lists all kinds.
+    fn listed(&self) -> (Vec<AgentKind>, usize) {
+        (self.kinds(), 0)
+    }
+
     /// Runs an agent to its end.
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome;
 
@@ -121,8 +127,12 @@ impl Task {
     /// Creates the tool for the agents of a runner.
     #[must_use]
     pub fn new(runner: Arc<dyn TaskRunner>) -> Self {
-        let kinds: String =
-            runner.kinds().iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
+        let (listed, more) = runner.listed();
+        let mut kinds: String =
+            listed.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
+        if more > 0 {
+            kinds.push_str(&format!("\n- {more} more agents"));
+        }
         let description = format!(
             "Gives a task to another agent, which does not see this conversation, and returns its \
              answer. `jobs` run at the same time. Agents:{kinds}"

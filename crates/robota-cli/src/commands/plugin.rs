@@ -85,6 +85,7 @@ fn list(plugins: &Plugins) {
             PluginState::Enabled => "enabled",
             PluginState::Disabled => "disabled",
             PluginState::TurnedOff => "turned off by the settings",
+            PluginState::NotConfigured => "an option is missing, not used",
             PluginState::Changed => "changed, not used",
             PluginState::Broken => "broken, not used",
         };

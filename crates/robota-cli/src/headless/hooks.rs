@@ -112,6 +112,7 @@ fn group(matcher: &HostMatcher) -> HookGroup {
             args: None,
             detached: None,
             shell: None,
+            variables: Default::default(),
             common: common.clone(),
         })
     };

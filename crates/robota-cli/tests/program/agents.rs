@@ -84,26 +84,59 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
     assert!(stdout(&listed).contains("(agent of "), "{}", stdout(&listed));
 }
 
+/// Runs git in the project, and returns what it prints.
+async fn git(home: &Home, args: &[&str]) -> String {
+    let dir = home.path("project");
+    let environment = robota_exec::Environment::new()
+        .with("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .with("HOME", &dir);
+    let spec = robota_exec::CommandSpec::new("git", &dir).args(args).env(environment);
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let outcome = robota_exec::Supervisor::new().run(spec, &cancel).await.unwrap();
+    assert!(outcome.exit.is_success(), "{args:?} {}", outcome.stderr.text());
+    outcome.stdout.text()
+}
+
+/// Makes the project a repository with one commit.
+async fn repository() -> Home {
+    let home = Home::new();
+    home.write("project/notes.txt", "hello\n");
+    git(&home, &["init", "-q", "-b", "main"]).await;
+    git(&home, &["add", "-A"]).await;
+    git(&home, &["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"]).await;
+    home
+}
+
+#[tokio::test]
+async fn run_05_hooks_run_when_a_worktree_is_made_and_when_it_is_removed() {
+    let home = repository().await;
+    let log = home.path("hooks.jsonl");
+    let hook =
+        json!([{"hooks": [{"type": "command", "command": format!("cat >> '{}'", log.display())}]}]);
+    let settings = json!({"hooks": {"WorktreeCreate": hook, "WorktreeRemove": hook}});
+    home.write("home/.claude/settings.json", settings.to_string());
+    let task = json!({"prompt": "Look at it.", "isolation": "worktree"});
+    let scenario = Scenario::default()
+        .then(Reply::new().tool("Agent", task))
+        .then("Nothing to change.")
+        .then("All done.");
+    let (lines, _mock) = run(&home, scenario, &["--dangerously-skip-permissions"]).await;
+    let log = std::fs::read_to_string(log).unwrap_or_else(|error| panic!("{error}: {lines:?}"));
+    let calls = serde_json::Deserializer::from_str(&log).into_iter::<serde_json::Value>();
+    let calls: Vec<_> = calls.map(Result::unwrap).collect();
+    let names: Vec<_> =
+        calls.iter().map(|call| call["hook_event_name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["WorktreeCreate", "WorktreeRemove"], "{calls:?}");
+    let name = calls[0]["name"].as_str().unwrap();
+    let path = calls[1]["worktree_path"].as_str().unwrap();
+    assert!(path.ends_with(name), "{name} {path}");
+    assert!(!std::path::Path::new(path).exists(), "it is clean, so it is removed");
+    assert_eq!(calls[0]["cwd"], home.path("project").canonicalize().unwrap().display().to_string());
+}
+
 #[tokio::test]
 async fn run_05_an_agent_with_a_commit_in_its_worktree_loses_nothing() {
-    let home = Home::new();
-    let git = |args: &'static [&'static str]| {
-        let dir = home.path("project");
-        async move {
-            let environment = robota_exec::Environment::new()
-                .with("PATH", "/usr/local/bin:/usr/bin:/bin")
-                .with("HOME", &dir);
-            let spec = robota_exec::CommandSpec::new("git", &dir).args(args).env(environment);
-            let cancel = tokio_util::sync::CancellationToken::new();
-            let outcome = robota_exec::Supervisor::new().run(spec, &cancel).await.unwrap();
-            assert!(outcome.exit.is_success(), "{args:?} {}", outcome.stderr.text());
-            outcome.stdout.text()
-        }
-    };
-    home.write("project/notes.txt", "hello\n");
-    git(&["init", "-q", "-b", "main"]).await;
-    git(&["add", "-A"]).await;
-    git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"]).await;
+    let home = repository().await;
     let task = json!({"prompt": "Change it.", "isolation": "worktree"});
     let change = "echo changed > notes.txt && git -c user.name=a -c user.email=a@a commit -qam two";
     let scenario = Scenario::default()
@@ -115,7 +148,7 @@ async fn run_05_an_agent_with_a_commit_in_its_worktree_loses_nothing() {
     let text = serde_json::to_string(&lines).unwrap();
     assert!(text.contains("its changes are in"), "{text}");
     assert_eq!(std::fs::read_to_string(home.path("project/notes.txt")).unwrap(), "hello\n");
-    assert!(git(&["log", "--all", "--format=%s"]).await.contains("two"));
+    assert!(git(&home, &["log", "--all", "--format=%s"]).await.contains("two"));
     let listed = home.robota(&["worktrees", "list"], &[]).await;
     assert!(stdout(&listed).contains("commits"), "{} {}", stdout(&listed), stderr(&listed));
     let pruned = home.robota(&["worktrees", "prune"], &[]).await;

@@ -133,3 +133,37 @@ fn servers_are_added_and_removed_in_each_scope() {
         assert_eq!(remove_server(&places, scope, "a").unwrap(), None);
     }
 }
+
+#[test]
+fn files_as_people_write_them_are_read() {
+    let Setup { places, _folder } = setup();
+    let file = places.cwd.join(".mcp.json");
+    let trusted = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        list(&places, Trust::Trusted, &[], false)
+    };
+    let text =
+        "\u{feff}{\r\n  // ours\r\n  \"mcpServers\": {\"a b\": {\"command\": \"x\",},},\r\n}";
+    let listing = trusted(text);
+    assert_eq!(names(&listing), [("a b", McpScope::Project, "x")]);
+    assert!(listing.problems.is_empty(), "{:?}", listing.problems);
+    let listing = trusted(r#"{"docs": {"command": "x", "alwaysAllow": ["y"]}}"#);
+    assert_eq!(names(&listing), [("docs", McpScope::Project, "x")], "without the wrapping key");
+    let listing = trusted(r#"{"mcpServers": {"good": {"command": "x"}, "bad": "npx y"}}"#);
+    assert_eq!(names(&listing), [("good", McpScope::Project, "x")]);
+    assert!(listing.problems[0].contains("`bad`"), "{:?}", listing.problems);
+    for text in
+        ["[]", "{\"mcpServers\": []}", "<<<<<<< HEAD\n{}", "{\"a\": {\"command\": \"x\"} \"b\""]
+    {
+        let listing = trusted(text);
+        assert!(listing.entries.is_empty() && !listing.problems.is_empty(), "{text}");
+    }
+    let listing = trusted(r#"{"mcpServers": null, "other": 1}"#);
+    assert!(listing.entries.is_empty() && listing.problems.is_empty());
+    std::fs::write(&file, r#"{"docs": {"command": "x"}}"#).unwrap();
+    let untrusted = list(&places, Trust::Unknown, &[], false);
+    assert_eq!(
+        (untrusted.entries.len(), untrusted.waiting.as_slice()),
+        (0, &["docs".to_owned()][..])
+    );
+}

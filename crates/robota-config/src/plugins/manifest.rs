@@ -2,10 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::options::{UserOption, check_key};
 use crate::clean::clean;
+use crate::json::read_value;
 
 /// The files that may have the manifest, in order.
 const FILES: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
@@ -39,6 +42,9 @@ pub struct PluginManifest {
     /// Folders with agents instead of `agents`.
     #[serde(deserialize_with = "paths")]
     pub agents: Vec<String>,
+    /// Folders with output styles instead of `output-styles`.
+    #[serde(deserialize_with = "paths")]
+    pub output_styles: Vec<String>,
     /// Hooks: the path of a file, or the hooks themselves. The default is `hooks/hooks.json`.
     pub hooks: Option<Value>,
     /// MCP servers: the path of a file, the servers themselves, or a list of these. The default is
@@ -48,6 +54,8 @@ pub struct PluginManifest {
     pub permissions: PluginPermissions,
     /// Text for the system prompt.
     pub prompt: Option<String>,
+    /// The options that it asks the user for, by name.
+    pub user_config: IndexMap<String, UserOption>,
 }
 
 /// The permission rules of a plugin.
@@ -80,10 +88,10 @@ impl PluginManifest {
                 if size > MAX_BYTES {
                     return Err(format!("the manifest is larger than {MAX_BYTES} bytes"));
                 }
-                let text = std::fs::read_to_string(&file)
-                    .map_err(|error| format!("{}: {error}", file.display()))?;
-                serde_json::from_str::<Self>(text.trim_start_matches('\u{feff}'))
-                    .map_err(|error| format!("{}: {error}", file.display()))?
+                let failed = |error: String| format!("{}: {error}", file.display());
+                let bytes = std::fs::read(&file).map_err(|error| failed(error.to_string()))?;
+                let value = read_value(&bytes).map_err(failed)?;
+                serde_json::from_value::<Self>(value).map_err(|error| failed(error.to_string()))?
             }
         };
         if manifest.name.is_empty() {
@@ -107,9 +115,11 @@ impl PluginManifest {
                 crate::clean::one_line(name)
             ));
         }
-        for path in self.skills.iter().chain(&self.commands).chain(&self.agents) {
+        let paths = self.skills.iter().chain(&self.commands).chain(&self.agents);
+        for path in paths.chain(&self.output_styles) {
             inside(root, path)?;
         }
+        self.user_config.keys().try_for_each(|key| check_key(key))?;
         let servers = match &self.mcp_servers {
             Some(Value::Array(parts)) => parts.iter().collect(),
             one => Vec::from_iter(one),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::manifest::inside;
 use super::source::{GitSource, PluginSource};
 use crate::clean::one_line;
+use crate::json::read_value;
 
 /// A folder that lists plugins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,10 +51,11 @@ impl Marketplace {
         let files = [".claude-plugin/marketplace.json", "marketplace.json"];
         let file = files.iter().map(|name| folder.join(name)).find(|file| file.is_file());
         let file = file.ok_or("it has no .claude-plugin/marketplace.json")?;
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let failed = |error: String| format!("{}: {error}", file.display());
+        let bytes = std::fs::read(&file).map_err(|error| failed(error.to_string()))?;
+        let value = read_value(&bytes).map_err(failed)?;
         let listed: Listed =
-            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+            serde_json::from_value(value).map_err(|error| failed(error.to_string()))?;
         let plugins = listed.plugins.iter().filter_map(|entry| entry_of(folder, entry)).collect();
         Ok(Self { name: one_line(&listed.name), folder: folder.to_owned(), plugins })
     }

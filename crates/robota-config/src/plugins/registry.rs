@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{GitSource, Marketplace, Plugin, PluginManifest, PluginState, content, is_real_folder};
 use crate::error::ConfigError;
@@ -33,7 +34,7 @@ struct Records {
     marketplace_repositories: IndexMap<String, GitSource>,
     /// Fields of a later version.
     #[serde(flatten)]
-    other: serde_json::Map<String, serde_json::Value>,
+    other: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,8 +118,13 @@ impl Plugins {
     }
 
     /// Turns plugins off that the settings turn off. Plugins that the settings turn on are used only if
-    /// the user has enabled them; the others are in `notes`.
-    pub fn apply_settings(&mut self, enabled: &IndexMap<String, bool>) {
+    /// the user has enabled them; the others are in `notes`. `configs` has the options of plugins; a
+    /// plugin with an option that is missing or not valid is not used.
+    pub fn apply_settings(
+        &mut self,
+        enabled: &IndexMap<String, bool>,
+        configs: &IndexMap<String, Map<String, Value>>,
+    ) {
         for (id, on) in enabled {
             let found =
                 self.plugins.iter_mut().find(|it| it.id() == *id || it.manifest.name == *id);
@@ -142,6 +148,17 @@ impl Plugins {
                 }
                 (Some(_), _) | (None, false) => {}
             }
+        }
+        for plugin in self.plugins.iter_mut().filter(|it| it.state == PluginState::Enabled) {
+            let config = configs.get(&plugin.id()).or_else(|| configs.get(&plugin.manifest.name));
+            let options = config.and_then(|config| config.get("options")?.as_object());
+            let problems = plugin.set_options(options.unwrap_or(&Map::new()));
+            if !problems.is_empty() {
+                plugin.state = PluginState::NotConfigured;
+            }
+            let name = &plugin.manifest.name;
+            self.problems
+                .extend(problems.iter().map(|it| format!("the plugin `{name}` is not used: {it}")));
         }
     }
 
@@ -368,7 +385,17 @@ impl Plugins {
             let mut manifest = manifest.unwrap_or_default();
             manifest.name.clone_from(&record.name);
             let Record { path: root, scope, source, git, marketplace, .. } = record.clone();
-            plugins.push(Plugin { manifest, root, scope, state, source, git, marketplace });
+            let options = IndexMap::new();
+            plugins.push(Plugin {
+                manifest,
+                root,
+                scope,
+                state,
+                source,
+                git,
+                marketplace,
+                options,
+            });
         }
         self.plugins = plugins;
     }

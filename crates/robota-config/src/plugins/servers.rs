@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Plugin, replace};
+use super::Plugin;
 use crate::clean::one_line;
-use crate::mcp::Servers;
+use crate::mcp::{Servers, servers_of};
 
 impl Plugin {
     /// Returns the MCP servers by name, and what is wrong with them. The names have that of the plugin
@@ -25,27 +25,18 @@ impl Plugin {
             };
             match read {
                 Ok(None) => {}
-                Ok(Some(value)) => self.add_servers(value, &mut servers, &mut problems),
+                Ok(Some(value)) => self.add_servers(&value, &mut servers, &mut problems),
                 Err(problem) => problems.push(problem),
             }
         }
         (servers, problems)
     }
 
-    fn add_servers(&self, value: Value, servers: &mut Servers, problems: &mut Vec<String>) {
-        // The file wraps the servers, an inline value may do so.
-        let value = value.get("mcpServers").cloned().unwrap_or(value);
-        let root = self.root.display().to_string();
-        for (name, mut fields) in value.as_object().cloned().unwrap_or_default() {
-            replace(&mut fields, "${CLAUDE_PLUGIN_ROOT}", &root);
-            match fields {
-                Value::Object(fields) => {
-                    servers.insert(format!("plugin_{}_{name}", self.manifest.name), fields);
-                }
-                _ => {
-                    problems.push(format!("the MCP server `{}` is not an object", one_line(&name)));
-                }
-            }
+    fn add_servers(&self, value: &Value, servers: &mut Servers, problems: &mut Vec<String>) {
+        let mut value = value.clone();
+        self.fill_in(&mut value);
+        for (name, fields) in servers_of(&value, problems) {
+            servers.insert(format!("plugin_{}_{name}", self.manifest.name), fields);
         }
     }
 }

@@ -207,16 +207,16 @@ fn sdk_22_settings_turn_plugins_off_and_cannot_turn_them_on() {
     let origin = PluginOrigin { marketplace: Some("mine".to_owned()), ..PluginOrigin::default() };
     plugins.install_from(&world.source(), PluginScope::User, origin).unwrap();
     let on = |id: &str, on: bool| [(id.to_owned(), on)].into_iter().collect();
-    plugins.apply_settings(&on("tools@mine", true));
+    plugins.apply_settings(&on("tools@mine", true), &IndexMap::new());
     assert!(plugins.active().next().is_none());
     assert!(plugins.notes[0].contains("robota plugin enable tools"), "{:?}", plugins.notes);
     plugins.enable("tools").unwrap();
-    plugins.apply_settings(&on("tools@other", false));
+    plugins.apply_settings(&on("tools@other", false), &IndexMap::new());
     assert_eq!(plugins.active().count(), 1);
-    plugins.apply_settings(&on("tools@mine", false));
+    plugins.apply_settings(&on("tools@mine", false), &IndexMap::new());
     assert_eq!(plugins.get("tools").unwrap().state, PluginState::TurnedOff);
     let mut none = World::new().load();
-    none.apply_settings(&on("far@mine", true));
+    none.apply_settings(&on("far@mine", true), &IndexMap::new());
     assert!(none.notes[0].contains("robota plugin install far@mine"), "{:?}", none.notes);
 }
 
@@ -279,4 +279,94 @@ fn sdk_22_addresses_of_repositories() {
     ] {
         assert_eq!(source(bad.clone()), None, "{bad}");
     }
+}
+
+#[test]
+fn sdk_22_options_of_the_user_reach_hooks_servers_and_skills() {
+    let world = World::new();
+    world.put(
+        "source/plugin.json",
+        r#"{"name": "tools", "userConfig": {
+            "region": {"type": "string", "title": "Region", "required": true},
+            "token": {"type": "string", "sensitive": true},
+            "tries": {"type": "number", "default": 3}}}"#,
+    );
+    world.put(
+        "source/hooks/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [
+            {"type": "command", "command": "send ${user_config.region}"},
+            {"type": "command", "command": "send", "args": ["${user_config.region}"]}]}]}}"#,
+    );
+    world.put(
+        "source/.mcp.json",
+        r#"{"mcpServers": {"docs": {"command": "serve", "env": {"T": "${user_config.token}"}}}}"#,
+    );
+    let text = "Use ${user_config.region}, ${user_config.token}, ${CLAUDE_PLUGIN_ROOT}/run.sh\n";
+    world.put("source/skills/deploy/SKILL.md", text);
+    let mut plugins = world.load();
+    plugins.install(&world.dir.path().join("source"), PluginScope::User).unwrap();
+    plugins.enable("tools").unwrap();
+    let configure = |value: Value| {
+        let mut plugins = world.load();
+        let config = serde_json::from_value(value).unwrap();
+        plugins.apply_settings(&IndexMap::new(), &config);
+        plugins
+    };
+    let missing = configure(serde_json::json!({}));
+    assert_eq!(missing.get("tools").unwrap().state, PluginState::NotConfigured);
+    assert!(missing.problems[0].contains("`region` (Region)"), "{:?}", missing.problems);
+    let wrong = configure(serde_json::json!({"tools": {"options": {"region": 7}}}));
+    assert!(wrong.active().next().is_none() && wrong.problems[0].contains("the type string"));
+
+    let options = serde_json::json!({"region": "eu'; rm -rf ~ #", "token": "hunter22"});
+    let plugins = configure(serde_json::json!({"tools": {"options": options}}));
+    let plugin = plugins.active().next().unwrap();
+    let (hooks, problems) = plugin.hooks();
+    assert!(problems.is_empty(), "{problems:?}");
+    let command = |at: usize| match &hooks[0].1[0].hooks[at] {
+        HookDefinition::Command(command) => command.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(command(0).command, "send ${CLAUDE_PLUGIN_OPTION_REGION}");
+    assert_eq!(command(0).variables["CLAUDE_PLUGIN_OPTION_REGION"], "eu'; rm -rf ~ #");
+    assert_eq!(command(0).variables["CLAUDE_PLUGIN_OPTION_TRIES"], "3");
+    assert_eq!(command(1).args.unwrap(), ["eu'; rm -rf ~ #"]);
+    assert_eq!(plugin.mcp_servers().0[0]["env"]["T"], "hunter22");
+    assert_eq!(plugin.secret_options().collect::<Vec<_>>(), ["hunter22"]);
+    let reader = ContextReader::new(&world.places);
+    let skills = crate::skills::Skills::find(&reader).with_plugins(plugins.active());
+    let body = skills.open("tools:deploy", &crate::TrustStore::load(&world.places)).unwrap();
+    let parts = body.expand(&crate::skills::SkillInvocation::default()).unwrap();
+    let text = format!("{parts:?}");
+    assert!(text.contains("Use eu'") && text.contains("tools/run.sh"), "{text}");
+    assert!(text.contains("${user_config.token}"), "no secret in a text for the model: {text}");
+}
+
+#[test]
+fn sdk_22_a_plugin_adds_output_styles_and_programs() {
+    let world = World::new();
+    let source = world.source();
+    world.put("source/output-styles/short.md", "---\nname: Short\n---\nOne line.\n");
+    world.put("source/bin/tidy", "#!/bin/sh\n");
+    let mut plugins = world.load();
+    plugins.install(&source, PluginScope::User).unwrap();
+    plugins.enable("tools").unwrap();
+    let plugin = plugins.active().next().unwrap();
+    assert_eq!(plugin.bin(), Some(plugin.root.join("bin")));
+    let requests = plugin.requests();
+    assert!(requests.iter().any(|it| it.contains("output-styles")), "{requests:?}");
+    assert!(requests.iter().any(|it| it.contains("`bin`")), "{requests:?}");
+    let reader = ContextReader::new(&world.places);
+    let styles = |plugins: &Plugins| {
+        crate::output_styles::OutputStyles::load(&reader).with_plugins(&reader, plugins.active())
+    };
+    let found = styles(&plugins);
+    assert_eq!(found.get("tools:Short").unwrap().text, "One line.\n");
+    assert!(found.get("Short").is_none() && found.forced().is_none());
+    let forced = "---\nname: Loud\nforce-for-plugin: true\n---\nLoud.\n";
+    world.put("source/output-styles/loud.md", forced);
+    plugins.install(&source, PluginScope::User).unwrap();
+    assert!(styles(&plugins).forced().is_none(), "it is not enabled");
+    plugins.enable("tools").unwrap();
+    assert_eq!(styles(&plugins).forced().unwrap().name, "tools:Loud");
 }

@@ -13,17 +13,13 @@ pub(super) struct Arguments<'a> {
     /// The names of the arguments.
     names: &'a [String],
     /// Other names in `${...}` and their values.
-    variables: Vec<(&'static str, String)>,
+    variables: Vec<(String, String)>,
     /// Whether an argument was used.
     used: bool,
 }
 
 impl<'a> Arguments<'a> {
-    pub(super) fn new(
-        all: &'a str,
-        names: &'a [String],
-        variables: Vec<(&'static str, String)>,
-    ) -> Self {
+    pub(super) fn new(all: &'a str, names: &'a [String], variables: Vec<(String, String)>) -> Self {
         Self { all, words: split(all), names, variables, used: false }
     }
 
@@ -72,7 +68,7 @@ impl<'a> Arguments<'a> {
         let after = text.strip_prefix('$')?;
         if let Some(inner) = after.strip_prefix('{') {
             let mut known = self.variables.iter().filter_map(|(name, value)| {
-                inner.strip_prefix(name)?.strip_prefix('}').map(|_| (name, value))
+                inner.strip_prefix(name.as_str())?.strip_prefix('}').map(|_| (name, value))
             });
             let (name, value) = known.next()?;
             return Some((name.len() + 3, Value::Variable(value.clone())));

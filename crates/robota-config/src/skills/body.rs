@@ -31,6 +31,8 @@ pub struct SkillBody {
     pub trusted: bool,
     template: String,
     project: PathBuf,
+    /// The names in `${...}` that its plugin gives a value.
+    variables: Vec<(String, String)>,
 }
 
 /// What a skill is invoked with.
@@ -117,7 +119,8 @@ impl Skills {
         let hash = with_scripts(hash, &skill, self.reader.cwd());
         let trusted = !skill.needs_trust() || trust.trusts_file(&text.real, &hash);
         let project = self.reader.cwd().to_owned();
-        Ok(SkillBody { skill, file: text.real, hash, trusted, template, project })
+        let variables = candidate.variables.clone();
+        Ok(SkillBody { skill, file: text.real, hash, trusted, template, project, variables })
     }
 }
 
@@ -175,12 +178,15 @@ impl SkillBody {
             });
         }
         let path = |path: &std::path::Path| path.display().to_string();
-        let mut variables = vec![
-            ("CLAUDE_SKILL_DIR", path(self.skill.folder())),
-            ("CLAUDE_PROJECT_DIR", path(&self.project)),
+        let (session, effort) = (call.session_id, call.effort);
+        let known = [
+            ("CLAUDE_SKILL_DIR", Some(path(self.skill.folder()))),
+            ("CLAUDE_PROJECT_DIR", Some(path(&self.project))),
+            ("CLAUDE_SESSION_ID", session.map(str::to_owned)),
+            ("CLAUDE_EFFORT", effort.map(str::to_owned)),
         ];
-        let given = [("CLAUDE_SESSION_ID", call.session_id), ("CLAUDE_EFFORT", call.effort)];
-        variables.extend(given.into_iter().filter_map(|(name, it)| Some((name, it?.to_owned()))));
+        let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let variables = known.chain(self.variables.iter().cloned()).collect();
         let mut arguments = Arguments::new(call.arguments, &self.skill.arguments, variables);
         let mut parts = parts::parts(&self.template, &mut arguments);
         if call.commands_disabled {

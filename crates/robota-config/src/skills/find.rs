@@ -28,6 +28,8 @@ pub(super) struct Candidate {
     pub(super) layer: Layer,
     pub(super) kind: SkillKind,
     pub(super) boundary: Boundary,
+    /// The names in `${...}` that a plugin gives a value.
+    pub(super) variables: Vec<(String, String)>,
 }
 
 /// The kinds of folders in a project, highest priority first.
@@ -98,7 +100,8 @@ impl Skills {
         let mut new = Vec::new();
         for (name, file) in found {
             let Source { layer, kind, ref boundary, .. } = *source;
-            let candidate = Candidate { file, layer, kind, boundary: boundary.clone() };
+            let (boundary, variables) = (boundary.clone(), Vec::new());
+            let candidate = Candidate { file, layer, kind, boundary, variables };
             let name = match prefix {
                 Some(prefix) if self.entries.contains_key(&name) => format!("{prefix}:{name}"),
                 Some(_) | None => name,
@@ -126,7 +129,8 @@ impl Skills {
             };
             for (name, file) in found {
                 let name = format!("{}:{name}", plugin.manifest.name);
-                let candidate = Candidate { file, layer, kind, boundary: boundary.clone() };
+                let (boundary, variables) = (boundary.clone(), plugin.text_variables());
+                let candidate = Candidate { file, layer, kind, boundary, variables };
                 self.entries.entry(name).or_default().candidates.push(candidate);
             }
         }

@@ -23,6 +23,20 @@ impl Default for ListingCaps {
     }
 }
 
+/// The fewest files that are opened for the list, however many agents there are.
+const FEWEST_FILES: usize = 16;
+
+impl ListingCaps {
+    /// Returns the limits of a list beside that many agent definitions, which were read for the same
+    /// prompt: the start of a session opens few files, however many skills and agents there are.
+    #[must_use]
+    pub fn beside(agents: u64) -> Self {
+        let caps = Self::default();
+        let agents = usize::try_from(agents).unwrap_or(usize::MAX);
+        Self { files: caps.files.saturating_sub(agents).max(FEWEST_FILES), ..caps }
+    }
+}
+
 /// The list of skills for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct SkillListing {

@@ -14,6 +14,7 @@ use crate::gate::{Gate, ReadOnlyGate};
 use crate::hook::{Hooks, NoHooks};
 use crate::ids::{Ids, RandomIds};
 use crate::into_arc::IntoArc;
+use crate::plugin::{Plugin, PluginSet};
 use crate::provider::{NativeWeb, Provider, RetryPolicy};
 use crate::tool::{Tool, ToolNameTaken, ToolSet};
 use crate::turn::{ToolConcurrency, TurnRules};
@@ -44,6 +45,7 @@ pub struct AgentBuilder {
     tools: Vec<Arc<dyn Tool>>,
     instructions: Vec<Arc<str>>,
     config: SessionConfig,
+    plugins: Vec<Arc<dyn Plugin>>,
     clock: Arc<dyn Clock>,
     drops_chunks: bool,
 }
@@ -66,6 +68,7 @@ impl AgentBuilder {
             tools: Vec::new(),
             instructions: Vec::new(),
             config: SessionConfig::new(turn),
+            plugins: Vec::new(),
             clock: Arc::new(SystemClock),
             drops_chunks: false,
         }
@@ -122,6 +125,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.ports.hooks = hooks.into_arc();
+        self
+    }
+
+    /// Adds a plugin, which follows the runs and can stop them. Plugins run before the hooks.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin.into_arc());
         self
     }
 
@@ -245,6 +255,13 @@ impl AgentBuilder {
             let parts: Vec<_> = self.config.system.into_iter().chain(self.instructions).collect();
             self.config.system = Some(parts.join("\n\n").into());
         }
-        Ok(Agent::new(self.ports, self.config, self.clock, self.drops_chunks))
+        if self.plugins.is_empty() {
+            return Ok(Agent::new(self.ports, self.config, self.clock, self.drops_chunks));
+        }
+        let plugins = Arc::new(PluginSet::before(self.plugins, self.ports.hooks));
+        self.ports.hooks = plugins.clone();
+        let mut agent = Agent::new(self.ports, self.config, self.clock, self.drops_chunks);
+        agent.observe(plugins.observer());
+        Ok(agent)
     }
 }

@@ -213,9 +213,9 @@ impl Recorder {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn close(&mut self, reason: &str) -> Result<(), JournalError> {
+    pub async fn close(&mut self, end: impl Into<Closed>) -> Result<(), JournalError> {
         self.record_snapshot();
-        self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
+        self.append(None, vec![end.into().into()]).await
     }
 
     /// Records a snapshot, unless an answer or a compaction is unfinished; returns whether it did.

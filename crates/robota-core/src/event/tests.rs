@@ -82,7 +82,7 @@ fn core_20_unknown_types_keep_their_data_byte_for_byte() {
 
 #[test]
 fn core_20_a_journal_for_newer_readers_is_refused() {
-    let mut envelope = line(Closed { reason: "done".to_owned() }.into());
+    let mut envelope = line(Closed::from("done").into());
     for (needed, refused) in [(READER, false), (READER + 1, true), (u32::MAX, true)] {
         envelope.min_reader = Some(needed);
         let read = Envelope::decode(envelope.to_line().as_bytes());

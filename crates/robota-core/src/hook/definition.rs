@@ -52,6 +52,9 @@ pub struct CommandHook {
     /// The shell that runs the command; absent for the default shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
+    /// Environment variables of the command. Only code sets them, such as those of a plugin.
+    #[serde(skip)]
+    pub variables: IndexMap<String, String>,
     /// Fields that all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,

@@ -144,14 +144,14 @@ impl AgentRuns {
     /// Returns the names and descriptions of the agents.
     #[must_use]
     pub fn kinds(&self) -> Vec<(String, String)> {
-        let definitions = self.parts.definitions.iter();
+        let definitions = self.parts.definitions.all().iter();
         definitions.map(|agent| (agent.name.clone(), agent.description.clone())).collect()
     }
 
     /// Returns the definitions of the agents, and what is wrong with their files.
     #[must_use]
     pub fn definitions(&self) -> &Agents {
-        &self.parts.definitions
+        self.parts.definitions.all()
     }
 
     /// Starts an agent, and returns its task.
@@ -316,7 +316,7 @@ impl AgentRuns {
 
     fn request(&self, run: AgentRun, mode: TaskMode, call: Option<CallId>) -> TaskRequest {
         let AgentRun { label, mut work, isolation, own_process } = run;
-        let definition = self.parts.definitions.get(&work.agent);
+        let definition = self.parts.definitions.all().get(&work.agent);
         work.isolation =
             isolation.unwrap_or_else(|| match definition.map(|definition| definition.isolation) {
                 Some(AgentIsolation::Worktree) => Isolation::Worktree,

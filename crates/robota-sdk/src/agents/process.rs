@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use robota_config::agents::{AgentDefinition, Agents};
+use robota_config::agents::AgentDefinition;
 use robota_core::hook::{HookAnswer, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use super::approvals::AgentApprover;
 use super::preload::Preloaded;
 use super::sessions::{NewAgent, ParentFacts};
-use super::{AgentParts, AgentPermissions, SessionAgents};
+use super::{AgentCatalogue, AgentParts, AgentPermissions, SessionAgents};
 use crate::budget::{Budget, BudgetGuard};
 use crate::error::SdkError;
 use crate::interactive::InteractiveSessionBuilder;
@@ -204,6 +204,7 @@ impl AgentProcess {
         let cwd = project.cwd().to_owned();
         let supervisor = processes::supervisor(&cwd, reaper);
         let environment = processes::command_environment(&project.settings, &model.secrets);
+        let environment = processes::with_plugins(environment, &project.plugins);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
         let builder = InteractiveSessionBuilder::new(project.clone(), model.clone());
         let place = builder
@@ -220,7 +221,7 @@ impl AgentProcess {
             mcp.ready(mcp::DEFAULT_WAIT).await;
         }
         let parts = AgentParts {
-            definitions: Arc::new(Agents::of([start.definition.clone()])),
+            definitions: AgentCatalogue::of([start.definition.clone()]),
             project,
             model,
             store,

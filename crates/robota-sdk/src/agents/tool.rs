@@ -1,6 +1,7 @@
 //! The Agent tool of a session.
 
 use async_trait::async_trait;
+use robota_config::agents::{AgentDefinition, Agents};
 use robota_core::ids::TaskId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::{Class, Verdict};
@@ -21,9 +22,12 @@ pub(crate) struct AgentTool(pub(crate) AgentRuns);
 #[async_trait]
 impl TaskRunner for AgentTool {
     fn kinds(&self) -> Vec<AgentKind> {
-        let kinds = self.0.kinds().into_iter();
-        let short = |text: String| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
-        kinds.map(|(name, when)| AgentKind { name, when: short(when) }).collect()
+        kinds(self.0.parts.definitions.all())
+    }
+
+    fn listed(&self) -> (Vec<AgentKind>, usize) {
+        let listed = self.0.parts.definitions.listed();
+        (kinds(listed), listed.unread())
     }
 
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
@@ -77,6 +81,15 @@ impl TaskRunner for AgentTool {
             }
         }
     }
+}
+
+fn kinds(agents: &Agents) -> Vec<AgentKind> {
+    let short = |text: &str| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
+    let kind = |agent: &AgentDefinition| AgentKind {
+        name: agent.name.clone(),
+        when: short(&agent.description),
+    };
+    agents.iter().map(kind).collect()
 }
 
 impl AgentTool {

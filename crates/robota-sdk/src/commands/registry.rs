@@ -39,6 +39,27 @@ pub struct CommandModule {
     pub commands: Vec<Arc<dyn SystemCommand>>,
     /// The commands that it lists.
     pub sources: Vec<Arc<dyn CommandSource>>,
+    /// The parts of a session that its commands need.
+    pub requires: Vec<SessionPart>,
+}
+
+/// A part of a session that is there only if something asks for it.
+///
+/// ```
+/// use robota_sdk::{CommandModule, SessionPart};
+///
+/// let module = CommandModule::new("teams").requires(SessionPart::Agents);
+/// assert_eq!(module.requires, [SessionPart::Agents]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionPart {
+    /// The tool Agent, and the agents in its description.
+    Agents,
+    /// The tool BackgroundProcess.
+    BackgroundProcess,
+    /// Schedules that fire while the session is open.
+    Schedules,
 }
 
 impl CommandModule {
@@ -51,6 +72,13 @@ impl CommandModule {
     #[must_use]
     pub fn command(mut self, command: impl SystemCommand + 'static) -> Self {
         self.commands.push(Arc::new(command));
+        self
+    }
+
+    /// Asks for a part of the session.
+    #[must_use]
+    pub fn requires(mut self, part: SessionPart) -> Self {
+        self.requires.push(part);
         self
     }
 

@@ -7,6 +7,7 @@ use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
+use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
@@ -15,7 +16,7 @@ use robota_tools::{EditorFiles, QuestionHandler};
 use super::{InteractiveSession, OpenSessions};
 use crate::agents::AgentOptions;
 use crate::budget::Budget;
-use crate::commands::{CommandModule, CommandRegistry, builtin};
+use crate::commands::{CommandModule, CommandRegistry, SessionPart, builtin};
 use crate::error::SdkError;
 use crate::mcp::McpSetup;
 use crate::model_setup::ModelSetup;
@@ -72,6 +73,8 @@ pub struct InteractiveSessionBuilder {
     pub(super) task_logs: bool,
     pub(super) background_process: bool,
     pub(super) schedules: bool,
+    pub(super) required: Vec<SessionPart>,
+    pub(super) plugins: Vec<Arc<dyn Plugin>>,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -115,6 +118,8 @@ impl InteractiveSessionBuilder {
             task_logs: false,
             background_process: false,
             schedules: true,
+            required: Vec::new(),
+            plugins: Vec::new(),
         }
     }
 
@@ -293,10 +298,29 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Adds the commands of a module.
+    /// Adds a plugin, which follows the runs and can stop them.
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin.into_arc());
+        self
+    }
+
+    /// Adds the commands of a module, and the parts of the session that they need, whatever the other
+    /// options say.
     pub fn command_module(mut self, module: &CommandModule) -> Self {
         self.commands.add_module(module);
+        self.required.extend_from_slice(&module.requires);
         self
+    }
+
+    /// Adds the parts that command modules need.
+    pub(super) fn add_required(&mut self) {
+        for part in std::mem::take(&mut self.required) {
+            match part {
+                SessionPart::Agents => self.agents.tool = true,
+                SessionPart::BackgroundProcess => self.background_process = true,
+                SessionPart::Schedules => self.schedules = true,
+            }
+        }
     }
 
     /// Opens the session: creates it, resumes it, or forks an earlier one.

@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use robota_config::agents::Agents;
+use robota_config::SettingsFile;
 use robota_config::model::CompactThreshold;
-use robota_config::{ContextReader, SettingsFile, TrustStore};
 use robota_core::driver::SessionConfig;
 use robota_core::gate::Gate;
 use robota_core::hook::Hooks;
@@ -26,7 +25,7 @@ use robota_tools::{
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
-use crate::agents::{AgentParts, EstimatingGate};
+use crate::agents::{AgentCatalogue, AgentParts, EstimatingGate};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -52,6 +51,7 @@ const ASK_USER: &str = "AskUserQuestion";
 impl InteractiveSessionBuilder {
     /// Opens the session.
     pub(super) async fn build(mut self) -> Result<InteractiveSession, SdkError> {
+        self.add_required();
         let project = self.project.clone();
         let mode = self.mode.unwrap_or(project.settings.permissions.mode);
         super::check_bypass(mode, true, Some(&project))?;
@@ -74,8 +74,12 @@ impl InteractiveSessionBuilder {
         self.tools.extend(services.tools);
         let supervisor = processes::supervisor(&cwd, self.reaper.take());
         let environment = processes::command_environment(&project.settings, &self.model.secrets);
+        let environment = processes::with_plugins(environment, &project.plugins);
         let fences = sandbox::prepare(sandbox::request(&project), &environment).await?;
-        let context = ProjectContext::load(&project, &self.system);
+        let definitions = std::mem::take(&mut self.agents.definitions);
+        let (definitions, read) =
+            AgentCatalogue::find(project.clone(), definitions, self.agents.tool);
+        let context = ProjectContext::load(&project, &self.system, read);
         let mut notices = [fences.notices.as_slice(), &context.notices, &services.notices].concat();
         let limits = self.budget.or(Budget::of_settings(&project.settings.values));
         let budget = BudgetGuard::new(limits, self.on_notice.clone());
@@ -140,12 +144,6 @@ impl InteractiveSessionBuilder {
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
         hooks.append(&mut self.hooks);
-        let definitions = std::mem::take(&mut self.agents.definitions);
-        let reader = ContextReader::new(&project.places);
-        let trust = TrustStore::load(&project.places);
-        let definitions = Agents::load(&reader, &trust, definitions)
-            .with_plugins(&reader, project.plugins.active());
-        let definitions = Arc::new(definitions);
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
@@ -223,6 +221,7 @@ impl InteractiveSessionBuilder {
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
+        let plugins = std::mem::take(&mut self.plugins);
         let loaded = LoadedContext {
             parts: context.parts.clone(),
             read: context.counts,
@@ -245,6 +244,7 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        builder = plugins.into_iter().fold(builder, SessionBuilder::plugin);
         let managers = runtime.clone();
         builder = builder.session_hooks(move |session| {
             Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>

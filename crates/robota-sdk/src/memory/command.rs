@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory};
+use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory, RecalledTopic};
 
 /// A parsed `memory` command.
 ///
@@ -33,6 +33,8 @@ pub enum MemoryCommand {
     Approve(String),
     /// `reject ID`.
     Reject(String),
+    /// `find QUESTION`: the topics that a question is about.
+    Find(String),
     /// `used`: what this session recalled.
     Used,
 }
@@ -58,7 +60,7 @@ pub struct MemoryReply {
 }
 
 const USAGE: &str = "memory list | show [topic] | add <user|feedback|project|reference> <topic> \
-    <text> | pending | approve <id> | reject <id> | used";
+    <text> | find <question> | pending | approve <id> | reject <id> | used";
 
 impl MemoryCommand {
     /// Parses the arguments of the command. Without arguments it is `list`.
@@ -89,6 +91,8 @@ impl MemoryCommand {
                 let (topic, text) = (topic.to_owned(), text.to_owned());
                 Ok(Self::Add { kind: kind.parse()?, topic, text })
             }
+            "find" if rest.is_empty() => Err(usage()),
+            "find" => Ok(Self::Find(rest.to_owned())),
             "pending" => none(Self::Pending),
             "approve" => one(Self::Approve),
             "reject" => one(Self::Reject),
@@ -159,8 +163,27 @@ impl ProjectMemory {
                 let message = format!("Candidate {id} was rejected.");
                 Ok(MemoryReply { message, data: json!({ "id": id }), event: Some(event) })
             }
+            MemoryCommand::Find(question) => Ok(self.find(question)),
             MemoryCommand::Used => Ok(used(events)),
         }
+    }
+}
+
+impl ProjectMemory {
+    /// Returns the topics that a question is about. Only what was found is recorded.
+    fn find(&self, question: &str) -> MemoryReply {
+        let (recalled, event) = self.recall(question);
+        if recalled.is_empty() {
+            let message = "No topic shares a word with the question.".to_owned();
+            return told(message, json!({ "topics": [] }));
+        }
+        let text = |it: &RecalledTopic| {
+            let more = if it.truncated { "\n[cut: `memory show` shows all of it]" } else { "" };
+            format!("# {}\n\n{}{more}", it.topic, it.text.trim_end())
+        };
+        let message = recalled.iter().map(text).collect::<Vec<_>>().join("\n\n");
+        let topics: Vec<_> = recalled.iter().map(|it| it.topic.as_str()).collect();
+        MemoryReply { message, data: json!({ "topics": topics }), event: Some(event) }
     }
 }
 

@@ -21,8 +21,9 @@ impl SkillTool {
     pub(crate) fn new(runner: SkillRunner, open: OpenSessions) -> Self {
         let spec = ToolSpec {
             name: "Skill".to_owned(),
-            description: "Returns the instructions of a skill. Use it when the description of a \
-                          skill fits the task."
+            description: "Returns the instructions of a skill. The section Skills of the system \
+                          prompt lists them. Use it when the description of a skill fits the \
+                          task."
                 .to_owned(),
             input_schema: json!({
                 "type": "object",

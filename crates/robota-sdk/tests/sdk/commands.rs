@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use robota_core::permission::Mode;
 use robota_sdk::{
-    CommandInfo, CommandModule, CommandResult, CommandSource, InteractiveSession, SystemCommand,
+    CommandInfo, CommandModule, CommandResult, CommandSource, InteractiveSession, SessionPart,
+    SystemCommand,
 };
 use serde_json::json;
 
@@ -81,6 +82,23 @@ async fn sdk_10_modules_add_commands_that_the_model_can_call() {
     let result = session.submit("Audit src.").await.unwrap().result().await.unwrap();
     let output = result.tools[0].output.as_deref().unwrap();
     assert_eq!(output, format!("audited src in {}", session.id()));
+}
+
+#[tokio::test]
+async fn sdk_10_a_module_requires_parts_of_the_session() {
+    let scene = Scene::new("- done\n");
+    let module = CommandModule::new("teams")
+        .requires(SessionPart::Agents)
+        .requires(SessionPart::BackgroundProcess);
+    let options = robota_sdk::AgentOptions::default();
+    // The order of the calls does not matter.
+    let session = scene.builder().command_module(&module).agents(options).open().await.unwrap();
+    let has = |session: &InteractiveSession, tool: &str| {
+        session.tools().names().iter().any(|name| name == tool)
+    };
+    assert!(has(&session, "Agent") && has(&session, "BackgroundProcess"));
+    let session = scene.builder().open().await.unwrap();
+    assert!(!has(&session, "Agent") && !has(&session, "BackgroundProcess"));
 }
 
 #[tokio::test]

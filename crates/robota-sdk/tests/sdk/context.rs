@@ -136,3 +136,68 @@ async fn sdk_21_a_prompt_hook_asks_the_model_and_can_block() {
     let listed = session.execute_command("hooks", "").await.unwrap();
     assert!(listed.message.contains("PreToolUse(Write)"), "{}", listed.message);
 }
+
+#[tokio::test]
+async fn sdk_12_a_start_opens_few_files_however_many_skills_and_agents_there_are() {
+    let scene = Scene::new("- One.\n- Two.\n- Three.\n");
+    scene.write("project/AGENTS.md", "Use four spaces.\n");
+    for n in 0..200 {
+        let text = format!("---\nname: s\ndescription: Does {n}\n---\nText\n");
+        scene.write(&format!("project/.claude/skills/s{n:03}/SKILL.md"), &text);
+    }
+    for (agents, skills) in [(0, 48), (30, 18), (100, 16)] {
+        for n in 0..agents {
+            let text = format!("---\nname: a{n}\ndescription: Does {n}\n---\nText\n");
+            scene.write(&format!("project/.claude/agents/a{n}.md"), &text);
+        }
+        let options = robota_sdk::AgentOptions { tool: true, ..Default::default() };
+        let session = scene.builder().agents(options).open().await.unwrap();
+        let read = session.conversation().loaded().read;
+        assert!(read.files < 52, "{agents} agents: {read:?}");
+        session.submit("Go.").await.unwrap().result().await.unwrap();
+        let system = scene.provider.requests().pop().unwrap().system.unwrap();
+        assert_eq!(system.matches(": Does ").count(), skills, "{agents} agents");
+    }
+}
+
+#[tokio::test]
+async fn sdk_27_the_composer_adds_headings_and_facts_and_no_instructions() {
+    let scene = Scene::new("- done\n");
+    let given = [
+        ("home/.claude/CLAUDE.md", "Users rule."),
+        ("project/AGENTS.md", "Agents rule."),
+        ("project/.robota/memory/MEMORY.md", "- We use tabs."),
+    ];
+    for (file, text) in given {
+        scene.write(file, text);
+    }
+    scene.write("project/Cargo.toml", "[package]\n");
+    scene.write("project/.agents/tasks/one.md", "# Ship it\n\n- **Status**: in-progress\n");
+    let skill = "---\ndescription: Deploys it\n---\nGo.\n";
+    scene.write("project/.claude/skills/deploy/SKILL.md", skill);
+    let session = scene.builder().open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    // Without the instructions of the program and the text of the user's files, names and values are
+    // left.
+    let rest = system.strip_prefix(robota_sdk::prompt::CODING_AGENT.trim()).unwrap();
+    let of_composer = |line: &&str| !line.is_empty() && given.iter().all(|(_, text)| line != text);
+    let project = scene.path().join("project").canonicalize().unwrap();
+    let lines: Vec<_> = rest.lines().filter(of_composer).collect();
+    let expected = [
+        format!("# Instructions from {}", scene.path().join("home/.claude/CLAUDE.md").display()),
+        format!("# Instructions from {}", project.join("AGENTS.md").display()),
+        "# Project memory".to_owned(),
+        "# Active tasks".to_owned(),
+        "- .agents/tasks/one.md".to_owned(),
+        "  title: Ship it".to_owned(),
+        "  status: in-progress".to_owned(),
+        "# Skills".to_owned(),
+        "- deploy: Deploys it".to_owned(),
+        format!("Working directory: {}", project.display()),
+        "Project: rust".to_owned(),
+        "Languages: rust".to_owned(),
+        "Tools: cargo".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+}

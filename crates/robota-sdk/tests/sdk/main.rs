@@ -18,6 +18,7 @@ mod open;
 mod people;
 mod plan_mode;
 mod queue;
+mod run_plugins;
 mod schedules;
 mod session;
 mod skills;

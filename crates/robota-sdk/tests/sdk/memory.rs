@@ -10,6 +10,25 @@ async fn run(session: &InteractiveSession, arguments: &str) -> (bool, String) {
 }
 
 #[tokio::test]
+async fn sdk_18_the_model_finds_topics_by_a_question_and_the_history_says_which() {
+    let find = "{tools: [{tool: robota_command_memory, input: {args: find how do we build this}}]}";
+    let nothing = "{tools: [{tool: robota_command_memory, input: {args: find zebras}}]}";
+    let scene = Scene::new(&format!("- {find}\n- {nothing}\n- done\n"));
+    scene.write("project/.robota/memory/MEMORY.md", "- [build](topics/build.md)\n");
+    scene.write("project/.robota/memory/topics/build.md", "- (project) We build with just.\n");
+    scene.write("project/.robota/memory/topics/style.md", "- (project) Use tabs.\n");
+    let session = scene.open().await;
+    let done = session.submit("Go.").await.unwrap().result().await.unwrap();
+    let found = done.tools[0].output.as_deref().unwrap();
+    assert!(found.contains("We build with just.") && !found.contains("tabs"), "{found}");
+    assert!(done.tools[1].output.as_deref().unwrap().contains("No topic"), "{:?}", done.tools[1]);
+    assert_eq!(run(&session, "used").await.1, "Recalled: build");
+    let history = session.conversation().full_history().await.unwrap();
+    let history = serde_json::to_string(&history).unwrap();
+    assert_eq!(history.matches("memory-event").count(), 1, "{history}");
+}
+
+#[tokio::test]
 async fn sdk_18_the_command_changes_files_and_records_events() {
     let scene = Scene::new("- done\n");
     let session = scene.open().await;

@@ -1,7 +1,7 @@
 //! Opening, resuming, forking and ending sessions.
 
 use robota_core::scripted::{Script, ScriptedProvider};
-use robota_sdk::{Earlier, InteractiveSession, SdkError, SessionChoice};
+use robota_sdk::{Closed, Earlier, InteractiveSession, SdkError, SessionChoice};
 use robota_session::{Selector, Session};
 
 use crate::common::Scene;
@@ -43,12 +43,38 @@ async fn sdk_07_a_session_that_ended_takes_no_prompt_and_says_why_it_ended() {
     let scene = Scene::new("- one\n");
     let session = scene.open().await;
     session.submit("1").await.unwrap().result().await.unwrap();
-    session.shutdown("prompt_input_exit").await.unwrap();
+    let end = Closed::from("prompt_input_exit").message("User requested exit");
+    session.shutdown(end).await.unwrap();
     assert!(session.submit("2").await.is_err());
     session.shutdown("again").await.unwrap();
     let events = scene.store.read(session.id(), 0, 1_000).await.unwrap();
     let last = events.last().unwrap().to_line();
-    assert!(last.contains("prompt_input_exit"), "{last}");
+    assert!(last.contains("prompt_input_exit") && last.contains("User requested exit"), "{last}");
+}
+
+#[tokio::test]
+async fn sess_18_sessions_without_a_project_are_in_the_home_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let variables = [("HOME".to_owned(), home.path().display().to_string())];
+    let environment = robota_config::Environment::from_iter(variables);
+    let open = || {
+        let level = robota_store::DurabilityLevel::default();
+        std::sync::Arc::new(robota_sdk::store::of_user(&environment, level).unwrap())
+    };
+    let script = Script::new().text("Hello.");
+    let session = Session::builder(ScriptedProvider::new(script), "scripted")
+        .create(open(), Some("s".into()))
+        .await
+        .unwrap();
+    session.run("Hi.").await.unwrap();
+    session.shutdown("done").await.unwrap();
+    assert!(home.path().join(".robota/sessions/s").is_dir());
+    let builder = Session::builder(ScriptedProvider::new(Script::new()), "scripted");
+    let again =
+        builder.resume(open(), &"s".into(), robota_session::Resume::default()).await.unwrap();
+    assert_eq!(again.context().messages().await.unwrap().len(), 2);
+    let none = robota_config::Environment::from_iter([]);
+    assert!(robota_sdk::store::of_user(&none, robota_store::DurabilityLevel::default()).is_err());
 }
 
 #[tokio::test]

@@ -70,6 +70,30 @@ async fn sdk_14_agents_are_part_of_requests_only_if_they_are_offered() {
 }
 
 #[tokio::test]
+async fn sdk_14_of_many_agents_the_first_are_listed_and_every_one_can_be_used() {
+    let call = "{tools: [{tool: Agent, input: {prompt: Go., subagent_type: a39}}]}";
+    let scene = Scene::new(&format!("- {call}\n- Found.\n- Done.\n"));
+    for n in 0..40 {
+        let text = format!("---\nname: a{n:02}\ndescription: Does {n}\n---\nYou are a{n:02}.\n");
+        scene.write(&format!("project/.claude/agents/a{n:02}.md"), &text);
+    }
+    // It restricts the agent of the project with the same name, which is not trusted.
+    let strict = "---\nname: a39\ndescription: Mine\ndisallowedTools: Bash\n---\nMine.\n";
+    scene.write("home/.claude/agents/a39.md", strict);
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    let done = go(&session).await;
+    assert_eq!(done.response, "Done.", "{:?}", done.tools);
+    let requests = scene.provider.requests();
+    let tool = requests[0].tools.iter().find(|tool| tool.name == "Agent").unwrap();
+    let listed = tool.description.lines().filter(|line| line.starts_with("- a")).count();
+    assert_eq!(listed, 32, "{}", tool.description);
+    assert!(tool.description.ends_with("- 9 more agents"), "{}", tool.description);
+    assert!(tool.description.contains("- Explore:"), "{}", tool.description);
+    assert!(requests[1].system.as_deref().unwrap().starts_with("You are a39."));
+    assert!(requests[1].tools.iter().all(|tool| tool.name != "Bash"));
+}
+
+#[tokio::test]
 async fn run_08_agents_are_detached_read_and_cancelled_by_command() {
     let scene = Scene::new("- Found it.\n- {steps: [{stall: forever}]}\n");
     let session = scene.open().await;

@@ -55,12 +55,12 @@ impl Actor {
             Request::Recover { choices, reply } => {
                 let _ = reply.send(self.recover(choices).await);
             }
-            Request::Shutdown { reason, reply } => {
-                return Flow::Close { reason, reply: Some(CloseReply::Shutdown(reply)) };
+            Request::Shutdown { end, reply } => {
+                return Flow::Close { end, reply: Some(CloseReply::Shutdown(reply)) };
             }
-            Request::CloseIfIdle { reason, reply } => {
+            Request::CloseIfIdle { end, reply } => {
                 if self.is_idle() {
-                    return Flow::Close { reason, reply: Some(CloseReply::IfIdle(reply)) };
+                    return Flow::Close { end, reply: Some(CloseReply::IfIdle(reply)) };
                 }
                 let _ = reply.send(Ok(false));
             }

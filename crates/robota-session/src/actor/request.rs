@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use robota_core::close::Choice;
-use robota_core::event::{Cursor, Delivery, Event};
+use robota_core::event::{Closed, Cursor, Delivery, Event};
 use robota_core::ids::{CallId, Ids, InputId};
 use robota_core::message::Block;
 use robota_core::provider::OutputSchema;
@@ -87,7 +87,7 @@ pub(crate) enum Request {
     /// Close what a crash left open, as the caller chose.
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
     /// End the session.
-    Shutdown { reason: String, reply: Reply<()> },
+    Shutdown { end: Closed, reply: Reply<()> },
     /// End the session if nothing runs, waits or is unwritten; answers whether it ended.
-    CloseIfIdle { reason: String, reply: Reply<bool> },
+    CloseIfIdle { end: Closed, reply: Reply<bool> },
 }

@@ -127,7 +127,7 @@ async fn sess_14_journal_lines_round_trip_unchanged() {
     changed.pop();
     changed.pop();
     let last = changed.pop().unwrap();
-    changed.push(Envelope { event: Closed { reason: "x".into() }.into(), ..last });
+    changed.push(Envelope { event: Closed::from("x").into(), ..last });
     let taken = journal::import(&to, changed).await.unwrap_err();
     assert!(matches!(taken, ReplayError::Taken(_)), "{taken}");
 }

@@ -2,8 +2,8 @@ use super::*;
 
 fn expand(text: &str, all: &str) -> (String, bool) {
     let names = ["file".to_owned(), "file_name".to_owned(), "two-words".to_owned()];
-    let variables =
-        vec![("CLAUDE_SESSION_ID", "s1".to_owned()), ("CLAUDE_SKILL_DIR", "/d $0".to_owned())];
+    let variables = [("CLAUDE_SESSION_ID", "s1"), ("CLAUDE_SKILL_DIR", "/d $0")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let mut arguments = Arguments::new(all, &names, variables);
     let text = arguments.substitute(text);
     let unused = arguments.unused().is_some();

@@ -108,6 +108,9 @@ data! {
     Closed {
         /// Why it was closed, as text.
         reason: String,
+        /// More about the reason, for people; absent if there is nothing more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     }
 
     /// The session got a new name.
@@ -376,6 +379,20 @@ pub enum TurnStatus {
     Failed,
     /// The turn was interrupted.
     Interrupted,
+}
+
+impl<T: Into<String>> From<T> for Closed {
+    fn from(reason: T) -> Self {
+        Self { reason: reason.into(), message: None }
+    }
+}
+
+impl Closed {
+    /// Adds a message for people.
+    #[must_use]
+    pub fn message(self, message: impl Into<String>) -> Self {
+        Self { message: Some(message.into()), ..self }
+    }
 }
 
 impl TurnEnd {

@@ -175,7 +175,7 @@ fn session() -> Vec<Event> {
         }
         .into(),
         Opened { epoch: 3, after_seq: 9, pid: Some(7) }.into(),
-        Closed { reason: "done".to_owned() }.into(),
+        Closed::from("done").into(),
         Renamed { name: "a name".to_owned() }.into(),
         ModeChanged { mode: Mode::AcceptEdits }.into(),
         PromptSet { sha256: "aa".to_owned(), text: "be brief".to_owned() }.into(),

@@ -28,14 +28,15 @@ impl SystemCommand for Memory {
              Add only durable facts that help in later sessions, never secrets.",
         )
         .arguments(
-            "list | show [topic] | add <user|feedback|project|reference> <topic> <text> | pending \
-             | approve <id> | reject <id> | used",
+            "list | show [topic] | add <user|feedback|project|reference> <topic> <text> | find \
+             <question> | pending | approve <id> | reject <id> | used",
         )
         .modifies()
         .for_model()
         .subcommand("list", "Lists the topics")
         .subcommand("show", "Shows the index or a topic")
         .subcommand("add", "Adds a fact to a topic")
+        .subcommand("find", "Shows the topics that a question is about")
         .subcommand("pending", "Lists facts that wait for approval")
         .subcommand("approve", "Adds a fact that waits")
         .subcommand("reject", "Drops a fact that waits")

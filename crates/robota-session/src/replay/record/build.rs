@@ -122,7 +122,7 @@ impl<'a> Builder<'a> {
         if let Some(snapshot) = self.state.snapshot() {
             self.push(snapshot)?;
         }
-        self.push(Closed { reason: "imported".to_owned() })
+        self.push(Closed::from("imported"))
     }
 
     fn note(&mut self, name: &str, data: Value) -> Result<(), FoldError> {

@@ -201,7 +201,7 @@ async fn a_hole_in_unsynced_data_ends_the_journal() {
         assert_eq!(std::fs::read(&path).unwrap(), whole, "{hole:?}");
     }
     // After the hole is an event that is always synced: it may have been acknowledged.
-    let closed = robota_core::event::Closed { reason: "done".to_owned() };
+    let closed = robota_core::event::Closed::from("done");
     let closed = Envelope { event: closed.into(), ..event(6) };
     let mut journal = store.open(&session).await.unwrap();
     journal.append(&[Arc::new(closed)], Durability::Written).await.unwrap();
