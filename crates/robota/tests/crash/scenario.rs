@@ -1,7 +1,8 @@
-//! What a child does until it dies: a session with everything in it, step by step.
+//! The scenarios that a child runs: sessions with all features, step by step.
 //!
-//! Whatever somebody was told (each event a subscriber saw, each input that `send` accepted, each
-//! fork, each deletion) it notes with a plain write, and then says a line to whoever watches.
+//! The child records everything that a client received (each event of a subscription, each input
+//! that `send` accepted, each fork, each deletion) with one write, and then prints a line for the
+//! test.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use robota_session::{EventFilter, Resume, Selector, Session, SessionError, Start
 use robota_store::failpoint;
 use tokio::task::JoinHandle;
 
-use crate::place::{Notes, Place};
-use crate::stage::{Model, builder};
+use crate::case_store::{CaseStore, LineFile};
+use crate::fixture::{Model, builder};
 
-/// What a child plays, as steps. The last act has all of them.
-pub(crate) const ACTS: [&[Step]; 5] = [
+/// The scenarios, as steps. The last one has all of them.
+pub(crate) const SCENARIOS: [&[Step]; 5] = [
     &[Step::Talk],
     &[Step::Queue, Step::Again],
     &[Step::Spill, Step::Compact],
@@ -33,77 +34,78 @@ pub(crate) const ACTS: [&[Step]; 5] = [
     ],
 ];
 
-/// The act with every step.
-pub(crate) const WHOLE: usize = ACTS.len() - 1;
+/// The index of the scenario with every step.
+pub(crate) const FULL: usize = SCENARIOS.len() - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Streaming, parallel tools, effects, two questions at once, hooks.
     Talk,
-    /// Inputs that wait, and one that does not.
+    /// Inputs that wait for the turn, and one that does not.
     Queue,
-    /// A writer that ends well, and another.
+    /// Shuts the session down and opens it again.
     Again,
-    /// More than an event holds.
+    /// Output that is too large for an event.
     Spill,
-    /// A summary in place of it all.
+    /// A compaction.
     Compact,
-    /// Another session that goes on from here.
+    /// A fork.
     Fork,
-    /// And one that is deleted.
+    /// A fork that is deleted.
     Delete,
 }
 
-/// One line to whoever watches. The line before may be half of the test runner's own.
-fn say(word: &str) {
+/// Prints a line for the test. It begins with a newline, because the test runner may have printed
+/// half a line.
+fn print_line(word: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("\n!{word}\n").as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// Notes something that was told, then says so.
-fn tell(told: &Notes, kind: &str, what: &str) {
-    told.add(&format!("{kind} {what}"));
-    say(kind);
+/// Records something that a client received, then prints it.
+fn report(reported: &LineFile, kind: &str, what: &str) {
+    reported.add(&format!("{kind} {what}"));
+    print_line(kind);
 }
 
-/// A journal's line of an event.
+/// Returns a journal's line of an event.
 pub(crate) fn line(event: &Envelope) -> String {
     let mut line = Vec::new();
     event.encode(&mut line).unwrap();
     String::from_utf8(line).unwrap().trim_end().to_owned()
 }
 
-struct Scene {
-    place: Place,
+struct Runner {
+    case_store: CaseStore,
     store: Arc<dyn JournalStore>,
     model: Arc<Model>,
-    /// Which life of the sessions this is: names of forks differ.
-    life: u32,
+    /// The number of this run, for unique names of forks.
+    run: u32,
     session: Session,
     follower: JoinHandle<()>,
 }
 
-/// Notes every event of a session as a subscriber sees it, to its end.
-async fn follow(session: &Session, told: &Notes) -> Result<JoinHandle<()>, SessionError> {
+/// Records every event of a session as a subscriber receives it, to its end.
+async fn follow(session: &Session, reported: &LineFile) -> Result<JoinHandle<()>, SessionError> {
     let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await?;
-    let (told, id) = (told.clone(), session.id().clone());
+    let (reported, id) = (reported.clone(), session.id().clone());
     Ok(tokio::spawn(async move {
-        // A store that cannot be read ends it; the session says so too.
+        // Ends if the store cannot be read; the session reports that as well.
         while let Some(Ok(event)) = events.next_event().await {
-            tell(&told, "event", &format!("{id} {}", line(&event.envelope)));
+            report(&reported, "event", &format!("{id} {}", line(&event.envelope)));
         }
     }))
 }
 
-async fn enter(
-    place: &Place,
+async fn open_session(
+    case_store: &CaseStore,
     store: &Arc<dyn JournalStore>,
     model: &Arc<Model>,
 ) -> Result<(Session, JoinHandle<()>), SessionError> {
-    let id = place.session("main");
-    let make = || builder(model, &place.effects());
-    model.go_on();
+    let id = case_store.session("main");
+    let make = || builder(model, &case_store.effects());
+    model.set_default_script();
     let resume = Resume { continue_turn: true, ..Resume::default() };
     let session = match make().resume(store.clone(), &id, resume).await {
         Err(SessionError::Journal(JournalError::NotFound(_))) => {
@@ -111,51 +113,57 @@ async fn enter(
         }
         other => other?,
     };
-    let follower = follow(&session, &place.told()).await?;
+    let follower = follow(&session, &case_store.reported()).await?;
     Ok((session, follower))
 }
 
-/// Plays all of it. A patient child does not die of a store that fails: it waits for a word, and
-/// goes on.
-pub(crate) async fn play(place: Place, act: usize, arm: Option<&str>, life: u32, patient: bool) {
+/// Runs a scenario. With `waits`, a failed store does not end the child: it waits for a line on
+/// standard input, and continues.
+pub(crate) async fn run(
+    case_store: CaseStore,
+    scenario: usize,
+    arm: Option<&str>,
+    run: u32,
+    waits: bool,
+) {
     if let Some(arm) = arm {
         failpoint::arm(arm).unwrap();
     }
-    let store = place.open().await.unwrap();
+    let store = case_store.open().await.unwrap();
     let model = Model::new();
-    let (session, follower) = enter(&place, &store, &model).await.unwrap();
-    let mut scene = Scene { place, store, model, life, session, follower };
-    if life > 1 {
-        // What the one before left, first.
-        scene.session.run("Are you there?").await.unwrap();
+    let (session, follower) = open_session(&case_store, &store, &model).await.unwrap();
+    let mut runner = Runner { case_store, store, model, run, session, follower };
+    if run > 1 {
+        // First finish what the previous run left.
+        runner.session.run("Are you there?").await.unwrap();
     }
     let mut failed = false;
-    for step in ACTS[act] {
-        match scene.step(*step).await {
+    for step in SCENARIOS[scenario] {
+        match runner.step(*step).await {
             Ok(()) => {}
-            Err(error) if patient && !failed => {
+            Err(error) if waits && !failed => {
                 failed = true;
-                say(&format!("failed {error}"));
+                print_line(&format!("failed {error}"));
                 let mut word = String::new();
                 std::io::stdin().lock().read_line(&mut word).unwrap();
-                scene.come_back().await;
+                runner.continue_after_failure().await;
             }
             Err(error) => panic!("{step:?}: {error}"),
         }
     }
-    scene.leave().await.unwrap();
+    runner.close().await.unwrap();
     for (point, hits) in failpoint::hits() {
-        say(&format!("hits {point} {hits}"));
+        print_line(&format!("hits {point} {hits}"));
     }
-    say("done");
+    print_line("done");
 }
 
-impl Scene {
+impl Runner {
     async fn step(&mut self, step: Step) -> Result<(), SessionError> {
-        let Self { session, model, place, store, .. } = self;
+        let Self { session, model, case_store, store, .. } = self;
         match step {
             Step::Talk => {
-                model.play(
+                model.set_script(
                     "
 chunk: 12
 answers:
@@ -166,69 +174,69 @@ answers:
                 session.run("First").await?;
             }
             Step::Queue => {
-                model.play("[{tools: [act]}, One., Two., Three.]");
+                model.set_script("[{tools: [act]}, One., Two., Three.]");
                 for (text, delivery) in [("A", Delivery::AfterTurn), ("B", Delivery::NextRound)] {
                     let input = session.send_with(text, delivery).await?;
-                    tell(&place.told(), "input", &format!("{} {input}", session.id()));
+                    report(&case_store.reported(), "input", &format!("{} {input}", session.id()));
                 }
                 session.run("C").await?;
             }
             Step::Again => {
-                self.leave().await?;
+                self.close().await?;
                 (self.session, self.follower) =
-                    enter(&self.place, &self.store, &self.model).await?;
+                    open_session(&self.case_store, &self.store, &self.model).await?;
             }
             Step::Spill => {
-                model.play("[{tools: [big]}, That was long.]");
+                model.set_script("[{tools: [big]}, That was long.]");
                 session.run("Tell me everything").await?;
             }
             Step::Compact => {
-                model.play("[In short.]");
+                model.set_script("[In short.]");
                 session.context().compact(None).await?;
             }
             Step::Fork => {
-                let id = place.session(&format!("fork-{}", self.life));
+                let id = case_store.session(&format!("fork-{}", self.run));
                 let child = session.fork(&Selector::Latest, Some(id)).await?;
-                tell(&place.told(), "forked", child.id().as_str());
-                let follower = follow(&child, &place.told()).await?;
-                model.play("[{tools: [act]}, From the fork.]");
+                report(&case_store.reported(), "forked", child.id().as_str());
+                let follower = follow(&child, &case_store.reported()).await?;
+                model.set_script("[{tools: [act]}, From the fork.]");
                 child.run("Over here").await?;
                 child.shutdown("end").await?;
                 follower.await.unwrap();
             }
             Step::Delete => {
-                let id = place.session(&format!("gone-{}", self.life));
+                let id = case_store.session(&format!("deleted-{}", self.run));
                 let child = session.fork(&Selector::Latest, Some(id.clone())).await?;
-                model.play("[{tools: [big]}, Soon gone.]");
+                model.set_script("[{tools: [big]}, Soon deleted.]");
                 child.run("Keep this").await?;
                 child.shutdown("end").await?;
-                tell(&place.told(), "deleting", id.as_str());
+                report(&case_store.reported(), "deleting", id.as_str());
                 store.delete(&id).await?;
-                tell(&place.told(), "deleted", id.as_str());
+                report(&case_store.reported(), "deleted", id.as_str());
             }
         }
         Ok(())
     }
 
-    async fn leave(&mut self) -> Result<(), SessionError> {
+    async fn close(&mut self) -> Result<(), SessionError> {
         self.session.shutdown("end").await?;
-        // All that was published is noted.
+        // Everything that was published is recorded.
         (&mut self.follower).await.unwrap();
         Ok(())
     }
 
-    /// The store is back: the session goes on, in this life or as another writer.
-    async fn come_back(&mut self) {
-        self.model.go_on();
+    /// Continues after the store is available again, with this writer or a new one.
+    async fn continue_after_failure(&mut self) {
+        self.model.set_default_script();
         if let Err(error) = self.session.run("Still there?").await {
-            say(&format!("again {error}"));
+            print_line(&format!("again {error}"));
             let _ = self.session.shutdown("lost touch").await;
             (self.session, self.follower) =
-                enter(&self.place, &self.store, &self.model).await.unwrap();
+                open_session(&self.case_store, &self.store, &self.model).await.unwrap();
             self.session.run("And now?").await.unwrap();
         } else {
-            // What followed it may have given up when the store could not be read.
-            self.follower = follow(&self.session, &self.place.told()).await.unwrap();
+            // The follower may have ended when the store could not be read.
+            self.follower = follow(&self.session, &self.case_store.reported()).await.unwrap();
         }
     }
 }
