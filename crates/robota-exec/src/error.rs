@@ -1,4 +1,4 @@
-//! Errors of starting and supervising a child. A child that fails by itself is not an error but an
+//! Errors of starting and supervising a child. A child that runs and fails is not an error but an
 //! [`Outcome`](crate::Outcome).
 
 use std::ffi::OsString;

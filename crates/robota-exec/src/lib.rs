@@ -9,7 +9,7 @@
 //!   and its whole process group: SIGTERM, then SIGKILL;
 //! - no process of the group is left when a call returns, and a process that left the group but
 //!   still holds the output open cannot delay the return;
-//! - on Linux the child is killed when this process dies, even by SIGKILL.
+//! - on Linux the child is killed when this process dies, even if SIGKILL ends it.
 //!
 //! A process can leave the group (`setsid`, a double fork). A [`reaper`], which
 //! [`Supervisor::with_reaper`] starts with the first child, ends such processes too; without a

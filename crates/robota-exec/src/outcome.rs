@@ -10,7 +10,7 @@ use crate::capture::Captured;
 /// How a child ended, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited by itself with this code.
+    /// It exited with this code.
     Code(i32),
     /// A signal that the supervisor did not send ended it.
     Signal(i32),
@@ -21,7 +21,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns whether it exited by itself with code 0.
+    /// Returns whether it exited with code 0.
     #[must_use]
     pub fn is_success(self) -> bool {
         self == Self::Code(0)

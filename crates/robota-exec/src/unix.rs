@@ -92,9 +92,9 @@ pub(crate) async fn supervise(
             }
         };
 
-        // After SIGTERM the whole group has `grace` to end, even if its leader ends first. If the leader
-        // ended by itself, processes that it left behind (`cmd > >(tee log)`) have `drain` to finish
-        // their output.
+        // After SIGTERM the whole group has `grace` to end, even if its leader ends first. If the
+        // leader ended without a signal, processes that it left behind (`cmd > >(tee log)`) have
+        // `drain` to finish their output.
         let (mut ended, wait) = match ended_by_supervisor {
             Some(_) => (group.terminate(), spec.grace),
             None => (Box::pin(std::future::ready(())) as BoxedFuture, spec.drain),

@@ -151,7 +151,7 @@ async fn end_one(supervisor: &Supervisor, command: &str, cause: Cause, grace: Du
 }
 
 #[tokio::test]
-async fn no_process_is_alive_after_a_call_whatever_ended_it() {
+async fn no_process_is_alive_after_a_call_for_every_cause_of_its_end() {
     for supervisor in supervisors() {
         let mut tasks = tokio::task::JoinSet::new();
         for run in 0..runs() {

@@ -8,7 +8,7 @@ use robota_core::redact::Redactor;
 use robota_exec::{Environment, Exit, Limits, ShellCommand, Spill, Supervisor};
 use tokio_util::sync::CancellationToken;
 
-/// The peak memory of this process, in KiB.
+/// Returns the peak memory of this process, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

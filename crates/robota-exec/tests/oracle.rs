@@ -41,7 +41,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(format!("ROBOTA_ORACLE_{name}")).ok()?.parse().ok()
 }
 
-/// Whether the policy calls a command read-only.
+/// Returns whether the policy calls a command read-only.
 fn is_free(policy: &Policy, command: &str) -> bool {
     let input = json!({ "command": command });
     let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
@@ -62,7 +62,8 @@ struct Tried {
     violations: Vec<String>,
 }
 
-/// Tries commands that are made from one seed, until so many were judged or the time is over.
+/// Tries commands that are generated from one seed, until this many were judged or the time is
+/// over.
 async fn explore(runner: &Runner, seed: u64, count: u64, end: Option<Instant>) -> Tried {
     let scratch = Scratch::new();
     let policy = policy(&scratch);

@@ -1,5 +1,6 @@
 //! The reaper with real processes: all descendants of a command end with its call, and with the
-//! supervisor's process. A named pipe shows when they have: it ends when its last writer is dead.
+//! supervisor's process. A named pipe shows when they have: it ends when its last writer has
+//! exited.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
@@ -79,7 +80,7 @@ impl Place {
     }
 }
 
-/// Waits until all writers are dead.
+/// Waits until all writers have exited.
 async fn all_writers_ended(mut pipe: BufReader<std::fs::File>) {
     let read = tokio::task::spawn_blocking(move || {
         let mut rest = String::new();

@@ -216,7 +216,7 @@ mod linux {
         }
     }
 
-    /// A link changes while it is followed. Nothing outside may be written, whatever the timing.
+    /// A link changes while it is followed. Nothing outside may be written, at any timing.
     #[tokio::test]
     async fn a_link_that_changes_during_a_write_does_not_lead_outside() {
         let Some(support) = support().await else { return };

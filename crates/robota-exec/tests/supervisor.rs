@@ -29,7 +29,7 @@ async fn run(spec: CommandSpec) -> Outcome {
     Supervisor::new().run(spec, &CancellationToken::new()).await.unwrap()
 }
 
-/// A named pipe that shows which processes live: it ends when the last writer is dead.
+/// A named pipe that shows which processes still run: it ends when the last writer has exited.
 struct Watch {
     dir: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Watch {
         Self { dir }
     }
 
-    /// A command line in the folder of the pipe; the pipe is called `pipe`.
+    /// Returns a command line in the folder of the pipe; the pipe is called `pipe`.
     fn bash(&self, command: &str) -> CommandSpec {
         CommandSpec { cwd: self.dir.path().to_owned(), ..bash(command) }
     }
@@ -61,7 +61,7 @@ impl Watch {
     }
 }
 
-/// Returns the rest of the text, when all writers are dead.
+/// Returns the rest of the text, when all writers have exited.
 async fn rest(mut pipe: BufReader<std::fs::File>) -> String {
     tokio::task::spawn_blocking(move || {
         let mut rest = String::new();

@@ -146,12 +146,13 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
     })
 }
 
-/// A parameter of type `ToolContext` receives the context of the call; it is no argument of the tool.
+/// Returns whether a parameter has the type `ToolContext`: it receives the context of the call, and
+/// is no argument of the tool.
 fn is_context(kind: &Type) -> bool {
     matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "ToolContext"))
 }
 
-/// The text of the doc comments.
+/// Returns the text of the doc comments.
 fn doc_text(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter(|one| one.path().is_ident("doc")).filter_map(|one| {
         let Meta::NameValue(doc) = &one.meta else { return None };

@@ -1,6 +1,6 @@
-//! What a verdict costs: for a small call and for a script of two hundred commands, without
+//! Measures verdicts: for a small call and for a script of two hundred commands, without
 //! rules and with a thousand. The claims are that a command of a script costs no more than one
-//! that stands alone, and that a thousand rules cost hardly more than none.
+//! without other rules, and that a thousand rules cost hardly more than none.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const RULES: [usize; 2] = [0, 1_000];
 const COMMANDS: [usize; 3] = [1, 20, 200];
 
-/// A policy with so many rules of every kind, and the few that the calls are about.
+/// Creates a policy with this many rules of every kind, and the few that match the calls.
 fn policy(rules: usize) -> Policy {
     let written = |kind: usize| {
         (0..rules).filter(move |n| n % 5 == kind).map(move |n| match kind {
@@ -37,7 +37,7 @@ fn policy(rules: usize) -> Policy {
     policy
 }
 
-/// So many commands of the kind that agents write, all of them allowed.
+/// Returns this many commands that agents typically write, all of them allowed.
 fn script(commands: usize) -> Value {
     const LINES: [&str; 8] = [
         "cargo test --workspace",

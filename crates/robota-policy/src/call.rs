@@ -1,4 +1,5 @@
-//! A tool call as the policy sees it, and the names tools go by.
+//! Describes a tool call for the policy, and maps the names of tools to the families that share
+//! rules.
 
 use robota_core::permission::Class;
 use serde_json::Value;
@@ -10,12 +11,13 @@ pub struct ToolCall<'a> {
     pub tool: &'a str,
     /// Its arguments.
     pub input: &'a Value,
-    /// What the tool says it does. For tools the policy knows, what the call *really* does is
-    /// found from its arguments.
+    /// The class that the tool declares. For tools that the policy knows, the class is derived from
+    /// the arguments of the call.
     pub class: Class,
 }
 
-/// The tool that types into a command that runs. What it types may be read by a shell.
+/// The tool that writes to the standard input of a running command. A shell may read and run that
+/// input.
 pub(crate) const TYPED: &str = "BashInput";
 
 impl<'a> ToolCall<'a> {
@@ -29,7 +31,8 @@ impl<'a> ToolCall<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     Shell,
-    /// Everything that changes a file. Writing can do whatever editing can, so they share.
+    /// Everything that changes a file. Writing can do everything that editing can, so they share
+    /// rules.
     Edit,
     Read,
 }
@@ -44,7 +47,8 @@ impl Family {
         }
     }
 
-    /// The family a rule of this name binds; some tools have rules of their own.
+    /// Returns the family of tools that a rule with this name applies to; `None` for tools that
+    /// have rules of their own.
     pub(crate) fn of_rule(name: &str) -> Option<Self> {
         match name {
             "Grep" | "Glob" | TYPED => None,
@@ -53,7 +57,7 @@ impl Family {
     }
 }
 
-/// One name for what has two.
+/// Returns the usual name of a tool that has two names.
 pub(crate) fn canonical(name: &str) -> &str {
     match name {
         "Task" => "Agent",
@@ -81,7 +85,7 @@ pub(crate) const PATH_FIELDS: &[&str] =
 
 pub(crate) const CWD_FIELDS: &[&str] = &["workingDirectory", "working_directory", "cwd", "workdir"];
 
-/// A scalar as rules compare it.
+/// Returns a scalar as the text that rules are compared with.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

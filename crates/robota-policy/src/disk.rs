@@ -1,5 +1,5 @@
-//! What one judgement has seen of the disk. A file that a script names a hundred times is looked
-//! up once, and is the same file each time.
+//! Caches what one judgement has read from the disk. A file that a script names a hundred times is
+//! looked up once, and is the same file each time.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::policy::Rules;
 use crate::rule::Rule;
 use crate::workspace::FileRef;
 
-/// What was looked for: in which list, by its address, about which file, and whether below it.
+/// The key of a lookup: the list (by its address), the file, and whether files below it count.
 type RuleKey = (usize, Rc<FileRef>, bool);
 
 pub(crate) struct Disk<'a> {
@@ -29,7 +29,8 @@ const MAX_SCRIPTS: usize = 256;
 
 const MAX_STEPS: usize = 20_000;
 
-/// The steps that one verdict may still take where their number can grow faster than the command.
+/// The number of steps that one verdict may still take in searches whose cost can grow faster than
+/// the command.
 pub(crate) struct Budget(Cell<usize>);
 
 impl Budget {
@@ -38,7 +39,7 @@ impl Budget {
         !self.is_spent()
     }
 
-    /// Whether no step is left. Then the command was not analysed to the end.
+    /// Returns whether no step is left. Then the command was not analysed to the end.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.get() == 0
     }
@@ -56,7 +57,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Whether one more script may be analysed: each can contain others.
+    /// Returns whether one more script may be analysed: each can contain others.
     pub(crate) fn may_open_script(&self) -> bool {
         let left = self.scripts.get();
         self.scripts.set(left.saturating_sub(1));
@@ -88,7 +89,7 @@ impl<'a> Disk<'a> {
         rule
     }
 
-    /// Whether programs are found by a name in any case.
+    /// Returns whether the names of programs are compared without case.
     pub(crate) fn folds_programs(&self) -> bool {
         *self.fold.get_or_init(|| !self.paths.case_sensitive(Path::new("/usr/bin")))
     }

@@ -1,5 +1,6 @@
-//! What was decided about each simple command of a script, and what a rule covers. Both are the
-//! judge's own findings: a command is judged as part of its call, an example with the rule alone.
+//! Explains the verdict on each simple command of a script, and what a rule covers. Both use the
+//! same code as [`Policy::judge`]: a command is judged as part of its call, an example with the
+//! rule alone.
 
 use robota_core::paths::Paths;
 use robota_core::permission::{Class, Verdict};
@@ -85,7 +86,7 @@ pub struct RuleExplanation {
     pub rule: String,
     /// The list it would be in.
     pub list: List,
-    /// What it is about, in one sentence.
+    /// A description in one sentence.
     pub about: String,
     /// Calls whose verdict it changes to that of its list.
     pub covered: Vec<RuleExample>,
@@ -113,7 +114,8 @@ pub fn explain_rule(
     list: List,
     workspace: &Workspace,
 ) -> Result<RuleExplanation, RuleError> {
-    // An allow shows where the mode asks; a deny or ask where everything is allowed.
+    // An allow rule has a visible effect where the mode asks; a deny or ask rule, where everything
+    // is allowed.
     let spec = match list {
         List::Allow => PolicySpec::new(workspace.clone()),
         List::Ask | List::Deny => PolicySpec::new(workspace.clone()).rules(
@@ -214,7 +216,7 @@ fn candidates(name: &str, specifier: &str) -> Vec<(String, String)> {
     }
 }
 
-/// The examples of a kind: `{}` is what the rule names, `{program}` its first word.
+/// Returns the examples of a kind: `{}` is what the rule names, `{program}` its first word.
 fn examples(kind: &str, named: &str) -> Vec<String> {
     let program = named.split(' ').next().unwrap_or_default();
     let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix(kind)?.strip_prefix(": "));

@@ -1,12 +1,13 @@
-//! Entry points for the fuzz targets: any bytes in, no panic out, no promise broken.
+//! Entry points for the fuzz targets: for any bytes there must be no panic and no violated
+//! invariant.
 
 use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::json;
 
 use crate::{LexicalPaths, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
 
-/// Reads the bytes as rules, one per line, in every list. What they forbid holds whatever the
-/// same text allows.
+/// Reads the bytes as rules, one per line, in every list. Their denials must hold even if the same
+/// text allows a call.
 ///
 /// # Panics
 /// When it does not.
@@ -35,8 +36,8 @@ pub fn rules(bytes: &[u8]) {
     }
 }
 
-/// Judges the bytes as a shell command, under rules of every kind. More rules that forbid never
-/// loosen the verdict.
+/// Judges the bytes as a shell command, under rules of every kind. Adding rules that forbid must
+/// never make the verdict less strict.
 ///
 /// # Panics
 /// When they do.

@@ -1,6 +1,6 @@
 //! Wildcards. Two kinds: a flat one for command text, host labels and names ([`Wild`]), and a
-//! gitignore-like one for paths ([`PathGlob`]). Both are matched in polynomial time, whatever
-//! the pattern: rules come from files that strangers may have written.
+//! gitignore-like one for paths ([`PathGlob`]). Both are matched in polynomial time for every
+//! pattern, because rules come from files of a checkout, too.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ pub(crate) enum Ch {
     Any,
 }
 
-/// A pattern in which `*` stands for any run of characters and `\*` for a star.
+/// A pattern in which `*` matches any run of characters and `\*` a star.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wild {
     toks: Vec<SegTok>,
-    /// What stands before the first wildcard: most texts are told apart by it.
+    /// The text before the first wildcard. Most texts differ from it, which is a cheap first check.
     prefix: String,
 }
 
@@ -64,8 +64,8 @@ impl Wild {
         seg_match(toks, rest, false)
     }
 
-    /// Whether the pattern *could* match text of which parts are unknown: whether any filling
-    /// of the unknown stretches is matched.
+    /// Returns whether the pattern *could* match text of which parts are unknown: whether any
+    /// filling of the unknown stretches is matched.
     pub(crate) fn may_match(&self, text: &[Ch]) -> bool {
         let cols = text.len() + 1;
         // reach[t]: the pattern so far and the text's first t positions agree.
@@ -100,7 +100,7 @@ impl Wild {
     }
 }
 
-/// A name as disks without case compare it.
+/// Folds the case of a name, as file systems without case do.
 pub(crate) fn folded(name: &str) -> Cow<'_, str> {
     if name.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase()) {
         return name.into();
@@ -140,7 +140,8 @@ enum Seg {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathGlob {
     segs: Vec<Seg>,
-    /// A name every matched path contains: most paths are told apart by it.
+    /// A name that every matched path contains. Most paths do not have it, which is a cheap first
+    /// check.
     needle: String,
 }
 
@@ -174,7 +175,8 @@ impl PathGlob {
         Self { segs, needle }
     }
 
-    /// A name that every matched path has among its folders and files; empty when there is none.
+    /// Returns a name that every matched path has among its folders and files; empty when there is
+    /// none.
     pub(crate) fn needle(&self) -> &str {
         &self.needle
     }
@@ -189,7 +191,7 @@ impl PathGlob {
         path
     }
 
-    /// The pattern with its literal prefix replaced (by where a link in it leads).
+    /// Returns the pattern with its literal prefix replaced (by where a link in it leads).
     pub(crate) fn rebased(&self, base: &str) -> Self {
         let mut segs = literal(base);
         segs.extend(self.segs.iter().skip_while(|seg| plain(seg).is_some()).cloned());
@@ -201,7 +203,8 @@ impl PathGlob {
             return false;
         }
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-        // A trailing `**` asks for something below; without it a folder's name takes all below.
+        // A trailing `**` requires something below the folder; a folder's name without it matches
+        // everything below.
         self.run(&names, fold, |p, n, _| p == self.segs.len() && n <= names.len())
     }
 
@@ -210,8 +213,8 @@ impl PathGlob {
         self.run(&names, fold, |_, n, total| n == total)
     }
 
-    /// Walks all ways to lay the pattern over the names; true when `done(p, n, names)` is for
-    /// one of them, `p` segments and `n` names being used up.
+    /// Tries all ways to match the pattern with the names. Returns true if `done(p, n, names)` is
+    /// true for one of them, with `p` segments and `n` names matched.
     fn run(&self, names: &[&str], fold: bool, done: impl Fn(usize, usize, usize) -> bool) -> bool {
         let cols = names.len() + 1;
         let mut reach = vec![false; cols];
@@ -227,7 +230,7 @@ impl PathGlob {
                     let last = p + 1 == self.segs.len();
                     let mut seen = false;
                     for n in 0..cols {
-                        // `src/**` is what lies in src, not src itself.
+                        // `src/**` matches what is in src, not src itself.
                         next[n] = if last { seen } else { seen || reach[n] };
                         seen = seen || reach[n];
                     }
@@ -348,7 +351,7 @@ fn seg_match(toks: &[SegTok], name: &str, fold: bool) -> bool {
     toks[p..].iter().all(|tok| *tok == SegTok::Star)
 }
 
-/// One name of a path against one segment of a pattern, as a shell's glob does it.
+/// Matches one name of a path with one segment of a pattern, as a shell's glob does.
 pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
     segment(pattern).is_ok_and(|toks| seg_match(&toks, name, false))
 }

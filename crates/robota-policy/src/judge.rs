@@ -1,5 +1,5 @@
-//! From a call to a verdict. The strictest of what the mode says, what rules say, what is
-//! protected and what is dangerous.
+//! Computes the verdict on a call: the strictest of the answers of the mode, the rules, the
+//! protected files and the danger checks.
 
 mod call;
 mod file;
@@ -28,14 +28,14 @@ use crate::verdict::{Findings, PolicyVerdict, VerdictSource};
 pub(crate) enum Base {
     /// Reads, inside the workspace.
     ReadOnly,
-    /// Reads elsewhere, from the network, or anywhere while free reads are off: asks in every
-    /// mode but bypass.
+    /// Reads outside the workspace, from the network, or anywhere while free reads are off: asks in
+    /// every mode but bypass.
     ReadOutside,
-    /// An allow rule covers a read elsewhere; it holds in plan mode too.
+    /// An allow rule covers a read outside the workspace; it applies in plan mode too.
     ReadAllowed,
     Allowed(Class),
     ByMode(Class),
-    /// The mode would decide by class, but the file lies outside the workspace.
+    /// The mode would decide by class, but the file is outside the workspace.
     OutsideWrite,
     /// Several of these: what each mode says (in the order of [`Mode::ALL`]), and the class.
     Mixed([Verdict; 4], Class),
@@ -69,7 +69,7 @@ impl Base {
         }
     }
 
-    /// Both at once: in every mode the stricter verdict, and the class that does more.
+    /// Combines two bases: in every mode the stricter verdict, and the class with more effects.
     pub(crate) fn and(self, other: Self) -> Self {
         let verdicts = |base: Self| Mode::ALL.map(|mode| base.verdict(mode));
         let rank = |class| {
@@ -79,7 +79,7 @@ impl Base {
         let both: [Verdict; 4] = std::array::from_fn(|i| a[i].max(b[i]));
         let class =
             if rank(self.class()) >= rank(other.class()) { self.class() } else { other.class() };
-        // Where one says it all, keep it: it explains itself better.
+        // If one of them equals the result, keep it, because its explanation is more specific.
         if both == a && class == self.class() {
             self
         } else if both == b && class == other.class() {
@@ -111,7 +111,8 @@ impl Policy {
         judgement
     }
 
-    /// Does not compute what "always" would save. `script` is what a shell call would run.
+    /// Judges without computing what "always" would save. `script` is the parsed command of a shell
+    /// call.
     pub(crate) fn judge_plainly<'a>(
         &'a self,
         call: &ToolCall<'_>,

@@ -1,7 +1,7 @@
-//! What may run: permission rules, path rules and shell analysis.
+//! Decides which calls may run: permission rules, path rules and shell analysis.
 //!
-//! Every tool call is judged here before it runs. The crate is pure: it asks nothing, runs
-//! nothing and reads nothing; facts about files come through the [`Paths`] port. So a verdict
+//! Every tool call is judged here before it runs. The crate is pure: it asks no user, runs no
+//! program and reads no file; facts about files come through the [`Paths`] port. So a verdict
 //! can be explained, tested and repeated.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! A policy: rules, mode and workspace, compiled once and asked often.
+//! Compiles rules, mode and workspace into a policy that judges calls.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::presets::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
 use crate::workspace::{FileRef, Roots, Workspace, within};
 
-/// What a policy is made from.
+/// The parts that a policy is compiled from.
 #[derive(Debug, Clone)]
 pub struct PolicySpec {
     /// Where the agent works.
@@ -29,7 +29,7 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// No rules, the default mode, reading is free.
+    /// Creates a specification without rules: the default mode, and reading is allowed.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl PolicySpec {
         self
     }
 
-    /// Whether reads and proven read-only commands inside the workspace need no rule.
+    /// Returns whether reads and proven read-only commands inside the workspace need no rule.
     #[must_use]
     pub fn free_reads(mut self, free: bool) -> Self {
         self.free_reads = free;
@@ -104,7 +104,7 @@ pub(crate) enum Access<'t> {
     Edit,
 }
 
-/// Reading by whatever shows contents.
+/// Reading a file, by any tool that shows contents.
 pub(crate) const READ: Access<'static> = Access::Read("Read");
 
 /// One list, sorted by what its rules match.
@@ -121,7 +121,7 @@ pub(crate) struct Rules {
     by_name: HashMap<String, Vec<usize>>,
     anywhere: Vec<usize>,
     reads: bool,
-    /// A list that counts as well: rules are tried out without copying those that are there.
+    /// Another list that applies too, so that rules can be tried without copying the existing ones.
     below: Option<Arc<Rules>>,
 }
 
@@ -151,7 +151,7 @@ impl Rules {
         }
     }
 
-    /// No rules but those of the other list, and room for more.
+    /// Creates a list with the rules of another one, to which more can be added.
     pub(crate) fn above(below: &Arc<Self>) -> Self {
         Self { below: Some(Arc::clone(below)), ..Self::default() }
     }
@@ -177,14 +177,15 @@ impl Rules {
         self.lists().any(|list| list.reads)
     }
 
-    /// The rule about an access to a file: one over all such accesses, or one that names the file.
+    /// Returns the rule about an access to a file: one over all such accesses, or one that names
+    /// the file.
     pub(crate) fn about(&self, file: &FileRef, access: Access<'_>) -> Option<&Rule> {
         let family = if access == Access::Edit { Family::Edit } else { Family::Read };
         let whole = |rule: &&Rule| matches!(rule.matcher, Matcher::Family(f) if f == family);
         self.calls().find(whole).or_else(|| self.naming(file, access))
     }
 
-    /// The same, of the rules that name files.
+    /// Returns the rule about an access to a file, of the rules that name files.
     pub(crate) fn naming(&self, file: &FileRef, access: Access<'_>) -> Option<&Rule> {
         let hits = |rule: &&Rule| match (&rule.matcher, access) {
             (Matcher::File { reads: true, only: Some(only), .. }, Access::Read(tool))
@@ -272,12 +273,12 @@ impl Policy {
         (policy, errors)
     }
 
-    /// The name of what is protected in this file, or in the folder that it is.
+    /// Returns the name of what is protected in this file, or in the folder that it is.
     pub(crate) fn protected_name<'a>(&'a self, file: &'a FileRef) -> Option<&'a str> {
         let by_table = file.names().find_map(crate::protect::protected);
         by_table.or_else(|| {
             let inside = |name: &str| {
-                // As in the table: some disks know no case.
+                // Compared without case, because some disks ignore it.
                 let holds = |file: &&String| within(file, name, true);
                 // The workspace as a whole is guarded by critical removals.
                 let found = self.protected.iter().find(holds);
@@ -287,13 +288,13 @@ impl Policy {
         })
     }
 
-    /// The mode it judges by.
+    /// Returns the permission mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The same rules under another mode.
+    /// Returns the policy with another mode.
     #[must_use]
     pub fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
@@ -320,15 +321,17 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether Grep, Glob and the like may show this file: false when a Read deny names it.
+    /// Returns whether search tools (Grep, Glob) may show this file: false if a deny rule for Read
+    /// names it.
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
         let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
         self.deny.about(&file, READ).is_none()
     }
 
-    /// Whether an allow rule names this private or loopback address, or `localhost`, for this URL.
-    /// A rule for a domain does not: whoever owns a domain decides which address it leads to.
+    /// Returns whether an allow rule names this private or loopback address, or `localhost`, for
+    /// this URL. A rule for a domain does not: the owner of a domain decides to which address it
+    /// resolves.
     #[must_use]
     pub fn private_address_allowed(&self, url: &str, address: IpAddr) -> bool {
         let Ok(target) = crate::web::Target::parse(url) else { return false };

@@ -1,8 +1,9 @@
-//! What is known of programs: their options, what each does, and what the other words are.
+//! Describes programs: their options, the effect of each option, and the meaning of the other
+//! words.
 //!
 //! The knowledge is data (`program/data/*.prog`, one file per family), read once and only for
 //! the programs that are asked about. One parser ([`args`]) turns the words of a command into
-//! typed arguments by it; everything else is a question to those: whether the command only
+//! typed arguments by it; everything else is a query on these: whether the command only
 //! reads ([`read_only`]), which files it touches ([`files`]), what it runs ([`wrap`], [`reach`]),
 //! whether an option makes it run something else ([`danger`]) and what it removes
 //! ([`removal`]).
@@ -80,14 +81,14 @@ named! {
 }
 
 impl Effect {
-    /// Whether a command with such an option may still only read.
+    /// Returns whether a command with such an option may still only read.
     pub(crate) fn only_reads(self) -> bool {
         use Effect::{Danger, Drop, Folder, InPlace, Other, Remove, Strategy, Write};
         let changes = matches!(self, Write | Folder | Remove | Drop | InPlace | Danger);
         !self.runs() && !changes && !matches!(self, Strategy | Other)
     }
 
-    /// Whether the value is run or loaded.
+    /// Returns whether the value is run or loaded.
     pub(crate) fn runs(self) -> bool {
         use Effect::{Linker, Load, Run, Setting, Shell, Style};
         matches!(self, Run | Setting | Shell | Load | Linker | Style)
@@ -140,9 +141,9 @@ named! {
         Fetches = "fetches",     // addresses that are fetched or sent to
         Revisions = "revisions", // revisions and files of a repository
         Query = "query",         // none, unless an option makes the command a query
-        Command = "command",     // so many words as its number, then a command
+        Command = "command",     // its number is how many words come before a command
         Tails = "tails",         // any of them may begin a command
-        Script = "script",       // so many words as its number, then the text of a script for a shell
+        Script = "script",       // its number is how many words come before the text of a script for a shell
         Shell = "shell",         // a script for a shell (`-c`), or a file with one
         Code = "code",           // a program of its own language, in a word or a file
         Sub = "sub",             // the first word names a subcommand
@@ -181,7 +182,7 @@ named! {
         Lists = "lists",         // it lists files, those that show contents with an option
         Sets = "sets",           // with a second operand it sets a value
         OneName = "names-one",   // with one known operand it is a query
-        Makes = "makes",         // operands behind so many as its number are created
+        Makes = "makes",         // operands after as many as its number are created
         Cleans = "cleans",       // with force it removes what is not tracked
         Files = "files",         // without an option it removes files alone
         Whole = "whole",         // it removes folders with all that is in them, with any options
@@ -285,7 +286,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// What is known of a program by its name.
+    /// Returns the description of a program by its name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         let known = |name| {
             let entry: &'static Entry = INDEX.get(name)?;
@@ -298,7 +299,7 @@ impl Program {
         })
     }
 
-    /// What is known of the program that these words run, in any folder.
+    /// Returns the description of the program that these words run, in any folder.
     pub(crate) fn of(words: &[Word]) -> Option<&'static Self> {
         Self::find(args::base(&words.first()?.value()?))
     }
@@ -307,12 +308,12 @@ impl Program {
         self.traits.contains(&what)
     }
 
-    /// The option of this name, as it is written in full.
+    /// Returns the option of this name, as it is written in full.
     pub(crate) fn option(&self, name: &str) -> Option<&Opt> {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// The long option that this abbreviates, when only one matches.
+    /// Returns the long option that this abbreviates, when only one matches.
     pub(crate) fn long(&self, name: &str) -> Option<&Opt> {
         if let Some(found) = self.option(name) {
             return Some(found);

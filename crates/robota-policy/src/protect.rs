@@ -1,4 +1,5 @@
-//! Files that decide what other programs run. No allow rule pre-approves a write to them.
+//! Lists files that decide what other programs run. A write to them asks even if an allow rule
+//! matches.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -24,7 +25,7 @@ static INDEX: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
 #[must_use]
 pub fn protected(path: &str) -> Option<&'static str> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-    // Some disks know no case, and some programs do not care either.
+    // Compared without case, because some disks and some programs ignore it.
     let is = |at: usize, want: &str| {
         names.get(at).is_some_and(|name: &&str| name.eq_ignore_ascii_case(want))
     };

@@ -1,7 +1,7 @@
-//! Permission rules: what is written in settings, on the command line or saved by "always",
-//! read once into typed matchers.
+//! Parses permission rules (from settings, the command line, or saved by "always") into typed
+//! matchers.
 //!
-//! Two dialects are read: `Tool(glob)` as Robota has always had it, and the grammar of Claude
+//! Two dialects are accepted: Robota's `Tool(glob)`, and the grammar of Claude
 //! Code (`Bash(git *)`, `Read(//etc/**)`, `WebFetch(domain:…)`, `mcp__server__tool`).
 
 mod command;
@@ -22,7 +22,7 @@ use crate::call::Family;
 use crate::glob::Wild;
 use crate::web::HostPattern;
 
-/// Which list a rule stands in.
+/// The list that a rule belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum List {
@@ -104,7 +104,7 @@ impl Diagnose for RuleError {
 pub struct Rule {
     /// As it was written.
     pub text: String,
-    /// Which list it stands in.
+    /// The list that it belongs to.
     pub list: List,
     /// Where it was written.
     pub source: Arc<RuleSource>,

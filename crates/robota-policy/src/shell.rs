@@ -1,4 +1,4 @@
-//! What a shell command would run, as far as it can be known without running it.
+//! Determines what a shell command would run, without running it.
 //!
 //! The text is parsed by a parser of bash ([`syntax`]) and, independently, by a general grammar;
 //! only where both agree about every word is a command *proven*. Everything found on the way

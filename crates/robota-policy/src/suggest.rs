@@ -1,5 +1,5 @@
-//! The rule that "always" saves: as narrow as the call that was shown, and never a prefix that
-//! would let anything through.
+//! Suggests the rule that "always" saves: as narrow as the call that was shown, and never a prefix
+//! that allows any command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::workspace::{normal, text};
 
 const MAX_RULES: usize = 5;
 
-/// Whether a rule is too broad to be saved by a single click.
+/// Returns whether a rule is too broad to be saved by a single click.
 ///
 /// ```
 /// use robota_policy::too_broad;
@@ -77,7 +77,7 @@ pub(crate) fn suggest(
     if rules.is_empty() || rules.len() > MAX_RULES || rules.iter().any(|rule| too_broad(rule)) {
         return None;
     }
-    // What is shown must help: judge again as if it had been saved.
+    // Judge again as if the rules had been saved: only rules that allow the call are suggested.
     let mut trial = policy.clone();
     trial.allow = Arc::new(Rules::above(&policy.allow));
     let source = Arc::new(RuleSource::session());
@@ -174,7 +174,7 @@ fn files(policy: &Policy, call: &ToolCall<'_>, family: Family) -> Option<Vec<Str
     Some(rules)
 }
 
-/// The one file, relative to the working directory where it lies in it.
+/// Returns the rule for one file, relative to the working directory if the file is in it.
 fn file_rule(tool: &str, path: &Path, policy: &Policy) -> String {
     let path = normal(path);
     let cwd = normal(&policy.workspace.cwd);

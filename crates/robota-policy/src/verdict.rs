@@ -1,4 +1,4 @@
-//! What was decided, and why.
+//! The verdict on a call, with its reasons.
 
 use robota_core::permission::{Class, Verdict};
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,12 @@ use crate::rule::{List, Rule};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictSource {
-    /// The mode, because no rule spoke. A trusted hook may lift an ask of this kind.
+    /// The mode, because no rule matched. A trusted hook may lift an ask of this kind.
     Mode,
-    /// A command could not be shown to be what rules allow, or not to be what they forbid.
+    /// It could not be proven that a command is one that rules allow, or that it is none that they
+    /// forbid.
     Unproven,
-    /// An option, a variable or a program that makes a command do more than it says.
+    /// An option, a variable or a program that makes a command do more than its rule covers.
     Danger,
     /// A file that decides what other programs run.
     Protected,
@@ -90,13 +91,13 @@ pub struct PolicyVerdict {
 }
 
 impl PolicyVerdict {
-    /// Whether a trusted hook's "allow" may turn this into an allow.
+    /// Returns whether a trusted hook's "allow" may turn this into an allow.
     #[must_use]
     pub fn hook_may_lift(&self) -> bool {
         self.verdict == Verdict::Ask && self.source == VerdictSource::Mode
     }
 
-    /// The decisive reason as one line.
+    /// Returns the decisive reason as one line.
     #[must_use]
     pub fn why(&self) -> &str {
         self.reasons.first().map_or("", |reason| &reason.text)
@@ -177,7 +178,7 @@ impl Findings {
         if self.reasons.len() < MOST && !self.reasons.contains(&reason) {
             self.reasons.push(reason);
         } else if self.worst() < reason.verdict {
-            // A flood of weak reasons must not hide a strong one.
+            // Many weak reasons must not hide a strong one.
             self.reasons.pop();
             self.reasons.push(reason);
         }

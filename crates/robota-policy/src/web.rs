@@ -1,4 +1,4 @@
-//! Hosts: what `WebFetch(domain:…)` means and which host a URL leads to.
+//! Matches hosts: the patterns of `WebFetch(domain:…)`, and the host of a URL.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(crate) enum HostPattern {
     Exact(String),
     /// `domain:*.docs.rs`: hosts below it, not itself.
     Below(String),
-    /// `*` elsewhere stays within one label.
+    /// `*` in another place matches within one label.
     Labels(Vec<Wild>),
     /// `https://docs.rs/serde/*`
     Url { origin: url::Origin, path: Wild },
@@ -66,7 +66,7 @@ impl HostPattern {
         Ok(Self::Url { origin: url.origin(), path: Wild::new(path) })
     }
 
-    /// Whether it names this address of the URL's host, not just a domain that leads there.
+    /// Returns whether it names this address of the URL's host, not just a domain that leads there.
     pub(crate) fn names_address(&self, target: &Target, address: IpAddr) -> bool {
         match self {
             Self::Any | Self::Below(_) | Self::Labels(_) => false,
@@ -96,8 +96,8 @@ impl HostPattern {
     }
 }
 
-/// Whether a rule that names this host names the address: it is that address, or `localhost` for
-/// a URL of `localhost`.
+/// Returns whether a rule that names this host names the address: it is that address, or
+/// `localhost` for a URL of `localhost`.
 fn names_address(host: &str, target: &Target, address: IpAddr) -> bool {
     let named = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     match named {
@@ -152,7 +152,8 @@ fn canonical_host(host: &str) -> Result<String, String> {
     }
 }
 
-/// A host as it is compared. An IPv4 address inside of IPv6 leads to the IPv4 one.
+/// Returns a host in the form in which it is compared. An IPv4 address inside of IPv6 becomes the
+/// IPv4 one.
 fn host_text<S: AsRef<str>>(host: &Host<S>) -> String {
     match host {
         Host::Domain(name) => name.as_ref().trim_end_matches('.').to_owned(),

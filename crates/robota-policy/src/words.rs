@@ -1,5 +1,5 @@
-//! Words that mean something wherever they occur: names of variables, options and functions. What
-//! is known of single programs is in `program/data`.
+//! Lists of names that have a meaning in every command: variables, options and functions.
+//! Descriptions of single programs are in `program/data`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(crate) fn list(name: &str) -> &'static [&'static str] {
     LISTS.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// The words of the list of this kind about a name, if there is one.
+/// Returns the words of the list of this kind about a name, if there is one.
 pub(crate) fn list_of(kind: &str, name: &str) -> Option<&'static [&'static str]> {
     LISTS.get(format!("{kind}.{name}").as_str()).map(Vec::as_slice)
 }
@@ -29,7 +29,7 @@ pub(crate) fn has(name: &str, word: &str) -> bool {
     list(name).contains(&word)
 }
 
-/// Whether a list has a pattern for this word: `A*` for its beginning, `*A` for its end.
+/// Returns whether a list has a pattern for this word: `A*` for its beginning, `*A` for its end.
 pub(crate) fn covers(name: &str, word: &str) -> bool {
     list(name).iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => word.ends_with(end),

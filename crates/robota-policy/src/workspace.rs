@@ -1,22 +1,22 @@
-//! Where the agent works, and what a path given by a model really is.
+//! The folders of the agent, and the resolution of paths that a model passes.
 
 use std::path::{Component, Path, PathBuf};
 
 use robota_core::paths::{PathKind, Paths};
 
-/// The folders a policy speaks of. All are absolute.
+/// The folders that a policy uses. All are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     /// Where commands run and relative paths start.
     pub cwd: PathBuf,
     /// The user's home, for `~/` in rules and commands.
     pub home: PathBuf,
-    /// Folders beside `cwd` that count as the workspace too.
+    /// Folders in addition to `cwd` that belong to the workspace.
     pub additional: Vec<PathBuf>,
 }
 
 impl Workspace {
-    /// A workspace of one folder.
+    /// Creates a workspace of one folder.
     pub fn new(cwd: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         Self { cwd: cwd.into(), home: home.into(), additional: Vec::new() }
     }
@@ -28,8 +28,8 @@ impl Workspace {
         self
     }
 
-    /// The absolute path a tool means by this text: `~/` is the home, relative starts at `cwd`.
-    /// `..` is kept, since it must be read after links.
+    /// Returns the absolute path a tool means by this text: `~/` is the home, relative starts at
+    /// `cwd`. `..` is kept, since it must be read after links.
     #[must_use]
     pub fn resolve(&self, text: &str) -> PathBuf {
         if text == "~" {
@@ -42,7 +42,7 @@ impl Workspace {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
+/// Returns a path without `.` and `..`, by its text alone.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {
@@ -57,7 +57,7 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     out
 }
 
-/// A file as the policy sees it: every name it goes by.
+/// All names of one file: as it was given, and with links followed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FileRef {
     /// The name it was given, without `.` and `..`.
@@ -99,7 +99,7 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Whether `path` is `dir` or lies below it.
+/// Returns whether `path` is `dir` or below it.
 pub(crate) fn within(path: &str, dir: &str, fold: bool) -> bool {
     let mut names = path.split('/').filter(|n| !n.is_empty());
     dir.split('/').filter(|n| !n.is_empty()).all(|want| {

@@ -7,7 +7,7 @@ use common::{Case, MemoryPaths, fixture};
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::ToolCall;
 
-/// The class that a tool declares.
+/// Returns the class that a tool declares.
 fn declared(tool: &str) -> Class {
     match tool {
         "Read" | "Grep" | "Glob" | "WebFetch" | "WebSearch" | "TodoRead" => Class::Inspect,

@@ -8,7 +8,7 @@ use robota_core::permission::{Class, Verdict};
 use robota_policy::{List, Policy, PolicySpec, RuleSource, ToolCall, Workspace, presets};
 use serde_json::json;
 
-/// The commands of the list that ask.
+/// Returns the commands of the list that ask.
 fn asked(rules: &[&str]) -> Vec<String> {
     let paths = MemoryPaths::load();
     let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada")).rules(

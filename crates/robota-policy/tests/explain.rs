@@ -249,7 +249,7 @@ fn the_trust_words_are_modes() {
 }
 
 #[test]
-fn only_what_nothing_but_the_proof_allows_says_so() {
+fn a_verdict_says_whether_only_the_proof_allows_the_call() {
     let proof = |spec: &PolicySpec, command: &str| {
         let verdict = bash(spec, command);
         (verdict.verdict, verdict.read_only_proof)

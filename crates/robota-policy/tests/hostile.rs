@@ -10,7 +10,7 @@ use serde_json::json;
 
 const INPUTS: u64 = 10_000;
 
-/// How often one verdict may ask the disk.
+/// The maximum number of disk lookups of one verdict.
 const MOST_ASKED: u64 = 40_000;
 
 #[test]

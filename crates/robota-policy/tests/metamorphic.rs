@@ -27,7 +27,7 @@ impl Plain {
     }
 }
 
-/// Every command of the corpus that has no syntax but words and blanks.
+/// Returns every command of the corpus that has no syntax but words and blanks.
 fn plain_commands() -> Vec<Plain> {
     let safe = |c: char| c.is_ascii_alphanumeric() || " _./:,+@%=-".contains(c);
     let keyword = |word: &str| matches!(word, "time" | "coproc" | "if" | "for" | "case" | "in");
@@ -68,7 +68,7 @@ fn requoted(style: usize, word: &str) -> String {
     }
 }
 
-/// What failed, in a form that fits a terminal.
+/// Fails with a list of the failures, shortened for a terminal.
 fn report(failures: &[String], of: usize) {
     let shown = failures.iter().take(60).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} of {of}:\n{shown}", failures.len());
@@ -332,7 +332,7 @@ fn spellings_of_options_change_no_verdict() {
     report(&spellings(), SAME.len());
 }
 
-/// The comparison can fail.
+/// Checks that the comparison can fail.
 #[test]
 #[should_panic(expected = "1 of 1")]
 fn a_difference_is_reported() {

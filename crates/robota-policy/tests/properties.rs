@@ -204,7 +204,7 @@ fn some_mode() -> impl Strategy<Value = Mode> {
 }
 
 /// A rule over a whole tool says nothing of a word that only may be a file; one that names the file
-/// does, whoever stands beside it.
+/// does, also with other rules.
 #[test]
 fn core_21_a_rule_over_a_tool_hides_none_over_a_file() {
     let may_read = json!({ "command": "dotenvx get -f .env" });
@@ -320,7 +320,7 @@ proptest! {
         before in "[ -~\n]{0,20}",
         after in "[ -~\n]{0,20}",
     ) {
-        // Whatever surrounds it, `zap` must not run under a rule for `echo`, unless it is text.
+        // In every context, `zap` must not run under a rule for `echo`, unless it is text.
         let command = format!("{before};zap;{after}");
         let rules = rules(&["Bash(echo *)"], &[], &["Bash(zap *)"]);
         let verdict = judge(&rules, Mode::Default, "Bash", &json!({ "command": command }));

@@ -202,7 +202,7 @@ fn a_deny_fires_inside_what_the_shell_evaluates() {
 }
 
 #[test]
-fn no_rule_covers_what_stands_in_a_substitution() {
+fn no_rule_covers_a_command_in_a_substitution() {
     for text in ["echo $(npm test)", "npm test $(ls)", "npm test \"$(npm test)\""] {
         expect(&judge(Mode::Default, &["Bash(npm test *)"], &[], "Bash", text), Verdict::Ask, text);
     }
@@ -250,7 +250,7 @@ fn typed_input_is_judged_as_a_script() {
     for text in ["rm -rf ~\n", "cd / && rm -rf *\n", "dd of=/dev/sda\n", "r", "\u{3}"] {
         expect(&typed(bypass, &["Bash"], &[], text), Verdict::Ask, text);
     }
-    // Neither the proof nor a rule for one command knows the shell that reads it.
+    // Neither the proof nor a rule for one command covers the shell that reads it.
     for text in ["ls\n", "npm test\n", "\n", "y\n"] {
         expect(&typed(Mode::Default, &["Bash(npm test)"], &[], text), Verdict::Ask, text);
         expect(&typed(Mode::Plan, &[], &[], text), Verdict::Deny, text);
@@ -263,7 +263,7 @@ fn typed_input_is_judged_as_a_script() {
     expect(&judge(bypass, &[], &["BashInput"], "Bash", "ls"), Verdict::Allow, "ls");
 }
 
-/// Files that settings run are protected in upper and lower case: some disks know no difference.
+/// Files that settings run are protected in upper and lower case: some disks ignore case.
 #[test]
 fn named_files_are_protected_in_any_case() {
     let spec = PolicySpec::new(Workspace::new("/w", "/home/ada"))

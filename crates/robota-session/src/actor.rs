@@ -149,7 +149,7 @@ pub(crate) struct Actor {
     /// Appends that wait until nothing runs.
     deferred: Vec<(Vec<Event>, Reply<()>)>,
     options: StartOptions,
-    /// Set while the journal cannot be written: no turn starts meanwhile.
+    /// Set while the journal cannot be written; until then no turn starts.
     blocked: Option<Backoff>,
     lost: CancellationToken,
     /// What inputs that have not started a turn want for it.
@@ -158,7 +158,7 @@ pub(crate) struct Actor {
     background: JoinSet<()>,
 }
 
-/// What an input wants for the turn that it starts. It is not recorded.
+/// Options of an input for the turn that it starts. They are not recorded.
 struct TurnWishes {
     rules: TurnPermissions,
     output: Option<OutputSchema>,
@@ -259,6 +259,8 @@ impl Actor {
         };
         tokio::select! {
             biased;
+            // Biased, in this order: a lost lease must stop everything, and a request (an interrupt,
+            // for instance) must not wait behind a stream that is always ready.
             () = lost.cancelled() => return self.on_lease_lost(),
             request = requests.recv() => {
                 let flow = match request {
@@ -302,6 +304,8 @@ impl Actor {
             self.interrupting.drain(..).for_each(|reply| {
                 let _ = reply.send(Ok(true));
             });
+            // Deferred appends come before the next turn: their callers sent them before its input
+            // was taken.
             if !self.deferred.is_empty() {
                 let (events, reply) = self.deferred.remove(0);
                 let _ = reply.send(self.append(events).await);
@@ -310,6 +314,7 @@ impl Actor {
             let waits = self.options.defer_inputs
                 || self.options.needs_recovery
                 || self.blocked.is_some()
+                // A turn that starts now would fail at its first append.
                 || self.recorder.failure().is_some();
             let next = self.recorder.state().inputs.first().filter(|_| !waits);
             let Some((id, input)) = next else {
@@ -329,6 +334,8 @@ impl Actor {
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.config.clone())
         };
         if let TurnInput::Message { input: Some(id), .. } = &input
+            // Present only in the process that accepted the input: a resume delivers it without
+            // them.
             && let Some(TurnWishes { rules, output }) = self.wishes.remove(id)
         {
             for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
@@ -347,6 +354,8 @@ impl Actor {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
                 if let Some(report) = drive.step(&mut self.recorder).await {
+                    // Before the drive is dropped: the limits that the turn found out are kept for
+                    // the next turn.
                     let found = drive.rules().clone();
                     self.work = None;
                     self.shared.keep_limits(&found);
@@ -409,6 +418,7 @@ impl Actor {
         let Some(error) = self.recorder.failure().filter(|error| !error.retryable()) else {
             return Flow::Continue;
         };
+        // The journal is not closed: nothing may be appended after a permanent failure.
         self.shared.hub.end(error.clone().into());
         Flow::End
     }
@@ -429,6 +439,8 @@ impl Actor {
     async fn close(mut self, end: Closed, reply: Option<CloseReply>) {
         let ended = tokio::select! {
             biased;
+            // Without this, a running call that does not end could keep a process alive that may no
+            // longer write.
             () = self.lost.clone().cancelled_owned() => false,
             () = self.stop_work(&end) => true,
         };
@@ -446,6 +458,7 @@ impl Actor {
         self.interrupting.drain(..).for_each(|reply| {
             let _ = reply.send(Ok(true));
         });
+        // Hooks of the last turn end before the SessionEnd hooks start.
         while self.background.join_next().await.is_some() {}
         let hooks = self.shared.hooks.clone();
         if hooks.has_event(HookEvent::SessionEnd) {

@@ -107,6 +107,7 @@ impl ApprovalQueue {
         note: Option<String>,
     ) -> Result<(), SessionError> {
         let not_asked = || SessionError::NotAsked(call.clone());
+        // Removed under the lock: of two clients that decide at the same time, one gets `NotAsked`.
         let taken = self.lock().questions.shift_remove(call);
         let (question, sender) = taken.ok_or_else(not_asked)?;
         let queue = Arc::clone(self);
@@ -138,6 +139,7 @@ impl ApprovalQueue {
                 note: add("for this call only: no rule is narrow enough".into()),
             };
         }
+        // Before the answer is sent, so that calls that are judged after it find the rules.
         if let Err(error) = self.gate.remember(&rules) {
             return Answer::Allow { note: add(format!("for this call only: {error}")) };
         }
@@ -181,6 +183,7 @@ impl Approver for ApprovalQueue {
         let call = question.call.call.clone();
         let mut pending = self.lock();
         pending.questions.insert(call.clone(), (question.clone(), answer));
+        // Kept until `ask` takes it: a client may answer between the announcement and the question.
         pending.answers.insert(call, decided);
     }
 
@@ -217,12 +220,15 @@ impl Approver for ApprovalQueue {
         };
         let answer = tokio::select! {
             biased;
+            // Biased: if a client and the handler answer at the same time, the client's
+            // decision counts.
             decided = decided => {
                 let failed = || Answer::Deny { note: Some("the approval failed".to_owned()) };
                 return decided.unwrap_or_else(|_| failed());
             }
             answer = handled => answer,
         };
+        // From here on a client can no longer decide the call.
         drop(guard);
         match answer {
             Answer::Remember { scope, rules, note } => {

@@ -262,7 +262,7 @@ async fn changes(
     let saved = without_replaced_links(&changing, saved, overwrite);
     let mut deltas = Vec::with_capacity(changing.len());
     for (file, before) in changing.into_iter().zip(saved) {
-        // It may have changed again since it was read above.
+        // The file may have changed since it was read above.
         match file.step(&before, overwrite) {
             RestoreStep::Nothing => {}
             RestoreStep::Change => {

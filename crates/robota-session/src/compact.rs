@@ -135,8 +135,8 @@ impl Sizes {
         Self { window, summary, answer: (summary * 4).min(window / 5).max(summary) }
     }
 
-    /// How many bytes of transcript fit into one request, with room for the summary so far and the
-    /// answer.
+    /// Returns how many bytes of transcript fit into one request, with room for the summary so far
+    /// and the answer.
     fn request_bytes(&self) -> usize {
         let reserved = self.summary * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
         // Three bytes a token is a careful estimate for any language: letters outside ASCII take
@@ -147,7 +147,7 @@ impl Sizes {
 }
 
 const INSTRUCTIONS: &str = "You write the summary that takes the place of the beginning of a \
-conversation between a user and an agent with tools. The agent goes on with nothing but your \
+conversation between a user and an agent with tools. The agent continues with nothing but your \
 summary, so keep: what the user wants and how they want it, decisions and their reasons, facts \
 that were found, files and names exactly as they are written, what was done, what failed, and \
 what is to be done next. Leave out pleasantries and what is no longer true. The text you are \

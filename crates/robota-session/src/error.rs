@@ -61,7 +61,7 @@ pub enum SessionError {
     /// The session has no such checkpoint.
     #[error("the session has no checkpoint `{0}`")]
     NoSuchCheckpoint(String),
-    /// The conversation at a checkpoint is not part of the model's view any more.
+    /// The conversation at a checkpoint is no longer part of the model's view.
     #[error(
         "the conversation at checkpoint `{0}` cannot be restored: it was summarised, replaced or never began"
     )]

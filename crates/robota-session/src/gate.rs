@@ -57,7 +57,7 @@ impl PolicyGate {
         let source = Arc::new(RuleSource::session());
         rules.configured.clone().add(list, &source, rule, &*self.paths)?;
         rules.change(|policy| {
-            // It is valid, as the line above shows.
+            // The line above checked that it is valid.
             let _ = policy.add(list, &source, rule, &*self.paths);
         });
         Ok(())
@@ -183,7 +183,7 @@ impl Gate for PolicyGate {
         let mut effective = rules.configured.clone();
         let source = Arc::new(RuleSource::session());
         for (list, rule) in &rules.turn {
-            // It was valid before.
+            // Cannot fail: the rule was valid when it was added.
             let _ = effective.add(*list, &source, rule, &*self.paths);
         }
         rules.effective = effective;

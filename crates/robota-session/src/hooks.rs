@@ -47,10 +47,10 @@ pub struct HookScope {
 /// says which of the tool hooks are called.
 #[async_trait::async_trait]
 pub trait CodeHook: Send + Sync {
-    /// The name, for messages and lists.
+    /// Returns the name, for messages and lists.
     fn name(&self) -> &str;
 
-    /// The hook points at which the session calls this hook: both tool hooks by default.
+    /// Returns the hook points at which the session calls this hook: both tool hooks by default.
     fn points(&self) -> &[HookPoint] {
         &[HookPoint::PreToolUse, HookPoint::PostToolUse]
     }

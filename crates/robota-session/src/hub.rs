@@ -133,12 +133,14 @@ impl SessionHub {
     /// Subscribes to failures of the journal from now on.
     pub(crate) fn failures(&self) -> watch::Receiver<Option<StoreFailure>> {
         let mut failures = self.failed.subscribe();
+        // A failure from before this input does not concern its caller.
         failures.mark_unchanged();
         failures
     }
 
     /// Marks the session as ended. The first reason is kept.
     pub(crate) fn end(&self, reason: SessionError) {
+        // Set before `ended` is cancelled: callers that wake up read the reason.
         let _ = self.reason.set(reason);
         self.status.send_modify(|status| {
             status.busy = false;

@@ -39,12 +39,12 @@ impl LiveToolSet {
             self.fixed.iter().map(|tool| (tool.spec().name.clone(), tool.clone())).collect();
         for inner in self.sources.iter().flat_map(|source| source.tools()) {
             let (blobs, redactor) = (self.blobs.clone(), self.redactor.clone());
-            // A tool of the session always wins.
+            // A fixed tool takes precedence over one of a source.
             tools.entry(inner.spec().name.clone()).or_insert_with(|| {
                 Arc::new(SessionTool { inner, blobs, limit: self.limit, redactor })
             });
         }
-        // The names are unique.
+        // Cannot fail: names that are taken were left out above.
         ToolSet::new(tools.into_values()).unwrap_or_else(|_| self.fixed.clone())
     }
 }

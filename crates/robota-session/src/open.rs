@@ -89,7 +89,7 @@ pub(crate) async fn resume(
     setup: Setup,
 ) -> Result<Session, SessionError> {
     let turn_setup = prepare(setup, &*store, id)?;
-    // First the lock: what is read then stays true.
+    // Take the lock first: after that, no other process can change what is read here.
     let journal = store.open(id).await?;
     let state = load_state(&*store, id).await?;
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
@@ -174,14 +174,14 @@ async fn begin(
 ) -> Result<(Recorder, StartOptions), SessionError> {
     let setup = shared.turn_setup().setup.clone();
     recorder = recorder.with_retries(setup.config.append_retries.clone());
-    // A crash may have come before a fork closed the work of its parent.
+    // A crash may have interrupted a fork before it closed the work of its parent.
     let untouched = is_untouched_fork(recorder.state());
     let mut observers = vec![shared.hub.observer()];
     recorder.swap_observers(observers.clone());
     if options.source == SessionSource::Fork {
         close_parent_work(&mut recorder).await?;
     }
-    // The end of the parent's turn is no turn of the fork, so callbacks do not get it.
+    // The turn belongs to the parent, so callbacks of the fork do not receive its end.
     observers.extend(setup.callbacks.observer(setup.config.turn.context_window));
     observers.extend(setup.plugins().map(|plugins| plugins.observer()));
     recorder.swap_observers(observers);

@@ -160,6 +160,7 @@ async fn start(
         filter,
         at,
         epoch: None,
+        // Live events alone would leave a gap, so the journal is read first.
         behind: at < last,
         closing: false,
         reset,

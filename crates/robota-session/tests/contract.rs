@@ -23,7 +23,7 @@ use robota_session::{
 use robota_testkit::{Answer, Script, ScriptedProvider, fn_tool};
 use serde_json::json;
 
-/// The text of the only tool result of a session.
+/// Returns the text of the only tool result of a session.
 async fn result(session: &robota_session::Session) -> (String, bool) {
     let messages = session.context().messages().await.unwrap();
     let results: Vec<_> = messages.iter().flat_map(|message| message.tool_results()).collect();
@@ -132,7 +132,7 @@ fn sess_04_a_handler_allows_or_denies_one_call() {
     });
 }
 
-/// Hooks that write down what they see; the PreToolUse hook denies if it is told to.
+/// Hooks that record their calls; the PreToolUse hook denies if the test says so.
 #[derive(Default)]
 struct Recording {
     seen: Mutex<Vec<String>>,

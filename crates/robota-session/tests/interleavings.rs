@@ -34,7 +34,7 @@ enum Act {
     Compact,
     Clear,
     GoOn,
-    /// Other tasks get a few turns.
+    /// Other tasks run for a few polls.
     Yield(u8),
     /// The handle is dropped, or the session shut down, and the session resumed.
     Drop,
@@ -133,7 +133,7 @@ impl World {
                 if watcher.is_finished() {
                     break;
                 }
-                assert!(turn < MAX_YIELDS, "the session never lets go");
+                assert!(turn < MAX_YIELDS, "the session does not release the lock");
                 tokio::task::yield_now().await;
             }
         }

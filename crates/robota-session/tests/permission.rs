@@ -547,7 +547,7 @@ fn kode_06_hooks_of_settings_see_what_hooks_in_code_changed() {
 }
 
 #[test]
-fn sess_15_a_hook_that_wants_all_work_to_stop_ends_the_turn() {
+fn sess_15_a_hook_that_stops_all_work_ends_the_turn() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [act]\n- text: Never."));
         let reply = HookReply {

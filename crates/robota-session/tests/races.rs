@@ -1,4 +1,4 @@
-//! Races: in whatever order tasks run, answers count once, output keeps its order, and a panic
+//! Races: in every order of tasks, answers count once, output keeps its order, and a panic
 //! affects nothing else. These tests run on several threads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -26,7 +26,7 @@ use robota_testkit::{Answer, Script, fn_tool};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// AskingGate about every call, and accepts rules.
+/// Asks about every call, and accepts rules.
 struct AskingGate;
 
 #[async_trait::async_trait]
@@ -264,7 +264,7 @@ fn core_19_without_a_reset_handler_the_text_says_that_it_starts_again() {
     });
 }
 
-/// Panics wherever it is called.
+/// Panics in every method.
 struct PanickingHooks(Vec<HookPoint>);
 
 #[async_trait::async_trait]
@@ -274,7 +274,7 @@ impl Hooks for PanickingHooks {
     }
 
     async fn run(&self, _input: HookInput) -> HookReply {
-        panic!("the hook panics, as the test wants")
+        panic!("the hook panics on purpose")
     }
 }
 
@@ -292,7 +292,7 @@ impl CodeHook for PanickingCodeHook {
         _outcome: &ToolOutcome,
         _scope: &HookScope,
     ) -> PostToolDecision {
-        panic!("the hook panics, as the test wants")
+        panic!("the hook panics on purpose")
     }
 }
 
@@ -345,7 +345,7 @@ struct PanickingIds {
 
 impl Ids for PanickingIds {
     fn next(&self) -> uuid::Uuid {
-        assert!(!self.panics.load(Ordering::SeqCst), "as the test wants");
+        assert!(!self.panics.load(Ordering::SeqCst), "a panic on purpose");
         self.inner.next()
     }
 }
@@ -390,7 +390,11 @@ fn sess_08_a_store_failure_ends_only_the_chat_of_its_turn() {
         assert!(error.to_string().contains("append to"), "{error}");
         assert!(!second.is_finished());
         store.fail(0, 0);
-        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session continues by itself");
+        assert_eq!(
+            second.await.unwrap().unwrap(),
+            "Two.",
+            "the session continues without another call"
+        );
         let messages = session.context().messages().await.unwrap();
         check(&journal(&store, session.id()).await, &messages);
     });

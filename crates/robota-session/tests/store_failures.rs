@@ -1,5 +1,5 @@
 //! Stores that fail: a commit whose answer is lost, and a database that loses what it had not
-//! synced. The session repairs this by itself, or ends with an error that says so.
+//! synced. The session repairs this, or ends with an error that says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -34,7 +34,8 @@ async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>>
     })
 }
 
-/// Whichever append loses its answer, the same events are written once, and clients see no failure.
+/// If the answer of any append is lost, its events are still written once, and clients see no
+/// failure.
 #[test]
 fn sess_08_a_lost_commit_answer_is_repaired_whichever_append_it_was() {
     both_runtimes(async || {

@@ -65,7 +65,7 @@ impl FlakyWriter {
     fn failed(&self) -> JournalError {
         self.store.failures.fetch_add(1, Ordering::SeqCst);
         let place = "the store of the test".to_owned();
-        JournalError::Io { action: "append to", place, reason: "as the test wants".to_owned() }
+        JournalError::Io { action: "append to", place, reason: "a failure on purpose".to_owned() }
     }
 }
 
@@ -206,7 +206,7 @@ async fn run_session(number: usize, store: Flaky) -> Vec<SessionId> {
     ids
 }
 
-/// Checks what must hold for a session's journal, whatever happened to it.
+/// Checks the invariants of a session's journal.
 async fn inspect(id: &SessionId, store: &MemoryStore) {
     let store = Arc::new(store.clone());
     // The task of a session whose last handle was dropped may still be closing it.
@@ -249,11 +249,11 @@ fn a_thousand_sessions_under_stress() {
         let before = metrics.num_alive_tasks();
         let (writers, failures) = (Arc::default(), Arc::default());
         let store = Flaky { inner: MemoryStore::new(), writers, failures };
-        let mut lives = tokio::task::JoinSet::new();
+        let mut sessions = tokio::task::JoinSet::new();
         for number in 0..SESSIONS {
-            lives.spawn(run_session(number, store.clone()));
+            sessions.spawn(run_session(number, store.clone()));
         }
-        let ids: Vec<SessionId> = lives.join_all().await.into_iter().flatten().collect();
+        let ids: Vec<SessionId> = sessions.join_all().await.into_iter().flatten().collect();
         assert!(ids.len() > SESSIONS, "some were forked");
         assert!(store.failures.load(Ordering::SeqCst) > SESSIONS, "the store failed often");
         for id in &ids {

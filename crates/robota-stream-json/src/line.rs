@@ -469,7 +469,7 @@ pub struct InformationalLine<'a> {
     pub level: WarningText,
     /// True if the turn ends.
     pub prevent_continuation: bool,
-    /// What became of the prompt.
+    /// Whether the prompt was answered or blocked.
     pub prompt_submit_outcome: PromptOutcome<'a>,
     /// The session's id.
     pub session_id: &'a str,
@@ -479,7 +479,7 @@ pub struct InformationalLine<'a> {
 
 tag!(WarningText, "warning");
 
-/// What became of a prompt that a hook blocked.
+/// The outcome of a prompt that a hook blocked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptOutcome<'a> {
     /// What happened.

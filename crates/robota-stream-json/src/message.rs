@@ -1,5 +1,5 @@
 //! Messages in the shape of the Messages API: the content of `assistant`, `user` and
-//! `stream_event` lines, whatever the wire of the model.
+//! `stream_event` lines, for every wire of the model.
 //!
 //! The types borrow what they print, so that a streamed piece of text is copied once, into the
 //! line.

@@ -97,7 +97,7 @@ pub struct TaskNotificationLine<'a> {
     pub status: TaskEndText,
     /// The file with the text that it wrote; empty if there is none.
     pub output_file: &'a str,
-    /// What became of it.
+    /// How it ended.
     pub summary: &'a str,
     /// What it used.
     pub usage: TaskLineUsage,

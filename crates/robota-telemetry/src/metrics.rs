@@ -106,8 +106,8 @@ impl Metrics {
         }
     }
 
-    /// Returns the counts so far and resets them, to be merged elsewhere. Open operations stay here,
-    /// so the fold can continue.
+    /// Returns the counts so far and resets them, for the caller to merge. Open operations stay
+    /// here, so the fold can continue.
     #[must_use]
     pub fn take(&mut self) -> Self {
         Self { series: std::mem::take(&mut self.series), open: Open::default() }

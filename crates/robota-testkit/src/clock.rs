@@ -8,7 +8,8 @@ use robota_core::clock::Clock;
 
 use crate::lock;
 
-/// A clock that stands still, or advances by a fixed step at each reading. Clones share the time.
+/// A clock that does not advance, or advances by a fixed step at each reading. Clones share the
+/// time.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
     state: Arc<Mutex<ClockState>>,
@@ -24,7 +25,7 @@ impl FakeClock {
     /// The initial time of every fake clock: 2026-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-    /// Creates a clock that stands still.
+    /// Creates a clock that does not advance.
     #[must_use]
     pub fn fixed() -> Self {
         Self::stepping(Duration::ZERO)

@@ -13,7 +13,7 @@
 //! | `described-by=FILE` | the file is the description of the tool `echo` |
 //! | `started=FILE` | it adds a line to the file when it starts |
 //! | `mute` | it never answers the handshake |
-//! | `dies` | it ends at once |
+//! | `dies` | it exits immediately |
 //! | `asks` | it has tools that ask the user or the model, and one that is a task |
 //! | `version=V` | it counters every offer with this version of the protocol |
 #![allow(
@@ -80,7 +80,7 @@ fn ask(lines: &mut Lines, method: &str, params: &Value) -> Value {
     Value::Null
 }
 
-/// The form that the server asks the user to fill in.
+/// Returns the form that the server asks the user to fill in.
 fn form() -> Value {
     json!({"message": "Who are you?", "requestedSchema": {"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string", "title": "Name", "minLength": 2},

@@ -7,7 +7,7 @@ use robota_core::journal::{Journal, JournalError, MemoryJournal};
 
 use crate::lock;
 
-/// A journal in memory that fails when a test wants it to, and records every append. Clones share
+/// A journal in memory whose appends fail on request, and which records every append. Clones share
 /// the journal.
 ///
 /// ```

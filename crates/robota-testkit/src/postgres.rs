@@ -194,7 +194,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Starts the server again; it recovers by itself.
+    /// Starts the server again; PostgreSQL recovers its data.
     ///
     /// # Errors
     /// When the server does not start.

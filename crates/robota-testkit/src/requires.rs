@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The name of the part, and how to get it.
+    /// Returns the name of the part, and how to get it.
     fn about(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgres => ("PostgreSQL", "`cargo xtask setup` installs it"),

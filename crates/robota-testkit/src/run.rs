@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{FailingJournal, FakeClock, render, without_chunks};
 
-/// A run of the real driver with a scripted model, counted ids, a clock that stands still and a
+/// A run of the real driver with a scripted model, counted ids, a clock that does not advance and a
 /// journal in memory. By default, only read-only tools may run; set a gate to change that.
 ///
 /// To act during the run, take the handles first and join:

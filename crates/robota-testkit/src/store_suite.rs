@@ -45,12 +45,12 @@ pub struct TestStore {
 }
 
 impl TestStore {
-    /// A store that needs nothing else.
+    /// Creates a store that needs nothing else.
     pub fn new(store: impl JournalStore + 'static) -> Self {
         Self::with_guard(store, ())
     }
 
-    /// A store, and a value to drop after it, such as a temporary folder or a server.
+    /// Creates a store, and a value to drop after it, such as a temporary folder or a server.
     pub fn with_guard(store: impl JournalStore + 'static, guard: impl Any + Send) -> Self {
         Self { store: Arc::new(store), _guard: Box::new(guard) }
     }
@@ -143,7 +143,7 @@ pub fn events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Envelope>> {
     range.map(event).collect()
 }
 
-/// The first event of a session with this working directory.
+/// Returns the first event of a session with this working directory.
 fn created(session: &SessionId, cwd: &str, parent: Option<Parent>) -> Event {
     let (session, cwd) = (session.clone(), Some(cwd.to_owned()));
     SessionCreated { session, format: 0, cwd, parent, spawned_by: None }.into()

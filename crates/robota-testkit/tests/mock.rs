@@ -1,5 +1,5 @@
-//! Tests the output of the mock model server byte by byte. The snapshots are compared with the
-//! vendors' documentation by hand.
+//! Tests the output of the mock model server byte by byte. The snapshots were compared with the
+//! vendors' documentation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "mock/raw.rs"]

@@ -54,8 +54,8 @@ async fn a_wrong_provider_fails_every_case() {
     for wire in Wire::ALL {
         for (name, case) in &cases {
             let suite = Suite { wire, build: wrong };
-            // Waiting for a call that never arrives is a failure too; paused time advances by
-            // itself.
+            // Waiting for a call that never arrives is a failure too; paused time advances
+            // automatically.
             let case = tokio::time::timeout(Duration::from_secs(3600), case(suite));
             let failed =
                 !matches!(std::panic::AssertUnwindSafe(case).catch_unwind().await, Ok(Ok(())));

@@ -1,4 +1,4 @@
-//! What forking an open session costs. The claim: a fork at a safe point of a session of 100,000
+//! Measures forking an open session. The claim: a fork at a safe point of a session of 100,000
 //! events takes at most twice as long as one of 100 events.
 //!
 //! A fork loads the messages that the model sees, unless its open parent still has them: at most as
@@ -70,7 +70,7 @@ async fn store(kind: &str, folder: &Path) -> Arc<dyn JournalStore> {
     }
 }
 
-/// A session of about so many events.
+/// Creates a session of about this many events.
 async fn session(store: &Arc<dyn JournalStore>, name: &str, events: u64) -> Session {
     let model = ScriptedProvider::new(Script::new().text("It is done. ".repeat(150)).looped());
     let id = SessionId::from(format!("agent:bench/session:{name}"));
@@ -84,7 +84,7 @@ async fn session(store: &Arc<dyn JournalStore>, name: &str, events: u64) -> Sess
     session
 }
 
-/// The safe point in the middle.
+/// Returns the safe point in the middle.
 async fn half_way(session: &Session) -> Selector {
     match session.snapshot(None).await.unwrap().place {
         Selector::SafePoint(last) => Selector::SafePoint(last / 2),

@@ -1,5 +1,5 @@
-//! What idle sessions cost: memory and file descriptors of a live session with the whole tool set and
-//! of a passive one, and the time to wake one from files; for 100, 1,000 and 10,000 sessions.
+//! Measures idle sessions: memory and file descriptors of a live session with the whole tool set
+//! and of a passive one, and the time to wake one from files; for 100, 1,000 and 10,000 sessions.
 //!
 //! The claims: a live session takes at most 60 KB and one descriptor, a passive one 2 KB and none,
 //! waking takes at most 5 ms, and neither grows with the number of sessions. Memory is what the
@@ -64,8 +64,8 @@ fn main() {
     }
 }
 
-/// Measures so many sessions. At most 1,000 of them are live at a time, as in a process with the usual
-/// limit of descriptors; the others are passive already.
+/// Measures this many sessions. At most 1,000 of them are live at a time, as in a process with the
+/// usual limit of descriptors; the others are passive already.
 async fn measure(sessions: usize) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -125,7 +125,7 @@ async fn measure(sessions: usize) {
     pool.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Waits until tasks of sessions that ended have gone.
+/// Waits until the tasks of ended sessions have ended.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }

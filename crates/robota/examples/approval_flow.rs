@@ -1,4 +1,4 @@
-//! Calls that need approval wait until somebody decides them.
+//! Calls that need approval wait until a client decides them.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 

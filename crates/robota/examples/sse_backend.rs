@@ -69,12 +69,12 @@ pub(crate) async fn main() -> Result<(), Failure> {
     let served = agent.clone();
     let server = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A browser that goes away ends its request.
+            // A browser that disconnects ends its request.
             drop(tokio::spawn(answer(stream, served.clone())));
         }
     });
 
-    // A browser: it sends a message, reads the answer, loses its connection, and comes back.
+    // Acts as a browser: sends a message, reads the answer, loses its connection, and reconnects.
     let post = |text: &'static str| async move {
         let mut stream = TcpStream::connect(address).await?;
         let length = text.len();

@@ -225,7 +225,7 @@ impl Ending {
         Self { terminated: None, steps: 0 }
     }
 
-    /// Signals the descendants that are left; returns after which time the next step is due.
+    /// Signals the descendants that are left; returns the time until the next step.
     fn step(&mut self) -> Duration {
         match &mut self.terminated {
             Some(terminated) => terminated.terminate(proc_table::descendants(own_pid())),

@@ -74,7 +74,7 @@ pub(super) fn gaps(fence: &Fence) -> Vec<String> {
     let mut gaps = Vec::new();
     if fence.network {
         gaps.push(
-            "programs can connect to sockets in the file system, whichever process listens"
+            "programs can connect to sockets in the file system, also to those of processes outside the sandbox"
                 .to_owned(),
         );
     }

@@ -19,7 +19,7 @@ pub(super) const SCOPES_SINCE: u32 = 6;
 const MAX_SIBLINGS: usize = 20_000;
 
 /// Builds the rule set. `version` is the Landlock ABI version of the kernel; `terminal` is the file
-/// of the program's own terminal, which it may open again. Terminals of others it may not write to.
+/// of the program's own terminal, which it may open again. It may not write to other terminals.
 pub(super) fn build(
     fence: &Fence,
     version: u32,
@@ -100,7 +100,7 @@ pub(super) fn gaps(fence: &Fence, version: u32, attributes: bool) -> Vec<String>
     gap(6, "6.12", "programs can send signals to any process and connect to abstract sockets");
     if fence.network {
         gaps.push(
-            "programs can connect to sockets in the file system, whichever process listens"
+            "programs can connect to sockets in the file system, also to those of processes outside the sandbox"
                 .to_owned(),
         );
     }

@@ -122,7 +122,8 @@ const CONNECTED_TYPES: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACK
 /// The part of a socket's type that is not a flag.
 const TYPE_MASK: u32 = 0xf;
 
-/// The processor that system calls must be for; `None` if the numbers above are not known for it.
+/// The processor architecture whose system call numbers the filter uses; `None` if they are not
+/// known.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xC000_003E)
 } else if cfg!(target_arch = "aarch64") {
@@ -137,7 +138,7 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
 const NUMBER: u32 = 0;
 const PROCESSOR: u32 = 4;
 
-/// Where `struct seccomp_data` has the lower half of an argument.
+/// Returns where `struct seccomp_data` has the lower half of an argument.
 const fn argument(index: u32) -> u32 {
     16 + 8 * index
 }
@@ -229,9 +230,9 @@ pub(super) fn build(network: bool, attributes: bool) -> Result<Vec<BpfInstructio
     Ok(crate::enter_sandbox::filter_to_bytes(&filter))
 }
 
-/// Ranges of numbers with the same action: the first number of each. Installing a filter takes time
-/// in proportion to the steps for each of all numbers, so that they are searched, not compared one
-/// by one.
+/// Returns ranges of numbers with the same action, by the first number of each. Installing a filter
+/// takes time in proportion to the steps for each of all numbers, so that they are searched, not
+/// compared one by one.
 fn ranges(network: bool, attributes: bool) -> Vec<(u32, Action)> {
     let mut calls: BTreeMap<libc::c_long, Action> =
         DENIED.iter().map(|call| (*call, Action::Deny)).collect();
@@ -268,7 +269,7 @@ fn ranges(network: bool, attributes: bool) -> Vec<(u32, Action)> {
     ranges
 }
 
-/// A binary search for the range of the number that was loaded.
+/// Builds a binary search for the range of the number that was loaded.
 fn search(ranges: &[(u32, Action)], attributes: bool) -> BpfProgram {
     let (below, from) = ranges.split_at(ranges.len() / 2);
     match (below, from) {

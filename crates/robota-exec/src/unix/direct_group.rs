@@ -93,7 +93,8 @@ impl DirectGroup {
         }
     }
 
-    /// Resolves when no member of the group is left. Only Linux can tell.
+    /// Resolves when no member of the group is left; on systems other than Linux, which cannot list
+    /// the members, immediately.
     pub(super) fn cleared(&self) -> impl Future<Output = ()> + use<> {
         // Once the leader was reaped, its id names a group only as long as the group has members.
         let empty = self.leader.is_none() && test_kill_process_group(self.id).is_err();

@@ -1,12 +1,12 @@
-//! Commands to try: those of the corpus, and new ones made of the programs and options that the
-//! policy's model and the corpus know.
+//! Commands to try: those of the corpus, and new ones composed from the programs and options that
+//! the policy's model and the corpus know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use robota_policy::{FreeCommand, FreeOption, free_commands};
 use serde_json::Value;
 
-/// What is known of a program.
+/// The options and subcommands of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// Subcommands, for programs that have them.
@@ -14,7 +14,7 @@ pub(crate) struct Program {
     pub(crate) options: Vec<String>,
 }
 
-/// Every program that has free commands. The words come from the corpus.
+/// Returns every program that has free commands. The words come from the corpus.
 pub(crate) fn programs(corpus: &[String]) -> BTreeMap<String, Program> {
     let mut found: BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for command in corpus {
@@ -273,7 +273,7 @@ const SHAPES: &[&str] = &[
     "stdbuf -oL C",
 ];
 
-/// Programs that wait or never end by themselves.
+/// Programs that wait or never end.
 const LEFT_OUT: &[&str] = &["sleep", "tail", "top", "watch", "read", "exit", "exec", "bash", "sh"];
 
 /// Makes commands from a seed: the same seed makes the same commands.
@@ -316,12 +316,12 @@ impl Generator {
         list[self.next(list.len())]
     }
 
-    /// The next command.
+    /// Returns the next command.
     pub(crate) fn command(&mut self) -> String {
         if self.next(20) == 0 {
             let at = self.next(self.corpus.len());
             let command = self.corpus[at].clone();
-            // Long waits are free, and prove nothing.
+            // Commands that only wait are skipped: they are allowed, and have no effect to find.
             if !command.contains("sleep") {
                 return command;
             }
@@ -338,7 +338,7 @@ impl Generator {
         text
     }
 
-    /// A command of the model: mostly with options under which it still only reads.
+    /// Returns a command of the model: mostly with options under which it still only reads.
     fn of_model(&mut self) -> Vec<String> {
         let at = self.next(self.model.len());
         let FreeCommand { words, options } = self.model[at].clone();
@@ -386,7 +386,7 @@ impl Generator {
         words.iter().map(|word| self.spelled(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// A command of words from the corpus.
+    /// Returns a command of words from the corpus.
     fn of_corpus(&mut self) -> Vec<String> {
         let at = self.next(self.programs.len());
         let mut words = vec![self.programs[at].0.clone()];
@@ -408,7 +408,7 @@ impl Generator {
         words
     }
 
-    /// A word in one of its spellings.
+    /// Returns a word in one of its spellings.
     fn spelled(&mut self, word: &str) -> String {
         let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c));
         if !plain || word.len() < 2 {
@@ -425,7 +425,7 @@ impl Generator {
     }
 }
 
-/// The commands of the corpus.
+/// Returns the commands of the corpus.
 fn corpus() -> Vec<String> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/policy/shell.jsonl");
     let text = std::fs::read_to_string(file).unwrap();

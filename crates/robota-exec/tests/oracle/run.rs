@@ -28,7 +28,7 @@ const PROXIES: &[&str] = &[
     "describe",
 ];
 
-/// Whether a command runs such a program.
+/// Returns whether a command runs such a program.
 fn runs_proxy(command: &str) -> bool {
     let words = command.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
     let plain: String = command.chars().filter(|c| !"'\"\\".contains(*c)).collect();
@@ -59,8 +59,8 @@ impl Runner {
         Some(Self { supervisor: Supervisor::new(), support, environment, fence, temporary })
     }
 
-    /// The effects of the commands: what each one did. Where a batch had effects, its halves are
-    /// tried until the command is found.
+    /// Returns the effects of the commands: what each one did. Where a batch had effects, its
+    /// halves are tried until the command is found.
     pub(crate) async fn violations(&self, scratch: &Scratch, commands: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         let (fenced, open): (Vec<_>, Vec<_>) =
@@ -86,8 +86,8 @@ impl Runner {
         found
     }
 
-    /// What the commands did: inside the fence of free commands, or where they may write to the
-    /// scratch tree, so that what they would do there is seen.
+    /// Returns what the commands did: inside the fence of free commands, or where they may write to
+    /// the scratch tree, so that what they would do there is seen.
     async fn effects(&self, scratch: &Scratch, commands: &[String], fenced: bool) -> Vec<String> {
         let before = scratch.snapshot();
         let fence = Fence {

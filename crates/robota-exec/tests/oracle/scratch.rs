@@ -112,7 +112,7 @@ impl Scratch {
         self.dir.path()
     }
 
-    /// Where output goes; it is not part of the tree that is compared.
+    /// Returns where output goes; it is not part of the tree that is compared.
     pub(crate) fn output(&self) -> PathBuf {
         self.root().join("output")
     }
@@ -125,7 +125,7 @@ impl Scratch {
         self.root().join("home")
     }
 
-    /// Makes the tree what it was.
+    /// Restores the tree.
     pub(crate) fn restore(&self) {
         for name in ["workspace", "home", "outside", "ran", "output"] {
             let _ = std::fs::remove_dir_all(self.root().join(name));
@@ -186,7 +186,7 @@ impl Scratch {
         std::fs::write(config, format!("{own}{HOSTILE}")).unwrap();
     }
 
-    /// What is in the tree, without the output.
+    /// Returns what is in the tree, without the output.
     pub(crate) fn snapshot(&self) -> BTreeMap<PathBuf, Entry> {
         let mut entries = BTreeMap::new();
         let mut todo = vec![self.root().to_owned()];
@@ -212,7 +212,7 @@ impl Scratch {
     }
 }
 
-/// How two snapshots differ, as sentences.
+/// Returns how two snapshots differ, as sentences.
 pub(crate) fn differences(
     root: &Path,
     before: &BTreeMap<PathBuf, Entry>,

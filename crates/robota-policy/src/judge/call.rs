@@ -1,4 +1,4 @@
-//! Rules over whole calls, and the tools that are neither files nor shells.
+//! Applies rules about whole calls, and judges the tools that use neither files nor a shell.
 
 use robota_core::permission::{Mode, Verdict};
 
@@ -10,7 +10,7 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::web::Target;
 
 impl Policy {
-    /// Deny and ask rules that need nothing but the call's name and parameters.
+    /// Applies deny and ask rules that need only the call's name and parameters.
     pub(super) fn whole_call_rules(&self, call: &ToolCall<'_>, found: &mut Findings) {
         for (rules, verdict) in self.forbidding() {
             for rule in rules.calls() {
@@ -81,7 +81,7 @@ impl Policy {
     }
 }
 
-/// Whether a rule over calls matches. For allow rules every doubt is a no.
+/// Returns whether a rule over calls matches. For allow rules every doubt is a no.
 pub(super) fn call_matches(rule: &Rule, call: &ToolCall<'_>, allow: bool) -> bool {
     let name = call::canonical(call.tool);
     match &rule.matcher {

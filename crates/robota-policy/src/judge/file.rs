@@ -1,4 +1,4 @@
-//! Reading and changing files, by whatever tool.
+//! Judges reading and changing files, for all tools.
 
 use robota_core::paths::{PathKind, Paths};
 use robota_core::permission::{Class, Mode, Verdict};
@@ -18,7 +18,8 @@ impl Policy {
         self.unknown_target(file, found);
     }
 
-    /// Deny and ask rules about changing a file; a Read deny counts too. Protected files ask.
+    /// Applies deny and ask rules about changing a file; a deny rule for Read counts too. Protected
+    /// files ask.
     pub(super) fn forbid_edit(&self, file: &FileRef, found: &mut Findings) {
         found.rules(self.forbidding(), file.shown(), |rules| rules.about(file, Access::Edit));
         if let Some(rule) = self.deny.about(file, READ) {
@@ -84,7 +85,7 @@ impl Policy {
         let mut files = self.given_files(call.input, paths, found);
         match call.tool {
             "Glob" => {
-                // A pattern may lead away by itself: `/etc/*`, `../**`.
+                // The pattern itself may lead out of the folder: `/etc/*`, `../**`.
                 if let Some(pattern) = call.input.get("pattern").and_then(Value::as_str) {
                     let stem = literal_stem(pattern);
                     let away = pattern.starts_with(['/', '~']);
@@ -96,7 +97,7 @@ impl Policy {
                         let dir = std::path::Path::new(&dir);
                         files.push(FileRef::lookup(&dir.join(stem.trim_start_matches('/')), paths));
                     }
-                    // `a*/../..` climbs after the wildcard, `{/etc,src}` leads elsewhere.
+                    // `a*/../..` leads upwards after the wildcard, `{/etc,src}` to another folder.
                     let rest = &pattern[stem.len().min(pattern.len())..];
                     if rest.contains("..") || rest.contains("{/") || rest.contains(",/") {
                         let why = "where the pattern leads cannot be known";
@@ -129,8 +130,8 @@ impl Policy {
         base
     }
 
-    /// Every file a call names, under every name its field may have, those of the single edits
-    /// of a call that makes several included.
+    /// Returns every file a call names, under every name its field may have, those of the single
+    /// edits of a call that makes several included.
     fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
         let edits = match input.get("edits") {
             None | Some(Value::Null) => &[][..],
@@ -165,7 +166,7 @@ impl Policy {
         files
     }
 
-    /// The rule of this list about reading or changing something below the folder.
+    /// Returns the rule of this list about reading or changing something below the folder.
     pub(super) fn rule_below<'p>(
         &self,
         rules: &'p Rules,
@@ -214,7 +215,7 @@ impl Policy {
     }
 }
 
-/// The folder before the first wildcard of a glob.
+/// Returns the folder before the first wildcard of a glob.
 fn literal_stem(pattern: &str) -> String {
     let wild = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
     if wild == pattern.len() {

@@ -1,4 +1,5 @@
-//! Shell commands: every part judged by the rules that forbid, and the whole by what is proven.
+//! Judges shell commands: rules that forbid apply to every part, and the proof to the whole
+//! command.
 
 use std::path::PathBuf;
 
@@ -40,7 +41,8 @@ impl<'a, 's> Shell<'a, 's> {
         shell
     }
 
-    /// What is seen of a part, also once the variables are replaced that the script itself set.
+    /// Returns everything that can be found in a part, also with the variables replaced that the
+    /// script itself sets.
     fn see(&self, part: &Part, left: &mut usize) -> Seen {
         let mut seen = wrap::see(part);
         if !part.words.iter().any(Word::has_var) {
@@ -107,7 +109,7 @@ impl Policy {
         (base, proof)
     }
 
-    /// The command of a shell call, taken apart; nothing where there is none.
+    /// Returns the command of a shell call, taken apart; nothing where there is none.
     pub(crate) fn script(&self, call: &ToolCall<'_>) -> Script {
         let Some(text) = call.script() else { return Script::default() };
         let cwd = self.shell_cwd(&given_dirs(call));
@@ -141,7 +143,7 @@ struct Nested<'n> {
     given: &'n Vars,
 }
 
-/// What `env A=b sh -c …` gives to the script.
+/// Returns what `env A=b sh -c …` gives to the script.
 fn given_vars(words: &[Word]) -> Vars {
     let mut vars = Vars::new();
     for word in words {
@@ -171,8 +173,8 @@ impl Shell<'_, '_> {
         Some(Part { cwd, ..part.clone() })
     }
 
-    /// Deny rules, ask rules, protected files, dangers and critical removals, for every command
-    /// that is found anywhere in the script.
+    /// Applies deny rules, ask rules, protected files, danger checks and critical removals to every
+    /// command that is found in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
         if self.flooded {
             let why = "its variables have more values than are analysed";

@@ -1,5 +1,5 @@
-//! What is proven, allowed by a rule, or left to the mode: the part of the verdict that can
-//! be anything but forbidding.
+//! Computes the base of the verdict on a shell command: what is proven, what a rule allows, and
+//! what is left to the mode. It never forbids.
 
 use std::rc::Rc;
 
@@ -19,7 +19,8 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
-    /// What is allowed, and whether that rests on the proof alone that every part only reads.
+    /// Returns what is allowed, and whether that rests on the proof alone that every part only
+    /// reads.
     pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> (Base, bool) {
         let whole = self.policy.whole_call_allowed(call);
         let proven = self.script.doubts.is_empty();
@@ -63,7 +64,7 @@ impl Shell<'_, '_> {
             read_only &= this == Base::ReadOnly;
             base = base.and(this);
         }
-        // A script that never ends is not free, although it only reads.
+        // A script that never ends is not allowed without a rule, although it only reads.
         if read_only && self.script.endless && whole.is_none() {
             base = base.and(Base::ByMode(Class::Execute));
         }
@@ -71,7 +72,7 @@ impl Shell<'_, '_> {
         (base, proof && !self.all_ruled())
     }
 
-    /// Whether command rules allow every part that runs something, proof or not.
+    /// Returns whether command rules allow every part that runs something, proof or not.
     fn all_ruled(&self) -> bool {
         let mut runs = self
             .parts()
@@ -141,7 +142,7 @@ impl Shell<'_, '_> {
         base
     }
 
-    /// Whether the words are proven to only read, inside the workspace or not.
+    /// Returns whether the words are proven to only read, inside the workspace or not.
     pub(super) fn is_proven_read(&self, part: &Part, words: &[Word]) -> bool {
         let feeds = |p: &Program| p.shape == Shape::Find || p.is(Trait::Fills);
         read_only::reads(words, part).is_some()
@@ -204,7 +205,8 @@ impl Shell<'_, '_> {
             } else {
                 Base::ReadOnly
             };
-            // What an option says it writes needs leave where the workspace ends.
+            // A file that an option names as output needs permission if it is outside the
+            // workspace.
             let outputs = self.lookup_words(part, &reach::mentions(core, part).outputs).0;
             let away: Vec<_> =
                 outputs.into_iter().filter(|file| !self.policy.roots.holds(file)).collect();
@@ -218,7 +220,7 @@ impl Shell<'_, '_> {
             }
             return Base::ByMode(Class::Execute);
         }
-        // A plain file command is free where its reads and writes are.
+        // A plain file command is allowed if its reads and writes are.
         let plain = core.iter().all(|word| !word.has_unknown()) && !core[0].is_dynamic();
         if uses.plain_edit && harmless && !part.is_test && plain {
             let reads = self.reads_base(part, &uses.reads);
@@ -290,8 +292,8 @@ impl Shell<'_, '_> {
         false
     }
 
-    /// Whether what a wrapper runs is allowed too: by its own rule, because it only reads, or
-    /// because the wrapper's rule names it.
+    /// Returns whether what a wrapper runs is allowed too: by its own rule, because it only reads,
+    /// or because the wrapper's rule names it.
     fn covers_inner(&self, part: &Part, view: &View, pattern: &CommandPattern) -> bool {
         let program = |words: &[Word]| words.first().and_then(Word::value);
         let named = |inner: &Inner| match inner {
@@ -323,9 +325,9 @@ impl Shell<'_, '_> {
         base.verdict(Mode::Default) == Verdict::Allow
     }
 
-    /// What a command reads that is proven to only read; `None` when it is not proven.
+    /// Returns what a command reads that is proven to only read; `None` when it is not proven.
     pub(super) fn read_only_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
-        // What runs must be written down.
+        // The name of the program must be known text, not a variable.
         let written = |word: &Word| !word.is_dynamic() || word.is_bracket();
         if !words.first().is_some_and(written) {
             return None;
@@ -338,7 +340,7 @@ impl Shell<'_, '_> {
         };
         let used: Vec<(String, bool)> =
             words.iter().flat_map(|word| word.pieces.iter().filter_map(set)).collect();
-        // What is set only sometimes may be anything, and so may what has too many values.
+        // A variable that is set only on some paths, or has too many values, is treated as unknown.
         if used.is_empty() || used.iter().any(|(name, _)| !part.bound.contains(name)) {
             return self.read_only_once(part, words);
         }
@@ -447,14 +449,14 @@ impl Shell<'_, '_> {
     }
 }
 
-/// The command under the wrappers that every kind of rule ignores.
+/// Returns the command under the wrappers that every kind of rule ignores.
 fn core(seen: &Seen) -> Option<&[Word]> {
-    // Of two that are as long, the inner one: `xargs` adds a word.
+    // Of two commands of the same length the inner one is used: `xargs` adds a word.
     let covered = seen.views.iter().rev().filter(|view| view.covered && !view.words.is_empty());
     covered.min_by_key(|view| view.words.len()).map(|view| view.words.as_slice())
 }
 
-/// `[ -n "$X" ]` shows whether a variable is set, and nothing of its value.
+/// Recognises `[ -n "$X" ]`, which shows whether a variable is set, and not its value.
 fn tests_presence(part: &Part) -> bool {
     let mut words: Vec<Option<String>> = part.words.iter().map(Word::value).collect();
     words.retain(|word| !matches!(word.as_deref(), Some("[" | "]" | "[[" | "]]" | "test")));

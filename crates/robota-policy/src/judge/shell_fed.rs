@@ -1,5 +1,5 @@
-//! Read-only commands that need their surroundings to be proven: over files that another command
-//! lists (`find . -type f | xargs grep x`), after a `cd`, or inside `sh -c`.
+//! Proves read-only commands that depend on the commands around them: over files that another
+//! command lists (`find . -type f | xargs grep x`), after a `cd`, or inside `sh -c`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::shell::{Part, Script, Word, expand};
 use crate::verdict::Findings;
 use crate::words;
 
-/// More entries than this are not checked: it cannot be shown that none is odd.
+/// More entries than this are not checked, and then the command is not proven.
 const MAX_ENTRIES: usize = 10_000;
 
 const NAME: &str = "./…";
@@ -33,18 +33,20 @@ struct Listed {
 }
 
 impl Shell<'_, '_> {
-    /// What a command sees that gets the files another one lists; `None` when it is not proven.
+    /// Returns what a command reads whose arguments are files that another command lists; `None` if
+    /// it is not proven.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
         known(part.words.first()?)?;
         if Program::of(&part.words).is_some_and(|program| program.shape == Shape::Find) {
             return self.find_base(part);
         }
         let fed = wrap::fed(&part.words)?;
-        // Texts that are printed may be anything.
+        // A command that only prints its arguments may get any words, so its input need not be a
+        // list of files.
         if takes_anything(&fed.words) {
             return self.inner_base(part, &fed.words);
         }
-        // It must be read-only with any names: with one of them and with two.
+        // It must be read-only with any number of names, so it is tried with one and with two.
         let mut base = Base::ReadOnly;
         for extra in 1..=2 {
             base = base.and(self.inner_base(part, &filled(&fed, extra)?)?);
@@ -52,7 +54,7 @@ impl Shell<'_, '_> {
         Some(base.and(self.listed_base(part, &part.upstream, &fed)?))
     }
 
-    /// Whether every part is read-only where it runs if each `cd` works. A read-only script
+    /// Returns whether every part is read-only where it runs if each `cd` works. A read-only script
     /// removes no folder that it enters later, so that those which exist now are entered.
     pub(super) fn reads_only_straight(&self) -> bool {
         if !self.script.doubts.is_empty()
@@ -126,7 +128,7 @@ impl Shell<'_, '_> {
         Some(base)
     }
 
-    /// What a pipeline reads that lists files; `None` when it may print anything else.
+    /// Returns what a pipeline reads that lists files; `None` when it may print anything else.
     pub(super) fn listed_base(
         &self,
         part: &Part,
@@ -140,7 +142,7 @@ impl Shell<'_, '_> {
         self.starts_base(part, &listed(first, part)?, fed)
     }
 
-    /// What is read where a list starts; `None` when a name there may become anything else.
+    /// Returns what is read where a list starts; `None` when a name there may become anything else.
     fn starts_base(&self, part: &Part, listed: &Listed, fed: &Fed) -> Option<Base> {
         let mut base = Base::ReadOnly;
         for start in &listed.starts {
@@ -189,13 +191,13 @@ impl Shell<'_, '_> {
         Some(base.and(self.starts_base(part, &listed(before, part)?, &fed)?))
     }
 
-    /// Whether no link below this folder leads out of the workspace.
+    /// Returns whether no link below this folder leads out of the workspace.
     pub(super) fn stays_inside(&self, folder: &Path) -> bool {
         let listed = Listed { starts: Vec::new(), links: true, bare: false, inner: false };
         self.tidy(folder, &Fed { nul: true, ..Fed::default() }, &listed)
     }
 
-    /// Whether no name below this folder can become anything but a file of the workspace.
+    /// Returns whether no name below this folder can become anything but a file of the workspace.
     fn tidy(&self, start: &Path, fed: &Fed, listed: &Listed) -> bool {
         let paths = self.disk.paths;
         if fed.nul && !listed.links && !listed.bare {
@@ -229,7 +231,7 @@ impl Shell<'_, '_> {
     }
 }
 
-/// Whether splitting a name as xargs does could leave another path or an option.
+/// Returns whether splitting a name as xargs does could leave another path or an option.
 fn splits(name: &str, lines: bool) -> bool {
     let blank = |c: char| c.is_whitespace();
     if name.contains(['"', '\'', '\\', '\n']) {
@@ -242,7 +244,7 @@ fn splits(name: &str, lines: bool) -> bool {
         || name.split(blank).skip(1).any(|word| word.starts_with(['-', '.', '/', '~']))
 }
 
-/// The command with so many names; `None` where a name would become part of another word.
+/// Returns the command with this many names; `None` if a name would become part of another word.
 fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
     let Some(place) = &fed.place else {
         let names = (0..names).map(|_| Word::plain(NAME));
@@ -302,10 +304,10 @@ fn listed(given: &[Word], part: &Part) -> Option<Listed> {
         }
         Lists::Entries if all("plain-entries") => (Vec::new(), true, true, true),
         Lists::Git if args.spec.is(Trait::Lists) && all("listing-options") => {
-            // Differences show contents unless they are asked for names.
+            // `git diff` shows contents unless an option limits it to names.
             let shows = args.spec.is(Trait::Shows);
             (!shows || args.has_any(&["--name-only"])).then_some(())?;
-            // Files elsewhere are not listed.
+            // Files outside the workspace are not listed.
             let path =
                 |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
             let named = !shows && args.operands.iter().all(path);
@@ -316,7 +318,7 @@ fn listed(given: &[Word], part: &Part) -> Option<Listed> {
     Some(Listed { starts: or_here(starts), links, bare, inner })
 }
 
-/// The words with the names that the shell gives to `<( … )`; `None` where there is none.
+/// Returns the words with the names that the shell gives to `<( … )`; `None` where there is none.
 pub(super) fn with_pipes(words: &[Word]) -> Option<Vec<Word>> {
     // The pieces do not keep which substitution it is.
     let pipe =

@@ -1,5 +1,5 @@
-//! What is judged without knowing a program's options: every word that may be a file, and every
-//! text that may be run. It can only forbid.
+//! Judges commands of programs whose options are not known: every word may be a file, and every
+//! text may be run. The result can only forbid.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
-    /// Files that a command may touch in a way that is not in the model.
+    /// Forbids files that a command may touch in a way that the model does not know.
     pub(super) fn forbid_mentions(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let policy = self.policy;
         let reads = policy.has_read_rules();
@@ -26,10 +26,10 @@ impl Shell<'_, '_> {
             return;
         }
         let Mentions { any, reads: read, outputs, inside, suspects } = reach::mentions(words, part);
-        // What another machine calls that is no file of this one.
+        // A path on another machine is no file of this one.
         let local = |word: &&Word| {
             let text = word.value().filter(|text| text.contains("://"));
-            // A part of a word keeps the address that it comes from as its written form.
+            // A part of a word has the complete address as its written form.
             let text = text.unwrap_or_else(|| word.raw.clone());
             !text.contains("://") || text.contains("file:")
         };
@@ -79,9 +79,9 @@ impl Shell<'_, '_> {
         files.filter(|file| !is_sink(&file.name)).collect()
     }
 
-    /// The files a name inside a text may be.
+    /// Returns the files a name inside a text may be.
     fn named(&self, part: &Part, token: &str) -> Vec<Rc<FileRef>> {
-        // Programs know the home by other ways than the shell.
+        // Programs also expand the home folder themselves.
         let home = self.policy.workspace.home.to_string_lossy();
         let token = token.replace("$HOME", &home).replace("$PWD/", "");
         if token.contains('$') || token.len() < 2 {
@@ -101,7 +101,7 @@ impl Shell<'_, '_> {
         found.rules(policy.forbidding(), file.shown(), |rules| rules.naming(file, READ));
     }
 
-    /// A folder in which nothing may be read, whatever it is called.
+    /// Forbids a folder in which nothing may be read, for all of its names.
     pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
         let any = self.disk.lookup(&Path::new(folder.shown()).join("…"));
         if let Some(rule) = self.policy.deny.naming(&any, READ) {
@@ -109,7 +109,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// It may change this file, or only read it, which is not known.
+    /// Forbids a file that the command may change or only read; which of the two is not known.
     fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         for (rules, _) in policy.forbidding() {
@@ -142,7 +142,7 @@ impl Shell<'_, '_> {
         if reach::is_stranger(words) {
             for tail in wrap::tails(&words[1..]) {
                 match tail {
-                    // A single word is more likely a word.
+                    // A single word is more likely an argument than a command.
                     Inner::Words(tail) if tail.len() > 1 => self.forbid_tail(part, &tail, found),
                     Inner::Words(_) | Inner::Script(_) | Inner::Unknown => {}
                 }
@@ -157,8 +157,8 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Values of variables that the shell or a program may run: those with such names, and
-    /// those with a substitution in quotes, which an arithmetic or a prompt expansion runs.
+    /// Forbids values of variables that the shell or a program may run: those with such names, and
+    /// those with a quoted substitution, which an arithmetic or a prompt expansion runs.
     pub(super) fn forbid_variables(&self, part: &Part, found: &mut Findings) {
         let assigned =
             part.assigns.iter().filter_map(|a| Some((a.name.clone(), a.value.as_ref()?.value()?)));
@@ -184,7 +184,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Words that may be a command, of a program that is not in the model.
+    /// Forbids words that may be a command, for a program that is not in the model.
     fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let mut hits = Findings::default();
         self.forbid_text(part, words, &mut hits);

@@ -1,4 +1,4 @@
-//! What a checkout itself decides about the programs that read it: which repository git uses,
+//! Checks what a checkout can decide about the programs that read it: which repository git uses,
 //! which programs its settings name, and which toolchain a version query would run.
 
 use std::path::{Path, PathBuf};
@@ -12,8 +12,9 @@ use crate::words;
 use crate::workspace::{text, within};
 
 impl Shell<'_, '_> {
-    /// Why git would use another repository than the workspace's, if so: one below it, or one
-    /// elsewhere; or why the workspace's own would run programs of its own.
+    /// Returns why git would use another repository than the workspace's (one below it, or one
+    /// outside), or why the workspace's repository makes git run other programs; `None` if neither
+    /// is the case.
     pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
         let folders = read_only::git_folders(words)?;
         let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
@@ -57,8 +58,8 @@ impl Shell<'_, '_> {
         None
     }
 
-    /// Whether the repository of the workspace may make git run programs that cannot be switched
-    /// off, or is not what it seems.
+    /// Returns whether the repository of the workspace may make git run programs that cannot be
+    /// switched off, or is not what it seems.
     pub(super) fn repository_runs_programs(&self) -> bool {
         let mut roots = self.policy.roots.inside.iter();
         // Git takes the first one it finds on the way up.
@@ -67,7 +68,7 @@ impl Shell<'_, '_> {
         })
     }
 
-    /// The same for the repository in one folder; `None` where there is none.
+    /// Returns the same for the repository in one folder; `None` where there is none.
     fn runs_programs(&self, dir: &Path) -> Option<bool> {
         let paths = self.disk.paths;
         let git = dir.join(".git");
@@ -93,8 +94,8 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Whether a folder of git names programs in its settings, or selects them for some files, or
-    /// shares the settings of another one.
+    /// Returns whether a folder of git names programs in its settings, or selects them for some
+    /// files, or shares the settings of another one.
     fn settings_run_programs(&self, git: &Path) -> bool {
         let paths = self.disk.paths;
         // A file that exists and cannot be read may contain anything.
@@ -109,7 +110,7 @@ impl Shell<'_, '_> {
             || has("commondir", |_| true)
     }
 
-    /// Whether files of the workspace may choose which program shows its version.
+    /// Returns whether files of the workspace may choose which program shows its version.
     pub(super) fn chooses_toolchain(&self, part: &Part, words: &[Word]) -> bool {
         let Some(program) = Program::of(words) else { return true };
         let paths = self.disk.paths;
@@ -130,13 +131,13 @@ impl Shell<'_, '_> {
     }
 }
 
-/// Whether a file that chooses a toolchain names a version and nothing else.
+/// Returns whether a file that chooses a toolchain names a version and nothing else.
 fn is_plain_choice(name: &str, text: &str) -> bool {
     let texts = words::list_of("choice", name);
     texts.is_some_and(|texts| !texts.iter().any(|reaches| text.contains(reaches)))
 }
 
-/// Whether settings of a repository name programs that reading it runs: filters, drivers of
+/// Returns whether settings of a repository name programs that reading it runs: filters, drivers of
 /// differences, and other settings that are included.
 fn names_programs(config: &str) -> bool {
     let mut section = String::new();

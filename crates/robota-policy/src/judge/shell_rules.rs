@@ -1,5 +1,5 @@
-//! What forbids: deny and ask rules over commands and over the files commands touch,
-//! dangerous options and variables.
+//! Applies everything that forbids: deny and ask rules about commands and about the files that
+//! commands touch, dangerous options and variables.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Policy {
-    /// Any rule that forbids some commands, or some files that a command might touch.
+    /// Returns a rule that forbids some commands, or some files that a command might touch.
     pub(super) fn any_command_rule(&self) -> Option<&Rule> {
         let rules = [&self.deny, &self.ask];
         let commands = rules.iter().find_map(|list| list.commands().next());
@@ -37,7 +37,8 @@ impl Policy {
 }
 
 impl Shell<'_, '_> {
-    /// Rules over the command's text, and what its options do. True when what runs is not known.
+    /// Applies rules about the command's text and its options. Returns true if it is not known what
+    /// runs.
     pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
         let Some(first) = words.first() else { return false };
         self.forbid_by_rule(part, words, found);
@@ -83,7 +84,7 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// The words with variables replaced whose values are all known to be no options.
+    /// Returns the words with variables replaced whose values are all known to be no options.
     fn settled<'w>(&self, part: &Part, words: &'w [Word]) -> Cow<'w, [Word]> {
         if !words.iter().any(|word| matches!(word.pieces.as_slice(), [Piece::Var { .. }])) {
             return words.into();
@@ -253,7 +254,8 @@ impl Shell<'_, '_> {
         });
     }
 
-    /// What a copy creates: in a folder, a file of the same name; true when there may be more.
+    /// Returns what a copy creates: in a folder, a file of the same name; true when there may be
+    /// more.
     pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<Rc<FileRef>>, bool) {
         let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
         let scope = self.scope(part);
@@ -294,7 +296,7 @@ pub(crate) fn is_sink(path: &str) -> bool {
         || path.strip_prefix("/dev/fd/").is_some_and(|n| n.parse::<u8>().is_ok())
 }
 
-/// Every way the command may be spelled in a rule that forbids it.
+/// Returns every way the command may be spelled in a rule that forbids it.
 pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
     let mut text = CommandText::default();
     let mut forms: Vec<Cow<'_, [Word]>> = vec![words.into()];
@@ -329,7 +331,8 @@ pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
     text
 }
 
-/// The words without options before the subcommand, which a rule like `git push *` does not think of.
+/// Returns the words without options before the subcommand, which a rule like `git push *` does not
+/// contain.
 fn without_globals(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let program = Program::find(name)?;
     (program.shape == Shape::Sub || program.is(Trait::Make)).then_some(())?;

@@ -47,7 +47,7 @@ fn queries_are_allowed() {
     }
 }
 
-/// Every option of the rule's command that runs, loads or writes something, as words.
+/// Returns every option of the rule's command that runs, loads or writes something, as words.
 fn dangers(words: &[&str]) -> Vec<String> {
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(word)).collect();
     let Some(args) = Args::parse(&plain) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! The one parser of arguments: from the words of a command to options with their values and
-//! operands, by what is known of the program.
+//! The one parser of arguments: turns the words of a command into options with their values, and
+//! operands, by the description of the program.
 
 use super::{Arity, Effect, Opt, Program, Shape, Trait};
 use crate::shell::expand;
@@ -45,13 +45,14 @@ pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The value of a word that is one word to the shell, and always the same one.
+/// Returns the value of a word that is one word to the shell, and always the same one.
 pub(crate) fn known(word: &Word) -> Option<String> {
     let (text, whole) = prefix(word);
     whole.then_some(text)
 }
 
-/// What a word begins with before anything that the shell replaces, and whether that is all.
+/// Returns what a word begins with before anything that the shell replaces, and whether that is
+/// all.
 pub(super) fn prefix(word: &Word) -> (String, bool) {
     let mut out = String::new();
     for (i, piece) in word.pieces.iter().enumerate() {
@@ -74,7 +75,7 @@ pub(super) fn prefix(word: &Word) -> (String, bool) {
     (out, true)
 }
 
-/// Whether a word is one word to the shell, with any value.
+/// Returns whether a word is one word to the shell, with any value.
 pub(crate) fn is_one(word: &Word) -> bool {
     word.pieces.iter().all(|piece| match piece {
         Piece::Var { name, quoted } => *quoted && name != "@",
@@ -84,7 +85,7 @@ pub(crate) fn is_one(word: &Word) -> bool {
     })
 }
 
-/// Whether the shell may make several words of it at blanks.
+/// Returns whether the shell may split it into several words at blanks.
 fn splits(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         Piece::Var { name, quoted } => !quoted || name == "@",
@@ -116,7 +117,7 @@ impl<'w> At<'w> {
     }
 }
 
-/// The words that the braces of a word make of it; itself where that cannot be known.
+/// Returns the words that the braces of a word make of it; itself where that cannot be known.
 fn braced(word: &Word) -> Vec<Word> {
     let live =
         |piece: &Piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('{'));
@@ -245,7 +246,7 @@ impl Args {
     /// `--name`, `--name=value`.
     fn long_option(&mut self, at: &At<'_>) -> usize {
         let (name, value) = at.name_and_value();
-        // A value that the shell splits may go on with another option.
+        // After a value that the shell splits, another option may follow.
         self.open |= match &value {
             Some(value) => splits(value),
             None => !at.whole,
@@ -273,7 +274,8 @@ impl Args {
             let name = format!("-{c}");
             let more = end < text.len() || !whole;
             let Some(opt) = self.spec.option(&name).or_else(|| self.program.option(&name)) else {
-                // What may be hidden in it must be found, whole and after its first letter.
+                // Options that may be hidden in it must be found: in the whole word and after its
+                // first letter.
                 return self.unlisted(&name, more.then(|| cut(word, end)), i);
             };
             match opt.arity {
@@ -297,7 +299,7 @@ impl Args {
         let (head, value) = at.name_and_value();
         let (spec, program, text) = (self.spec, self.program, at.text);
         let find = |name: &str| spec.option(name).or_else(|| program.option(name));
-        // `--name` is `-name` to most of them.
+        // Most of these programs treat `--name` as `-name`.
         let found = find(head).or_else(|| head.strip_prefix('-').and_then(find));
         if let Some(opt) = found {
             self.open |= !at.whole && value.is_none();
@@ -323,7 +325,7 @@ impl Args {
         i + 1
     }
 
-    /// Takes an option and what follows it; gives the index after that.
+    /// Takes an option and its values; returns the index after them.
     fn give(&mut self, opt: &'static Opt, value: Option<Word>, words: &[Word], i: usize) -> usize {
         let mut given =
             Given { opt: Some(opt), name: opt.name.to_owned(), value, command: Vec::new() };
@@ -362,7 +364,7 @@ impl Args {
         self.globals.iter().chain(&self.options)
     }
 
-    /// The options with this effect, those before the subcommand first.
+    /// Returns the options with this effect, those before the subcommand first.
     pub(crate) fn given(&self, effect: Effect) -> impl Iterator<Item = &Given> {
         self.all().filter(move |given| given.does(effect))
     }
@@ -371,23 +373,25 @@ impl Args {
         self.given(effect).next().is_some()
     }
 
-    /// Whether one of these options was given behind the subcommand.
+    /// Returns whether one of these options was given behind the subcommand.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         self.options.iter().any(|given| names.contains(&given.name.as_str()))
     }
 
-    /// Whether an option gives the pattern or the script, so that the first operand is none.
+    /// Returns whether an option gives the pattern or the script, so that the first operand is
+    /// none.
     pub(crate) fn has_pattern(&self) -> bool {
         [Effect::Pattern, Effect::Script, Effect::ScriptFile].into_iter().any(|e| self.has(e))
     }
 
-    /// Whether every option is known, and no other word can be one.
+    /// Returns whether every option is known, and no other word can be one.
     pub(crate) fn is_clear(&self) -> bool {
         !self.open && self.all().all(|given| given.opt.is_some())
     }
 }
 
-/// Whether a word that begins with something the shell replaces is a file's name all the same.
+/// Returns whether a word that begins with something the shell replaces is a file's name all the
+/// same.
 fn may_not_be_option(word: &Word) -> bool {
     match word.pieces.first() {
         Some(Piece::Var { name, .. }) => matches!(name.as_str(), "PWD" | "HOME"),

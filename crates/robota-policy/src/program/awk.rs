@@ -1,13 +1,13 @@
 //! The part of awk that prints: patterns, fields, sums, arrays, loops that are counted. Programs
 //! are parsed; what is not understood is not proven harmless. Redirections, pipes, other files, the
-//! environment, loops without a count and texts that grow out of themselves are not understood.
+//! environment, loops without a count and texts that are appended to themselves are not understood.
 
 mod lexer;
 
 use crate::shell::bomb;
 use lexer::{Lexer, Token};
 
-/// Whether the program prints what it reads and does nothing else.
+/// Returns whether the program prints what it reads and does nothing else.
 pub(super) fn is_harmless(program: &str) -> bool {
     let mut parser = Parser { lexer: Lexer::new(program), loops: Vec::new(), depth: 0 };
     parser.program().is_some()
@@ -17,7 +17,7 @@ const FUNCTIONS: &str = "\
     length substr index split match sub gsub tolower toupper int sqrt exp log sin cos atan2 \
     rand sprintf";
 
-/// Names that reach beyond the lines that are read, and words of what is not understood.
+/// Names with effects beyond the input lines, and keywords that this parser does not understand.
 const REACHING: &str = "\
     getline system close fflush ENVIRON PROCINFO ARGV ARGC ARGIND SYMTAB FUNCTAB BINMODE \
     while do function func return switch case default nextfile CONVFMT OFMT print printf \
@@ -33,7 +33,7 @@ fn is_variable(name: &str) -> bool {
 
 const MAX_ROUNDS: f64 = 100_000.0;
 
-/// What an expression was, as far as it matters.
+/// The properties of an expression that the proof needs.
 #[derive(Clone, Copy, Default)]
 struct Kind {
     /// Variables and calls whose texts are joined.
@@ -92,7 +92,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A statement, and a `;` or the end of the line behind it where it needs one.
+    /// Parses a statement, with a `;` or the end of the line after it if required.
     fn statement(&mut self) -> Parsed {
         self.depth += 1;
         if self.depth > 32 {
@@ -262,7 +262,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A list of expressions; a `>` outside brackets would be a redirection.
+    /// Parses a list of expressions; a `>` outside brackets would be a redirection.
     fn printed(&mut self) -> Parsed {
         if matches!(self.lexer.peek(true)?, Token::End | Token::Done | Token::Sign("}")) {
             return Some(());
@@ -279,7 +279,7 @@ impl<'p> Parser<'p> {
     fn format(&mut self) -> Parsed {
         let Token::Text(text) = self.lexer.take(true)? else { return None };
         (bomb::narrow(text) && !text.contains('*')).then_some(())?;
-        // It must be the whole of it.
+        // The format must be this text alone: no operator may follow.
         matches!(self.lexer.peek(false)?, Token::End | Token::Done | Token::Sign("," | ")" | "}"))
             .then_some(())
     }
@@ -291,7 +291,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Whether nothing depends on this name keeping its value.
+    /// Returns whether nothing depends on this name keeping its value.
     fn free(&self, name: &str) -> Parsed {
         (!self.loops.iter().any(|kept| kept == name)).then_some(())
     }
@@ -313,7 +313,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// An expression. `compare`: a `>` compares, and does not redirect.
+    /// Parses an expression. `compare`: a `>` compares, and does not redirect.
     fn expression(&mut self, compare: bool) -> Parsed<Kind> {
         self.depth += 1;
         if self.depth > 64 {
@@ -344,7 +344,7 @@ impl<'p> Parser<'p> {
                 let Token::Sign(sign) = self.lexer.take(false)? else { return None };
                 self.assignable(target)?;
                 let right = self.expression(compare)?;
-                // A text that is made of two others can double with every line.
+                // A text that joins two others can double with every line.
                 let grows = sign == "=" && right.joined && right.texts > 1;
                 let loops = !self.loops.is_empty() && right.joined && right.texts > 0;
                 (!grows && !loops).then_some(ONE)
@@ -355,7 +355,7 @@ impl<'p> Parser<'p> {
 
     fn assignable(&self, target: Token<'p>) -> Parsed {
         match target {
-            // The number of fields is how many the line gets.
+            // Assigning the number of fields changes the length of the line.
             Token::Name("NF") => None,
             Token::Name(name) => self.free(name),
             Token::Sign("$" | "++" | "--") => Some(()),
@@ -462,7 +462,7 @@ impl<'p> Parser<'p> {
     /// `$1`, `$NF`, `$(NF - 1)`, `$i`.
     fn field(&mut self) -> Parsed<Kind> {
         match self.lexer.take(true)? {
-            // A field that far out makes the line as long.
+            // A field with a large index makes the line as long.
             Token::Number(number) => {
                 (number <= 10_000.0).then_some(Kind { texts: 0, place: true, joined: false })
             }

@@ -1,5 +1,5 @@
-//! What turns an allowed command into one that must be asked about: options that run another
-//! program, builtins that change what later words mean, and programs that break machines.
+//! Finds what makes an allowed command need approval: options that run another program, builtins
+//! that change what later words mean, and programs that break machines.
 
 use super::args::{Args, Given, base, is_one, known};
 use super::{Effect, Language, Program, Shape, Trait, awk, read_only};
@@ -7,7 +7,7 @@ use crate::shell::Part;
 use crate::shell::word::{Piece, Word};
 use crate::words;
 
-/// Why a command must be asked about although a rule allows it.
+/// Returns why a command needs approval although a rule allows it.
 pub(crate) fn of_command(given: &[Word], piped: bool) -> Option<String> {
     let program = given.first()?.value()?;
     let name = base(&program);
@@ -35,7 +35,7 @@ pub(crate) fn of_command(given: &[Word], piped: bool) -> Option<String> {
         })
 }
 
-/// Whether what follows this builtin can no longer be read from its words.
+/// Returns whether what follows this builtin can no longer be read from its words.
 pub(crate) fn redefines(words: &[Word]) -> bool {
     Program::of(words).is_some_and(|program| program.is(Trait::Redefines))
         && read_only::reads(words, &Part::default()).is_none()
@@ -145,7 +145,7 @@ fn by_program(args: &Args, given: &[Word]) -> Option<String> {
     }
 }
 
-/// An option of any program whose name means that its value is run or loaded.
+/// Returns an option of any program whose name means that its value is run or loaded.
 fn running_option(word: &Word) -> Option<String> {
     let text = match (word.value(), word.pieces.first()) {
         (Some(text), _) => text,
@@ -172,8 +172,8 @@ pub(super) fn is_running_option(name: &str) -> bool {
             || words::list("running-endings").iter().any(ends))
 }
 
-/// Why a git command must be asked about although a rule allows it. Only subcommands that are
-/// known are covered: any other name may be an alias, or a program that git finds for it.
+/// Returns why a git command needs approval although a rule allows it. Only subcommands that
+/// are known are covered: any other name may be an alias, or a program that git finds for it.
 fn of_git(args: &Args) -> Option<String> {
     let runs = |flag: &str| Some(format!("`git {flag}` can run another program"));
     if let Some(given) = args.globals.iter().find(|given| given.opt.is_none()) {

@@ -15,15 +15,15 @@ pub(crate) struct Uses {
     /// Written into, when it is a folder: `cp a b folder`.
     pub(crate) into: Option<(Vec<Word>, Word)>,
     pub(crate) removes: Vec<Word>,
-    /// It does nothing but this to files, and can be free where edits are free.
+    /// The command has no other effect on files, so it can be allowed where edits are.
     pub(crate) plain_edit: bool,
-    /// It writes contents, so that it needs leave to edit even where the command is allowed.
+    /// It writes contents, so it needs permission to edit even if the command is allowed.
     pub(crate) needs_leave: bool,
     /// Words that may hold further files (`--file=x`, `@x`).
     pub(crate) maybe_reads: Vec<Word>,
 }
 
-/// What the words do to files; nothing for programs that are not known.
+/// Returns what the words do to files; nothing for programs that are not known.
 pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
     let mut uses = Uses::default();
     if part.is_test {
@@ -156,7 +156,7 @@ fn copy(args: &Args, uses: &mut Uses) {
     }
     uses.below.extend(operands.iter().cloned());
     uses.reads.extend(operands.iter().cloned());
-    // A folder goes with all that is in it, and so does a link to one.
+    // A folder is moved with its content, and so is a link to one.
     uses.trees.extend(operands.iter().cloned());
     // `cp -r x/. .` and `cp -rT x .` merge all entries of `x`.
     let merges = |word: &Word| {
@@ -201,7 +201,7 @@ fn fetch(words: &[Word], uses: &mut Uses) {
 
 /// What may be files among a git command's words: also after a `:`, and by its own patterns.
 fn git(args: &Args, uses: &mut Uses) {
-    // Words of commits and notes name no files.
+    // Messages of commits and notes name no files.
     if !args.spec.is(Trait::Shows) {
         return;
     }
@@ -233,7 +233,7 @@ fn git(args: &Args, uses: &mut Uses) {
     }
 }
 
-/// Whether a sed command line may run or write something by one of its scripts.
+/// Returns whether a sed command line may run or write something by one of its scripts.
 pub(super) fn sed_may_run_or_write(args: &Args) -> bool {
     let given: Vec<&Given> = args.given(Effect::Script).collect();
     let harmless = |word: Option<&Word>| {

@@ -43,7 +43,7 @@ struct Filter {
     counts: bool,
 }
 
-/// Whether the filter only computes from its input, and ends.
+/// Returns whether the filter only computes from its input, and ends.
 pub(super) fn is_harmless(filter: &str) -> bool {
     let mut seen = Filter { chars: filter.chars().collect(), ..Filter::default() };
     let read = seen.tokens(false, 0).is_some();
@@ -57,7 +57,7 @@ impl Filter {
         self.chars.get(self.at).copied()
     }
 
-    /// The last character before this position that is no blank.
+    /// Returns the last character before this position that is no blank.
     fn before(&self, at: usize) -> Option<char> {
         self.chars[..at].iter().rev().find(|c| !c.is_whitespace()).copied()
     }
@@ -144,7 +144,7 @@ impl Filter {
                 }
                 self.definition(&name)
             }
-            // With a filter it may go on for ever.
+            // With a filter as its argument it may never end.
             "recurse" if next == Some(&'(') => None,
             word if is_pure(word) || self.own.iter().any(|own| own == word) => {
                 self.counts |= matches!(word, "range" | "setpath" | "pow");
@@ -179,7 +179,8 @@ impl Filter {
             }
             i += 1;
         };
-        // Texts with filters in them, and definitions in definitions, are left to people.
+        // Strings with filters in them, and nested definitions, are not understood, so the command
+        // asks.
         let body: String = self.chars[colon + 1..end].iter().collect();
         if body.contains("\\(") || body.contains("def ") {
             return None;

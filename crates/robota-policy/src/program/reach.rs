@@ -1,4 +1,4 @@
-//! What a command may have to do with files and with other commands, beyond what is known of its
+//! Finds what a command may do with files and other commands, beyond the description of its
 //! program: every word, every part of a word and every text that a program may take for a path
 //! or for something to run. What is found can only forbid.
 
@@ -28,7 +28,7 @@ struct Words {
     exact: bool,
     /// Its operands are programs, or hold some.
     script: bool,
-    /// At most it reads what it is given.
+    /// It can at most read its arguments.
     reads_only: bool,
 }
 
@@ -102,7 +102,7 @@ impl Words {
     }
 }
 
-/// What the words may have to do with files, beyond what is known of the program.
+/// Returns what the words may have to do with files, beyond what is known of the program.
 pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
     let mut out = Mentions::default();
     let Some(how) = Words::of(words).filter(|how| !how.inert && !part.is_test) else { return out };
@@ -121,7 +121,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             skip = !has_value(word);
             continue;
         }
-        // `-i ~/.ssh/id` of ssh is read, and everybody has one.
+        // `-i ~/.ssh/id` of ssh is only read, and is common.
         if before == "-i" && how.args.as_ref().is_some_and(|args| args.program.is(Trait::Keys)) {
             out.reads.push(word.clone());
             continue;
@@ -203,7 +203,7 @@ fn has_value(word: &Word) -> bool {
     )
 }
 
-/// The option a word is, without its value; what is not known ends it.
+/// Returns the option a word is, without its value; what is not known ends it.
 fn flag_head(word: &Word) -> String {
     let mut text = String::new();
     for piece in &word.pieces {
@@ -218,7 +218,7 @@ fn flag_head(word: &Word) -> String {
     }
 }
 
-/// Whether an option of this name that is not listed takes a file or folder to write.
+/// Returns whether an option of this name that is not listed takes a file or folder to write.
 fn is_output(flag: &str) -> bool {
     let Some(name) = flag.strip_prefix('-') else { return false };
     match name.strip_prefix('-') {
@@ -229,7 +229,7 @@ fn is_output(flag: &str) -> bool {
     }
 }
 
-/// The value in the same word as its option: `-o/etc/x`, `--out=x`.
+/// Returns the value in the same word as its option: `-o/etc/x`, `--out=x`.
 fn glued(word: &Word) -> Option<Word> {
     let first = flag_head(word);
     if first.starts_with("--") {
@@ -248,7 +248,8 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
     Some(Word::of(origin(word), pieces))
 }
 
-/// Where a part of a word comes from: whether it names something elsewhere is seen there.
+/// Returns the address that contains a part of a word; empty if the word is no address. A part of
+/// an address is no local file.
 fn origin(word: &Word) -> String {
     let text = word.text();
     if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
@@ -315,7 +316,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
 
 const MAX_PIECES: usize = 64;
 
-/// What the words may give to another program to run, as words.
+/// Returns what the words may give to another program to run, as words.
 pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
     let Some(how) = Words::of(words) else { return Vec::new() };
     let mut out = Vec::new();
@@ -393,7 +394,7 @@ pub(crate) fn pieces(text: &str, single: bool, out: &mut Vec<Vec<Word>>) {
     }
 }
 
-/// Whether nothing is known of the program: any of its words may begin a command.
+/// Returns whether nothing is known of the program: any of its words may begin a command.
 pub(crate) fn is_stranger(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::value);
     name.is_some_and(|name| Program::find(base(&name)).is_none())

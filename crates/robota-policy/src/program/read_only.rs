@@ -1,4 +1,4 @@
-//! Commands proven to read and nothing else.
+//! Proves that commands only read.
 
 use super::args::{Args, Given, known};
 use super::{Effect, Language, Program, Shape, Trait, awk, jq, sed, special};
@@ -20,7 +20,7 @@ pub(crate) struct Reads {
     pub(crate) version: bool,
 }
 
-/// What the words read, when they are proven to do nothing else.
+/// Returns what the words read, when they are proven to do nothing else.
 pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
     if part.is_test {
         return Some(Reads::default());
@@ -64,7 +64,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What one option does; `None` when it does not only read.
+    /// Returns what one option does; `None` when it does not only read.
     fn option(&mut self, args: &Args, given: &Given, reads: &mut Reads) -> Option<()> {
         let opt = given.opt?;
         let text = || given.value.as_ref().map_or(Some(String::new()), known);
@@ -178,7 +178,7 @@ pub(super) fn glob_folder(word: &Word) -> Option<Word> {
     None
 }
 
-/// Whether a script of this program is proven to print what it reads and nothing else.
+/// Returns whether a script of this program is proven to print what it reads and nothing else.
 pub(super) fn is_harmless(program: &Program, script: &str) -> bool {
     match program.language {
         Some(Language::Sed) => sed::is_harmless(script),

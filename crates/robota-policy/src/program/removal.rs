@@ -1,5 +1,5 @@
-//! Critical removals: the root, its direct entries, the home, the workspace and
-//! the folders that contain it, in any spelling and by any program that is known to take files away.
+//! Finds critical removals: of the root, its direct entries, the home, the workspace and the
+//! folders that contain it, in any spelling and by any program that is known to remove files.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::shell::word::{Piece, Word};
 use crate::words;
 use crate::workspace::{normal, text, within};
 
-/// Whether removing this folder takes the root, one of its entries or one of these places along.
+/// Returns whether removing this folder takes the root, one of its entries or one of these places
+/// along.
 pub(crate) fn takes(dirs: &[String], path: &Path) -> bool {
     let path = text(&normal(path));
     let depth = path.split('/').filter(|name| !name.is_empty()).count();
@@ -28,7 +29,7 @@ pub(crate) struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Why this command is a critical removal, if it is.
+    /// Returns why this command is a critical removal, if it is.
     pub(crate) fn of_command(&self, words: &[Word]) -> Option<String> {
         let (first, rest) = words.split_first()?;
         // A program that is not in the model, with the options of a removal: `/bin/r? -rf ~`
@@ -147,13 +148,13 @@ impl Removal<'_> {
         })
     }
 
-    /// A command that lists all files of a place, for another one to remove them.
+    /// Returns a command that lists all files of a place, for another one to remove them.
     fn listed(&self, args: &Args, words: &[Word]) -> Option<String> {
         let here = [Word::plain(".")];
         let or_here = |paths: &[Word], filtered: bool| {
             let starts = if paths.is_empty() { &here[..] } else { paths };
             starts.iter().find_map(|word| {
-                // A filtered clean-up of the workspace is everyday work; of the home it is not.
+                // A filtered removal in the workspace is usual; in the home it is not.
                 let hit = self.all(word)?;
                 (!(filtered && self.is_here(word))).then_some(hit)
             })
@@ -205,7 +206,7 @@ impl Removal<'_> {
     }
 }
 
-/// Why a program that breaks machines would, with these words.
+/// Returns why a program that can destroy a system would do so with these words.
 fn breaks(name: &str, program: &Program, given: &[Word]) -> Option<String> {
     let volume = |word: &Word| known(word).is_some_and(|text| words::has("volume-removals", &text));
     let device =
@@ -250,7 +251,7 @@ pub(crate) fn device(word: &Word, scope: &Scope<'_>) -> Option<String> {
     })
 }
 
-/// Whether an option removes what is found, or runs a command for each file that does.
+/// Returns whether an option removes what is found, or runs a command for each file that does.
 fn removes(given: &Given) -> bool {
     let remover = |name: &str| Program::find(base(name)).is_some_and(|p| p.shape == Shape::Removes);
     given.does(Effect::Remove)
@@ -264,7 +265,7 @@ fn narrows(word: Option<&Word>) -> bool {
     word.and_then(known).is_some_and(|text| text.chars().any(char::is_alphanumeric))
 }
 
-/// Whether a variable that is not known may be a place that matters: what the script itself
+/// Returns whether a variable that is not known may be a place that matters: what the script itself
 /// computed, or what it was called with.
 fn risky(piece: &Piece, scope: &Scope<'_>) -> bool {
     let Piece::Var { name, .. } = piece else { return false };

@@ -4,8 +4,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Whether the script does nothing but change what is printed: it reads, writes and runs nothing,
-/// and it ends.
+/// Returns whether the script does nothing but change what is printed: it reads, writes and runs
+/// nothing, and it ends.
 pub(super) fn is_harmless(script: &str) -> bool {
     let mut parser = Parser { chars: script.chars().peekable(), depth: 0, loops: Vec::new() };
     parser.script().is_some() && parser.depth == 0
@@ -74,7 +74,7 @@ impl Parser<'_> {
                 self.delimited(delimiter, false)?;
                 self.end()?;
             }
-            // A text up to the end of the line; a backslash before that goes on.
+            // A text up to the end of the line; a backslash at its end continues it.
             'a' | 'i' | 'c' => {
                 let mut escaped = false;
                 for c in self.chars.by_ref() {
@@ -90,7 +90,7 @@ impl Parser<'_> {
             }
             'b' | 't' | 'T' => {
                 let name = self.label().unwrap_or_default();
-                // Back to where no line is read would go on for ever.
+                // A jump backwards without reading a line would never end.
                 let ends = |(label, reads): &(String, bool)| *label != name || *reads;
                 self.loops.iter().all(ends).then_some(())?;
             }
@@ -99,13 +99,13 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// A command ends at `;`, at a closing brace, at a comment or with the line.
+    /// Checks the end of a command: `;`, a closing brace, a comment or the end of the line.
     fn end(&mut self) -> Option<()> {
         self.blanks();
         matches!(self.chars.peek(), None | Some(';' | '\n' | '}' | '#')).then_some(())
     }
 
-    /// The name of a label. Some programs end it at a blank or a brace and some do not.
+    /// Returns the name of a label. Some programs end it at a blank or a brace and some do not.
     fn label(&mut self) -> Option<String> {
         self.blanks();
         let mut name = String::new();
@@ -176,7 +176,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a regular expression may end inside of a bracket expression, for some program.
+/// Returns whether a regular expression may end inside of a bracket expression, for some program.
 pub(super) fn ends_in_bracket(regex: &str) -> bool {
     // With a `]` that comes first as a member or as the end, with escapes that count in it or not.
     let open = |first: bool, escapes: bool| {

@@ -1,4 +1,5 @@
-//! Commands whose words have a grammar of their own, where options and operands are not enough.
+//! Proves commands whose words have a grammar of their own, for which options and operands are not
+//! enough.
 
 use robota_core::redact::is_secret_variable;
 
@@ -8,8 +9,8 @@ use super::{Effect, Proof};
 use crate::shell::word::Word;
 use crate::shell::{Part, RedirectKind, bomb, vars};
 
-/// What such a command reads: `Some(None)` when it is not proven to only read, `None` when options
-/// and operands are enough.
+/// Returns what such a command reads: `Some(None)` when it is not proven to only read, `None` when
+/// options and operands are enough.
 pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<Reads>> {
     let operands = args.operands.as_slice();
     let free = |fine: bool| Some(fine.then(Reads::default));
@@ -136,7 +137,8 @@ fn harmless_set(word: &Word) -> bool {
     }
 }
 
-/// The listing of an archive. A colon in its name would make tar connect to another machine.
+/// Returns the listing of an archive. A colon in its name would make tar connect to another
+/// machine.
 fn archive(words: &[Word], lists: impl Fn(&str) -> bool) -> Option<Reads> {
     let (flags, rest) = words.split_first()?;
     let plain =

@@ -1,7 +1,7 @@
 use super::{FAMILIES, INDEX, Program, Shape, read};
 
 #[test]
-fn every_entry_is_read_and_no_name_stands_twice() {
+fn every_entry_is_read_and_no_name_occurs_twice() {
     let mut seen = std::collections::BTreeSet::new();
     for entry in FAMILIES.iter().flat_map(|family| read::entries(family)) {
         for name in read::names(entry) {

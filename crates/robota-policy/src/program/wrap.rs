@@ -1,4 +1,4 @@
-//! Seeing through programs that run another command.
+//! Finds the commands that programs such as `env`, `xargs` and `sh -c` run.
 
 pub(crate) use super::args::base;
 use super::args::{Args, Given, known, prefix};
@@ -22,7 +22,7 @@ pub(crate) struct View {
     pub(crate) covered: bool,
     /// The folder it runs in, where a wrapper chooses one.
     pub(crate) folder: Option<Word>,
-    /// What it runs, where that is what it is for: a rule for it does not cover this.
+    /// The command that a wrapper runs: a rule for the wrapper does not cover it.
     pub(crate) inner: Vec<Inner>,
 }
 
@@ -45,7 +45,7 @@ fn folder_of(words: &[Word]) -> Option<Word> {
     args.options.into_iter().rev().find(|given| given.does(Effect::Folder))?.value
 }
 
-/// Whether running other commands is all that a program is for.
+/// Returns whether the only purpose of a program is to run other commands.
 fn is_wrapper(words: &[Word]) -> bool {
     Program::of(words).is_some_and(|program| match program.shape {
         Shape::Command | Shape::Script | Shape::Shell => true,
@@ -115,7 +115,7 @@ pub(crate) fn see(part: &Part) -> Seen {
     seen
 }
 
-/// What a command runs, and whether every kind of rule applies to it.
+/// Returns what a command runs, and whether every kind of rule applies to it.
 fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     let Some(args) = Args::parse(words) else { return (Vec::new(), false) };
     let mut inner: Vec<Inner> = args.all().filter_map(option_script).collect();
@@ -174,7 +174,7 @@ fn runs(given: &Given) -> bool {
         && !given.command.is_empty()
 }
 
-/// The script or the command line that an option is given as one word.
+/// Returns the script or the command line that an option is given as one word.
 fn option_script(given: &Given) -> Option<Inner> {
     let opt = given.opt.filter(|opt| opt.arity != Arity::Command)?;
     let value = given.value.as_ref()?;
@@ -195,7 +195,7 @@ fn option_script(given: &Given) -> Option<Inner> {
     })
 }
 
-/// What is put in place of `{}` is unknown.
+/// Replaces `{}` by an unknown word.
 fn placed(words: &[Word]) -> Vec<Word> {
     let place = |word: &Word| match word.value() {
         Some(text) if text.contains("{}") => Word::of("{}", vec![Piece::Unknown]),
@@ -204,7 +204,7 @@ fn placed(words: &[Word]) -> Vec<Word> {
     words.iter().map(place).collect()
 }
 
-/// The command behind a wrapper's own words; `None` when they are not understood.
+/// Returns the command behind a wrapper's own words; `None` when they are not understood.
 fn command(args: &Args) -> Option<Vec<Word>> {
     if !args.is_clear() {
         // A duration or a user may be unknown; an option may not.
@@ -222,9 +222,10 @@ fn command(args: &Args) -> Option<Vec<Word>> {
     Some(rest.get(args.spec.places..).unwrap_or_default().to_vec())
 }
 
-/// When a wrapper's options are not understood, every tail may be the command.
+/// Returns every tail of the words as a possible command, for a wrapper whose options are not
+/// understood.
 pub(crate) fn tails(words: &[Word]) -> Vec<Inner> {
-    // Of many words all tails would be as many times as many.
+    // Limited, because the number of tails times their length grows quadratically.
     let most = if words.len() > MAX_WORDS / MAX_TAILS { 4 } else { MAX_TAILS };
     let mut out: Vec<Inner> =
         (0..words.len().min(most)).map(|i| Inner::Words(words[i..].to_vec())).collect();
@@ -250,7 +251,7 @@ fn joined(words: &[Word]) -> Inner {
     texts.map_or(Inner::Unknown, |texts| Inner::Script(texts.join(" ")))
 }
 
-/// Files that are the input of the program that opens them.
+/// Returns whether a word names the standard input of the program that opens it.
 fn is_stdin(word: &Word) -> bool {
     known(word).is_some_and(|text| {
         matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
@@ -316,7 +317,7 @@ pub(crate) struct Fed {
     pub(crate) place: Option<String>,
 }
 
-/// The command that `xargs` runs; `None` for options about more than the number of names.
+/// Returns the command that `xargs` runs; `None` for options about more than the number of names.
 pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     let args =
         Args::parse(words).filter(|args| args.program.is(Trait::Fills) && args.is_clear())?;
@@ -348,7 +349,7 @@ pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     (!out.words.is_empty()).then_some(out)
 }
 
-/// What follows so many words is one unknown stretch.
+/// Replaces everything after this many words by one unknown stretch.
 const MAX_HOLES: usize = 200;
 
 pub(crate) fn holes(words: &[Word]) -> Vec<Ch> {

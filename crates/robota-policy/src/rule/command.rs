@@ -35,7 +35,7 @@ impl CommandPattern {
         })
     }
 
-    /// The program every matched text begins with, where the pattern spells it out.
+    /// Returns the program every matched text begins with, where the pattern spells it out.
     pub(crate) fn first_word(&self) -> Option<&str> {
         let prefix = self.stem.prefix();
         match prefix.split_once(' ') {
@@ -52,7 +52,7 @@ impl CommandPattern {
         self.stem.prefix().split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Whether the word is among those it spells out behind the program.
+    /// Returns whether the word is among those it spells out behind the program.
     pub(crate) fn names(&self, word: &str) -> bool {
         self.stem.prefix().split(' ').skip(1).any(|fixed| fixed == word)
     }

@@ -52,7 +52,7 @@ impl FilePattern {
         for base in &bases {
             globs.push(PathGlob::new(base, &pattern)?);
         }
-        // A bare name that forbids also holds in the workspace's other folders.
+        // A bare name in a rule that forbids also applies to the workspace's other folders.
         if list != List::Allow && pattern.starts_with("**/") && !spec.starts_with(['/', '~', '.']) {
             for base in &anchors.roots.inside {
                 globs.push(PathGlob::new(base, &pattern)?);
@@ -62,7 +62,7 @@ impl FilePattern {
         Ok(if list == List::Allow { this } else { this.following_links(anchors) })
     }
 
-    /// A rule that forbids a link forbids what it leads to.
+    /// Adds the targets of links to a rule that forbids.
     fn following_links(mut self, anchors: &Anchors<'_>) -> Self {
         for i in 0..self.globs.len() {
             let prefix = self.globs[i].literal_prefix();
@@ -109,7 +109,8 @@ impl FilePattern {
     }
 }
 
-/// A pattern without a slash holds at any depth; so does `src/**` in a rule that forbids.
+/// Returns the pattern for any depth if it has no slash, or if it is like `src/**` in a rule that
+/// forbids.
 fn unanchored(spec: &str, list: List) -> String {
     if spec.starts_with("./") || spec.starts_with("../") || spec == "." || spec == ".." {
         return spec.to_owned();
@@ -131,7 +132,7 @@ fn both_names(root: &Path, anchors: &Anchors<'_>) -> Vec<String> {
     names
 }
 
-/// Whether the pattern begins with the workspace or the home spelled out.
+/// Returns whether the pattern begins with the workspace or the home spelled out.
 fn reads_absolute(spec: &str, anchors: &Anchors<'_>) -> bool {
     let roots = &anchors.roots;
     roots.cwd.iter().chain(&roots.home).chain(&roots.inside).any(|dir| within(spec, dir, false))

@@ -1,4 +1,4 @@
-//! From a rule's text to its matcher.
+//! Parses a rule's text into its matcher.
 
 use robota_core::paths::Paths;
 
@@ -91,7 +91,7 @@ fn whole_tool(name: &str, list: List) -> Result<Matcher, Problem> {
     if list == List::Allow && wild.has_star() {
         allow_glob(name)?;
     }
-    // A server's name alone stands for all of its tools.
+    // A server's name alone matches all of its tools.
     if let Some(server) = name.strip_prefix("mcp__")
         && !server.contains("__")
         && !wild.has_star()
@@ -104,7 +104,7 @@ fn whole_tool(name: &str, list: List) -> Result<Matcher, Problem> {
     Ok(Matcher::Name(wild))
 }
 
-/// In an allow rule a glob may stand only for tools of one server that is spelled out: a new
+/// In an allow rule a glob may match only tools of one named server: a new
 /// server or tool must not be allowed by a pattern that was written before it existed.
 fn allow_glob(name: &str) -> Result<(), Problem> {
     let literal = name.split('*').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Commands that only read, but fill the memory or never end.
+//! Detects commands that only read, but fill the memory or never end.
 
 use super::word::{Piece, Word};
 
@@ -10,7 +10,7 @@ const MAX_WAIT: f64 = 120.0;
 const MAX_COUNT: f64 = 1_000_000.0;
 const MAX_WIDTH: u64 = 4_096;
 
-/// How many words the braces of this word make of it, at most. Never too few.
+/// Returns how many words the braces of this word make of it, at most. Never too few.
 pub(crate) fn count(word: &Word) -> u64 {
     let live: String = word
         .pieces
@@ -23,7 +23,7 @@ pub(crate) fn count(word: &Word) -> u64 {
     if !live.contains('{') {
         return 1;
     }
-    // Lists beside each other multiply; nested ones add. Multiplying all is never too little.
+    // Adjacent lists multiply, nested ones add. Multiplying all of them is an upper bound.
     let mut total = 1_u64;
     for open in live.split('{').skip(1) {
         let body = open.split('}').next().unwrap_or(open);
@@ -68,7 +68,7 @@ pub(crate) fn short_sleep(args: &[Word]) -> bool {
     total <= MAX_WAIT
 }
 
-/// Whether `seq` with these operands counts no further than a person would read.
+/// Returns whether `seq` with these operands counts no further than a person would read.
 pub(crate) fn short_count(operands: &[Word]) -> bool {
     let numbers: Option<Vec<f64>> =
         operands.iter().map(|word| word.literal()?.parse().ok()).collect();

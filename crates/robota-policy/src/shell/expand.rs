@@ -1,4 +1,4 @@
-//! Which files a word may stand for: variables that are known, braces, tilde and globs.
+//! Expands a word to the files that it may name: known variables, braces, tilde and globs.
 
 use std::path::{Path, PathBuf};
 
@@ -30,13 +30,13 @@ pub(crate) type Live = (char, bool);
 
 const MAX: usize = 512;
 
-/// So many characters count as one step.
+/// This many characters count as one step.
 const STEP: usize = 100;
 
 /// Variables that are set from each other deeper than this are not followed.
 const MAX_CHAIN: usize = 4;
 
-/// The word with variables and braces replaced, before globs. The flag says that there is
+/// Returns the word with variables and braces replaced, before globs. The flag says that there is
 /// more to it than is known. `depth` counts variables that are set from each other.
 pub(crate) fn variants(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
     let mut unknown = false;
@@ -83,7 +83,7 @@ pub(crate) fn variants(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec
     (out, unknown)
 }
 
-/// What a variable may stand for where it is used, and whether it may be something else too.
+/// Returns the possible values of a variable where it is used, and whether it may have others.
 pub(crate) fn variable(
     name: &str,
     quoted: bool,
@@ -183,7 +183,7 @@ pub(crate) fn is_glob(text: &[Live]) -> bool {
     text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
 }
 
-/// The text with the tilde replaced; `None` for another user's home.
+/// Returns the text with the tilde replaced; `None` for another user's home.
 pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     match text {
         [('~', true)] | [('~', true), ('/', _), ..] => {
@@ -225,7 +225,7 @@ pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
             if is_glob(&text) && !glob(dir, &text, all, scope.paths, &mut out.paths) {
                 out.unknown = true;
             }
-            // A glob that matches nothing stands for itself.
+            // A glob that matches nothing is used literally.
             out.paths.push(dir.join(&plain));
         }
         if out.paths.len() > MAX {
@@ -250,7 +250,7 @@ fn glob(dir: &Path, text: &[Live], all: bool, paths: &dyn Paths, out: &mut Vec<P
             }
             continue;
         }
-        // Quoted characters stand for themselves.
+        // Quoted characters are literal.
         let mut pattern = String::new();
         for (c, live) in segment {
             if !live && matches!(c, '*' | '?' | '[' | '\\') {

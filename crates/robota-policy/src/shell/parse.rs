@@ -1,4 +1,4 @@
-//! From text to simple commands: what each would run, read and write, and where.
+//! Splits a script into simple commands: what each would run, read and write, and where.
 //!
 //! The statements come from [`syntax`](super::syntax); `walk` follows them, and `second` compares
 //! their words with the reading of an independent grammar. What is not understood is still
@@ -13,7 +13,8 @@ use std::rc::Rc;
 use super::vars::Vars;
 use super::word::Word;
 
-/// Commands of one script behind so many are only compared with rules, and the whole asks.
+/// After this many commands of one script, the others are only compared with rules, and the script
+/// asks.
 const MAX_PARTS: usize = 150;
 
 const MAX_WORDS: usize = 1_000;
@@ -31,7 +32,7 @@ pub(crate) struct Script {
     pub(crate) computes: bool,
 }
 
-/// A reason why the parts are not the whole truth.
+/// A reason why the list of parts may be incomplete or wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Doubt {
     pub(crate) why: String,
@@ -60,7 +61,7 @@ pub(crate) struct Part {
     pub(crate) bound: Names,
     /// The text of a here-document or here-string it reads.
     pub(crate) stdin: Option<Word>,
-    /// `export`, `declare` and the like: assignments that reach other programs.
+    /// `export`, `declare` and similar builtins: assignments that reach other programs.
     pub(crate) declares: bool,
     pub(crate) is_test: bool,
     /// It reads a variable with the name of a secret.
@@ -76,7 +77,7 @@ pub(crate) struct Assign {
     pub(crate) value: Option<Word>,
 }
 
-/// `> file` and its kin.
+/// A redirection, such as `> file`.
 #[derive(Debug, Clone)]
 pub(crate) struct Redirect {
     pub(crate) kind: RedirectKind,
@@ -150,8 +151,8 @@ impl Script {
         if let Some(why) = unreadable(text) {
             script.doubt(why, true);
         }
-        // A deny must hold for long commands too, but not at any price: each level of nesting
-        // doubles it.
+        // A deny rule must also hold for long commands, but within a limit: each level of nesting
+        // doubles the cost.
         if text.len() > 20 * MAX_COMMAND || too_nested(text) {
             return script;
         }
@@ -188,7 +189,7 @@ impl Script {
         }
     }
 
-    /// Whether it has more commands, or more words, than are analysed.
+    /// Returns whether it has more commands, or more words, than are analysed.
     pub(crate) fn is_crowded(&self) -> bool {
         self.parts.len() > MAX_PARTS || self.words > MAX_WORDS
     }
@@ -211,7 +212,7 @@ impl Script {
 }
 
 impl Part {
-    /// The command as people would write it, for messages. Long ones are cut.
+    /// Returns the command as people would write it, for messages. Long ones are cut.
     pub(crate) fn shown(&self) -> String {
         const MOST: usize = 120;
         let assigns = self.assigns.iter().flat_map(|assign| {
@@ -229,7 +230,7 @@ impl Part {
         }
     }
 
-    /// Whether it does something by itself: the head of a loop does not.
+    /// Returns whether it runs a command: the head of a loop does not.
     pub(crate) fn is_command(&self) -> bool {
         let sets = self.assigns.iter().any(|assign| assign.value.is_some());
         sets || !self.words.is_empty() || !self.redirects.is_empty()
@@ -247,7 +248,7 @@ impl Part {
     }
 }
 
-/// Beyond this a person cannot have read it.
+/// A longer command is never proven, because a user cannot read it in full.
 const MAX_COMMAND: usize = 10_000;
 
 fn unreadable(text: &str) -> Option<String> {
@@ -272,8 +273,8 @@ fn too_nested(text: &str) -> bool {
     nesting(text) > MAX_SUBSTITUTIONS
 }
 
-/// How deep substitutions and expansions are nested, counted on the text alone: quotes are not
-/// considered, so it is never too little.
+/// Returns how deep substitutions and expansions are nested, counted on the text alone: quotes are
+/// not considered, so it is never too little.
 fn nesting(text: &str) -> usize {
     let (mut open, mut deepest, mut before) = (0_usize, 0, ' ');
     for letter in text.chars() {

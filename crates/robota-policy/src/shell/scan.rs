@@ -1,5 +1,5 @@
-//! The second, looser scan of the bare text, for commands that are not proven. It knows no
-//! grammar, so that it cannot be fooled by one, and it can only raise an alarm.
+//! Scans the plain text of commands that are not proven. It uses no grammar, so errors of a grammar
+//! do not affect it, and its result can only forbid.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn hits(word: &str, cwd: &Path, home: &Path, dirs: &[String]) -> bool {
         || (stem.starts_with("..") && takes(dirs, &cwd.join(stem)))
 }
 
-/// The texts of all substitutions, found without a grammar, which does not find all.
+/// Returns the texts of all substitutions, found without a grammar, which does not find all.
 pub(crate) fn substitutions(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Variables: what those stand for that a script sets itself, and which names decide what runs.
+//! Variables: the values of those that a script sets itself, and the names that decide what runs.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ pub(crate) enum Value {
     Each(Word),
 }
 
-/// All values a script gives to each variable, wherever it does so.
+/// All values that a script assigns to each variable, in any place.
 pub(crate) type Vars = BTreeMap<String, Vec<Value>>;
 
 const MAX_COMBINATIONS: usize = 64;
 
-/// Every way the words read once the variables that are fully known are replaced; nothing where
-/// there is no such variable. Variables that are not known stay.
+/// Returns the words with all fully known variables replaced, for every combination of values;
+/// nothing where there is no such variable. Variables that are not known stay.
 pub(crate) fn readings(words: &[Word], scope: &Scope<'_>) -> Vec<Vec<Word>> {
     let mut names: Vec<&str> = Vec::new();
     for piece in words.iter().flat_map(|word| &word.pieces) {
@@ -47,7 +47,7 @@ pub(crate) fn readings(words: &[Word], scope: &Scope<'_>) -> Vec<Vec<Word>> {
     if replaced { out } else { Vec::new() }
 }
 
-/// The words with one variable replaced; what is not quoted is split at blanks.
+/// Returns the words with one variable replaced; what is not quoted is split at blanks.
 fn replace(words: &[Word], name: &str, value: &[Live]) -> Vec<Word> {
     let mut out = Vec::new();
     for word in words {
@@ -80,13 +80,13 @@ fn stretches(value: &[Live], quoted: bool) -> Vec<Vec<Piece>> {
     if quoted && value.is_empty() {
         return vec![vec![Piece::Text { text: String::new(), quoted: true }]];
     }
-    // A loop's globs are matched at its head, whatever quotes its body has.
+    // A loop's globs are expanded at its head, so quotes in its body do not change them.
     let live: Vec<Live> = value.iter().map(|(c, live)| (*c, *live || !quoted)).collect();
     live.split(|(c, _)| !quoted && c.is_whitespace()).map(word::of_live).collect()
 }
 
-/// Whether a command that is proven read-only stays so with it: neither the shell nor a program
-/// that only reads is configured by a name like this.
+/// Returns whether a command that is proven read-only stays so with it: neither the shell nor a
+/// program that only reads is configured by a name like this.
 pub(crate) fn is_inert(name: &str) -> bool {
     is_harmless(name)
         || (!is_dangerous(name)
@@ -102,7 +102,7 @@ pub(crate) fn is_dangerous(name: &str) -> bool {
     !is_harmless(name) && covers("dangerous-variables", name)
 }
 
-/// Whether `read` with these words takes a line each time and stores it under plain names.
+/// Returns whether `read` with these words takes a line each time and stores it under plain names.
 pub(crate) fn reads_lines(args: &[Word]) -> bool {
     let mut at = 0;
     while let Some(text) = args.get(at).map(Word::value) {

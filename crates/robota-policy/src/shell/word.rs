@@ -1,4 +1,4 @@
-//! One word of a command: what is quoted, what is known, what a shell would replace.
+//! Represents one word of a command: what is quoted, what is known, what a shell would replace.
 
 use std::ops::Deref;
 use std::rc::Rc;
@@ -36,8 +36,8 @@ pub(crate) enum Piece {
         name: String,
         quoted: bool,
     },
-    /// `$'…'` or `$"…"`: known, but an honest command does not spell a program's name this way, so
-    /// [`Word::is_dynamic`] holds for it.
+    /// `$'…'` or `$"…"`: known, but treated as unknown by [`Word::is_dynamic`], because only a
+    /// disguised command spells a program's name this way.
     Ansi(String),
     /// The result of a computation or a length: digits, perhaps after a `-`.
     Number,
@@ -50,7 +50,7 @@ impl Word {
         Self(Rc::new(Text { raw: raw.into(), pieces }))
     }
 
-    /// A word that is what it says, as if it had been quoted.
+    /// Creates a word with this literal value, as if it were quoted.
     pub(crate) fn plain(text: &str) -> Self {
         Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
@@ -65,7 +65,7 @@ impl Word {
 
     /// Takes the text of one word apart. Never fails: what it does not understand is unknown.
     pub(crate) fn parse(raw: &str) -> Self {
-        // Most words have nothing that means anything.
+        // Fast path: most words have no special characters.
         if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
             return Self::bare_text(raw);
         }
@@ -77,7 +77,7 @@ impl Word {
         Self::of(raw, out)
     }
 
-    /// The value, when a shell would leave it exactly as it is.
+    /// Returns the value, when a shell would leave it exactly as it is.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut value = String::new();
         for (i, piece) in self.pieces.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Word {
         Some(value)
     }
 
-    /// The text of a word without quotes and variables: only such words can be keywords.
+    /// Returns the text of a word without quotes and variables: only such words can be keywords.
     pub(crate) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Text { text, quoted: false }] => Some(text),
@@ -100,22 +100,22 @@ impl Word {
         }
     }
 
-    /// `[` and `[[` are programs and match nothing.
+    /// Returns whether it is `[` or `[[`, which are programs and not globs.
     pub(crate) fn is_bracket(&self) -> bool {
         matches!(self.bare(), Some("[" | "[["))
     }
 
-    /// Whether it is [`Word::unknown`], which a wrapper appends.
+    /// Returns whether it is [`Word::unknown`], which a wrapper appends.
     pub(crate) fn is_unknown(&self) -> bool {
         self.raw == UNKNOWN && self.pieces.as_slice() == [Piece::Unknown]
     }
 
-    /// The known characters, with placeholders for what a shell replaces.
+    /// Returns the known characters, with placeholders for what a shell replaces.
     pub(crate) fn text(&self) -> String {
         text(&self.pieces)
     }
 
-    /// The value with globs, braces and tilde left as they are; `None` with variables.
+    /// Returns the value with globs, braces and tilde left as they are; `None` with variables.
     pub(crate) fn value(&self) -> Option<String> {
         let mut value = String::new();
         for piece in &self.pieces {
@@ -127,7 +127,7 @@ impl Word {
         Some(value)
     }
 
-    /// What follows so many bytes; `None` where fewer are known.
+    /// Returns the pieces after this many bytes; `None` if fewer are known.
     pub(crate) fn after(&self, at: usize) -> Option<Vec<Piece>> {
         let mut left = at;
         let mut pieces = Vec::new();
@@ -147,7 +147,7 @@ impl Word {
         Some(pieces)
     }
 
-    /// The value with unknown stretches.
+    /// Returns the value with unknown stretches.
     pub(crate) fn holes(&self) -> Vec<Ch> {
         let mut out = Vec::new();
         for piece in &self.pieces {
@@ -187,7 +187,7 @@ impl Word {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Var { .. }))
     }
 
-    /// Whether it may become an option: it begins with `-`, or with something unknown.
+    /// Returns whether it may become an option: it begins with `-`, or with something unknown.
     pub(crate) fn may_be_flag(&self) -> bool {
         match self.pieces.first() {
             Some(Piece::Text { text, .. } | Piece::Ansi(text)) => {
@@ -198,7 +198,7 @@ impl Word {
         }
     }
 
-    /// The word as it would be written plainly: quotes only where they are needed.
+    /// Returns the word as it would be written plainly: quotes only where they are needed.
     pub(crate) fn rendered(&self) -> String {
         match self.literal() {
             Some(value) => quote(&value),
@@ -209,7 +209,7 @@ impl Word {
 
 const UNKNOWN: &str = "…";
 
-/// The known characters of these pieces, with placeholders for what a shell replaces.
+/// Returns the known characters of these pieces, with placeholders for what a shell replaces.
 pub(crate) fn text(pieces: &[Piece]) -> String {
     let mut out = String::new();
     for piece in pieces {
@@ -232,7 +232,7 @@ pub(crate) fn of_live(text: &[(char, bool)]) -> Vec<Piece> {
     pieces
 }
 
-/// Whether it may be the name of a variable, or a number.
+/// Returns whether it may be the name of a variable, or a number.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -263,7 +263,7 @@ pub(super) fn push(out: &mut Vec<Piece>, chars: &str, quoted: bool) {
     }
 }
 
-/// The text between the quotes of `$'…'`.
+/// Returns the text between the quotes of `$'…'`.
 pub(crate) fn ansi(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::new();

@@ -55,7 +55,7 @@ impl Paths for WidePaths {
     }
 }
 
-/// A policy with rules of every kind.
+/// Creates a policy with rules of every kind.
 pub(crate) fn policy(mode: Mode, paths: &dyn Paths) -> Policy {
     let spec = PolicySpec::new(Workspace::new("/w/app", "/home/u"))
         .mode(mode)
@@ -84,14 +84,14 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A size: mostly small, sometimes as large as a command may be.
+    /// Returns a size: mostly small, sometimes as large as a command may be.
     fn size(&mut self) -> usize {
         let most = [3, 20, 150, 1_000, 5_000][self.below(5)];
         1 + self.below(most)
     }
 }
 
-/// What surrounds a command, again and again.
+/// Text that is repeated before and after a command.
 const AROUND: &[(&str, &str)] = &[
     ("$(", ")"),
     ("`", "`"),
@@ -129,7 +129,7 @@ const AROUND: &[(&str, &str)] = &[
     ("@(", ")"),
 ];
 
-/// What is repeated, one after the other.
+/// Text that is repeated in sequence.
 const REPEATED: &[&str] = &[
     "ls | ",
     "ls && ",
@@ -208,7 +208,7 @@ const REPEATED: &[&str] = &[
     "${#a} ",
 ];
 
-/// What comes first.
+/// The start of the input.
 const HEADS: &[&str] = &[
     "",
     "",

@@ -55,7 +55,7 @@ fn home() -> String {
 }
 
 impl Case {
-    /// The policy of the case's rules and mode.
+    /// Returns the policy of the case's rules and mode.
     pub(crate) fn policy(&self, paths: &dyn Paths) -> Policy {
         let spec = PolicySpec::new(Workspace::new(&self.cwd, &self.home))
             .mode(self.mode)
@@ -66,7 +66,7 @@ impl Case {
     }
 }
 
-/// A policy of these rules in the workspace of the data file.
+/// Creates a policy of these rules in the workspace of the data file.
 pub(crate) fn policy(mode: Mode, allow: &[&str], deny: &[&str], paths: &dyn Paths) -> Policy {
     let spec = PolicySpec::new(Workspace::new(cwd(), home()))
         .mode(mode)
@@ -83,7 +83,7 @@ pub(crate) struct MemoryPaths {
     case_insensitive: Vec<PathBuf>,
 }
 
-/// Where the data files are.
+/// Returns where the data files are.
 pub(crate) fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/policy").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -105,7 +105,7 @@ impl MemoryPaths {
         }
     }
 
-    /// The name a path is stored under: on a disk without case, in the case it has there.
+    /// Returns the name a path is stored under: on a disk without case, in the case it has there.
     fn stored(&self, path: &Path) -> PathBuf {
         if self.case_sensitive(path) {
             return path.to_owned();
@@ -164,7 +164,7 @@ impl Paths for MemoryPaths {
         }
     }
 
-    /// Every file is empty.
+    /// Returns an empty text for every file.
     fn text(&self, path: &Path) -> Option<String> {
         self.files.contains(path).then(String::new)
     }

@@ -75,6 +75,7 @@ impl Actor {
         self.require_recovered()?;
         let SendRequest { content, delivery, metadata, rules, output } = input;
         let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
+        // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
         let event =
             InputAccepted { input: input.clone(), delivery, content, metadata, source: None };
@@ -127,6 +128,7 @@ impl Actor {
             && (state.inputs.is_empty() || self.options.defer_inputs)
             && state.background.is_empty()
             && state.tasks.tasks.values().all(|task| task.status.is_terminal())
+            // A queued request may be an input, which must not be refused.
             && self.requests.is_empty()
     }
 
@@ -148,8 +150,8 @@ impl Actor {
         // The input that a turn has taken stays in front.
         let first = usize::from(taken.is_some_and(|taken| inputs.contains_key(taken)));
         let position = position.map_or(place, |position| position.saturating_add(first));
-        // Another content is not what the client described, and has no claim to rules that were meant
-        // for the old one.
+        // The metadata and the permission rules were sent for the old content, so they do not apply
+        // to the new one.
         let (content, metadata, is_new) = match content {
             Some((content, metadata)) => (content, metadata, true),
             None => (pending.content.clone(), pending.metadata.clone(), false),
@@ -200,6 +202,7 @@ impl Actor {
                 return;
             }
         }
+        // Answered by `start_next`, once the work has really ended.
         self.interrupting.push(reply);
     }
 

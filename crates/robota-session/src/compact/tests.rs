@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A conversation with that many turns, each with a tool call and about that many bytes.
+/// Returns a conversation with that many turns, each with a tool call and about that many bytes.
 fn conversation(turns: usize, bytes: usize) -> View {
     let ids = CountingIds::default();
     let mut messages = Vec::new();

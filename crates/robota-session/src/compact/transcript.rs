@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use robota_core::message::{Block, Message, Role, ToolInput};
 
-/// The approximate length of a message as text, in bytes.
+/// Returns the approximate length of a message as text, in bytes.
 pub(super) fn size(message: &Message) -> usize {
     message.content.iter().map(|block| block_text(block).len() + 8).sum()
 }

@@ -22,7 +22,7 @@ use super::*;
 use crate::fork::fork_stored;
 use crate::id::Selector;
 
-/// A session with two turns: calls that run, that are denied and of unknown tools.
+/// Returns a session with two turns: calls that run, that are denied and of unknown tools.
 pub(super) async fn two_turns() -> Vec<Envelope> {
     let ran = Run::script(
         "

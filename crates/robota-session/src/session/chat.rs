@@ -139,7 +139,7 @@ impl Chat {
         options: SendOptions,
         kinds: EventFilter,
     ) -> Result<Self, SessionError> {
-        // Subscribe first: once the input is accepted nothing may fail any more.
+        // Subscribe first: once the input is accepted, nothing may fail.
         let events = session.subscribe(StartAt::Now, EventFilter::Everything).await?;
         let accepted = session.accept(content, options).await?;
         let pauses = session.shared.approvals.waits_for_clients();

@@ -42,8 +42,8 @@ impl CheckpointHandle {
     /// prompt. The state before the restore becomes a checkpoint, so that a restore can be undone.
     ///
     /// # Errors
-    /// If something runs, there is no such checkpoint, its conversation is not in reach any more, or
-    /// the session has no access to files.
+    /// If something runs, there is no such checkpoint, its conversation is no longer part of the
+    /// model's view, or the session has no access to files.
     pub async fn restore(
         &self,
         checkpoint: &str,

@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// The sessions a fork came from, nearest first.
+/// Returns the sessions a fork came from, nearest first.
 pub(super) async fn lineage(store: &dyn JournalStore, parent: Option<Origin>) -> Vec<Origin> {
     let mut lineage: Vec<Origin> = Vec::new();
     let mut next = parent;

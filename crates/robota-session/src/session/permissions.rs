@@ -42,9 +42,9 @@ impl Permissions {
         self.0.shared.approvals.pending()
     }
 
-    /// Asks whoever answers the questions of this session about a call of another one, such as that of
-    /// a subagent. The question is among the [pending](Self::pending) ones until it is answered or
-    /// this future is dropped.
+    /// Asks the approver or the clients of this session about a call of another session, such as
+    /// that of a subagent. The question is among the [pending](Self::pending) ones until it is
+    /// answered or this future is dropped.
     pub async fn ask(&self, question: Question) -> Answer {
         let approvals = self.0.shared.approvals.clone();
         approvals.ask(question).await
@@ -86,7 +86,7 @@ impl Permissions {
         self.0.shared.turn_setup().setup.gate.remembered()
     }
 
-    /// Decides about a call as for a call of the model, without asking anyone.
+    /// Decides about a call as for a call of the model, without asking the user.
     pub async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let gate = self.0.shared.turn_setup().setup.gate.clone();
         gate.judge(call, tool).await
@@ -103,7 +103,7 @@ impl Permissions {
         gate.add_turn_rules(&rules.allow, &rules.deny)
     }
 
-    /// Adds rules for this session that deny calls, or let them need approval.
+    /// Adds rules for this session that deny calls, or require approval for them.
     ///
     /// # Errors
     /// If a rule is not valid, or the verdict is allow.
@@ -119,7 +119,7 @@ impl Permissions {
         let mut kept = gate.remembered();
         kept.retain(|rule| !rules.contains(rule));
         gate.forget();
-        // These were valid before.
+        // Cannot fail: these rules were valid when they were added.
         let _ = gate.remember(&kept);
     }
 

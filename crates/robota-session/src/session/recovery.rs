@@ -26,7 +26,7 @@ impl Recovery {
     }
 
     /// Closes what is open: calls as the caller chose, all others with a result that says what is
-    /// known of them.
+    /// known about them.
     ///
     /// # Errors
     /// If the journal cannot be written.

@@ -88,7 +88,7 @@ impl ReadOutput {
 
     async fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, ToolOutcome> {
         let missing =
-            || ToolOutcome::failed("not_found", "Error: that output is not stored any more.");
+            || ToolOutcome::failed("not_found", "Error: that output is no longer stored.");
         match self.blobs.get(blob).await {
             Ok(bytes) => bytes.ok_or_else(missing),
             Err(error) => Err(ToolOutcome::failed("storage", format!("Error: {error}"))),

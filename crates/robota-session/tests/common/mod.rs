@@ -38,7 +38,7 @@ pub(crate) fn tool(tool: impl Tool + 'static) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(tool)]
 }
 
-/// A tool that returns its arguments.
+/// Returns a tool that returns its arguments.
 pub(crate) fn echo(name: &str, class: Class) -> robota_testkit::FnTool {
     fn_tool(name, class, |input| async move { input.to_string() })
 }
@@ -73,13 +73,13 @@ pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
         assert_eq!(pair[1].seq, pair[0].seq + 1, "sequence numbers increase by one");
         assert!(pair[1].epoch >= pair[0].epoch, "epochs never decrease");
     }
-    let mut owed: Vec<&CallId> = Vec::new();
+    let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
         let results: Vec<_> = message.tool_results().map(|result| &result.call).collect();
-        assert_eq!(results, owed, "one result for each call, in order, right after it");
-        owed = message.tool_uses().map(|tool_use| &tool_use.call).collect();
+        assert_eq!(results, open, "one result for each call, in order, right after it");
+        open = message.tool_uses().map(|tool_use| &tool_use.call).collect();
     }
-    assert!(owed.is_empty(), "no result for {owed:?}");
+    assert!(open.is_empty(), "no result for {open:?}");
     let mut started: Vec<&CallId> = Vec::new();
     let mut finished: Vec<&CallId> = Vec::new();
     for event in events {

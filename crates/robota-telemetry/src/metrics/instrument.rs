@@ -74,7 +74,8 @@ impl Instrument {
         Self::Compactions,
     ];
 
-    /// The name, the unit (UCUM), the description, and the bucket boundaries (empty for a counter).
+    /// Returns the name, the unit (UCUM), the description, and the bucket boundaries (empty for a
+    /// counter).
     fn row(self) -> (&'static str, &'static str, &'static str, &'static [f64]) {
         match self {
             Self::Sessions => ("robota.sessions", "{session}", "Sessions created.", &[]),

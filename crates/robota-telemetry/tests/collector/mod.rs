@@ -109,7 +109,7 @@ fn serve(stream: TcpStream, requests: &Sender<Request>, answer: &Mutex<Answer>) 
         let status = match *answer.lock().unwrap() {
             Answer::Ok => 200,
             Answer::Status(status) => status,
-            // Keeps the connection open until the client gives up.
+            // Keeps the connection open until the client closes it.
             Answer::Never => {
                 let _ = reader.read(&mut [0]);
                 return;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_fixed_clock_stands_still_until_it_is_set() {
+fn a_fixed_clock_does_not_advance_until_it_is_set() {
     let clock = FakeClock::fixed();
     let twin = clock.clone();
     assert_eq!(clock.now().to_string(), "2026-01-01T00:00:00Z");

@@ -93,7 +93,7 @@ impl Failure {
         self
     }
 
-    /// Returns the status that the failure stands for.
+    /// Returns the HTTP status of the failure.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         self.status.unwrap_or(match self.kind {

@@ -1,5 +1,5 @@
-//! The part of HTTP/1.1 that model clients use. It is written by hand because the tests control
-//! what HTTP libraries hide: chunk boundaries, the moment a socket closes, and incomplete
+//! The part of HTTP/1.1 that model clients use. It does not use an HTTP library, because the tests
+//! control what HTTP libraries hide: chunk boundaries, the moment a socket closes, and incomplete
 //! responses.
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _};

@@ -75,7 +75,7 @@ fn record(state: &State, request: http::Request, connection: usize) -> Arc<Recei
         body: request.body,
         ended: watch::channel(None).0,
     };
-    // The number is assigned and recorded in one step; watchers are notified afterwards.
+    // The number is assigned and recorded in one step; watchers are notified after that.
     state.record_request(|number, calls| {
         received.number = number;
         received.nth_call = received.wire().map(|_| calls + 1);

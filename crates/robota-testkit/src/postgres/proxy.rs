@@ -39,7 +39,7 @@ struct Faults {
     commits: AtomicU64,
     round_trips: AtomicU64,
     connections: AtomicU64,
-    /// Connections with a lower number forward nothing any more.
+    /// Connections with a lower number no longer forward data.
     silent: AtomicU64,
     refuses: AtomicBool,
     refused: AtomicU64,
@@ -74,7 +74,7 @@ impl Proxy {
     }
 
     /// Cuts `count` connections, one for each commit from the `nth` one on, where the next commit
-    /// is number one. A write outside a transaction commits by itself and counts.
+    /// is number one. A write outside a transaction is a commit of its own and counts.
     pub fn cut(&self, nth: u64, count: u64, cut: CutPoint) {
         let from = self.commits() + nth;
         let to = from + count.saturating_sub(1);

@@ -241,8 +241,8 @@ impl Blobs for SuiteBlobs {
     }
 }
 
-/// Freezes tokio's time while it lives: timers do not fire, and sockets work as usual. (Paused time
-/// alone advances automatically whenever all tasks wait for sockets.)
+/// Freezes tokio's time until it is dropped: timers do not fire, and sockets work as usual. (Paused
+/// time alone advances automatically whenever all tasks wait for sockets.)
 pub struct FrozenTime {
     _resume: std::sync::mpsc::Sender<()>,
 }

@@ -97,8 +97,8 @@ pub async fn kode_12_a_session_can_be_followed(store: &dyn JournalStore) {
     assert_eq!(rejected(error), JournalError::NotFound(session));
 }
 
-/// Different ids are different sessions, whatever the file system does with case or length. Ids
-/// that could escape the store's folder are rejected.
+/// Different ids are different sessions, also on file systems that fold case or limit the length of
+/// names. Ids that could escape the store's folder are rejected.
 pub async fn kode_11_ids_are_distinct_and_hostile_ids_are_rejected(store: &dyn JournalStore) {
     let long = format!("agent:a/session:b{}", "/fork:cccccccccccccccccccc".repeat(30));
     let ids =

@@ -1,4 +1,4 @@
-//! All the deaths of one store.
+//! Kills children, and the database server, at every kind of point, and checks what they leave.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,25 +9,25 @@ use robota_store::{DurabilityLevel, failpoint};
 use robota_testkit::postgres::PostgresServer;
 use tokio::sync::OnceCell;
 
+use crate::case_store::{CaseStore, Kind};
 use crate::check::{Loss, check};
-use crate::life::{Death, HANGS, Life, Trial, live};
-use crate::place::{Kind, Place};
-use crate::scene::{ACTS, WHOLE};
+use crate::child::{Case, ChildProcess, HANGS, Kill, run_child};
+use crate::scenario::{FULL, SCENARIOS};
 
-/// What one store went through.
+/// How often children were killed on one store.
 #[derive(Default)]
-pub(crate) struct Column {
-    /// By failpoint.
-    pub(crate) deaths: BTreeMap<String, u32>,
+pub(crate) struct Counts {
+    /// Kills by failpoint.
+    pub(crate) kills: BTreeMap<String, u32>,
     pub(crate) random: u32,
     pub(crate) server: u32,
 }
 
-/// Numbers that look random and are the same for the same seed.
-struct Dice(u64);
+/// A pseudo-random number generator: the same seed gives the same numbers.
+struct Rng(u64);
 
-impl Dice {
-    fn throw(&mut self) -> u64 {
+impl Rng {
+    fn next(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -37,274 +37,284 @@ impl Dice {
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        self.throw() % end.max(1)
+        self.next() % end.max(1)
     }
 }
 
-impl Column {
+impl Counts {
     fn add(&mut self, other: Self) {
-        for (point, deaths) in other.deaths {
-            *self.deaths.entry(point).or_insert(0) += deaths;
+        for (point, kills) in other.kills {
+            *self.kills.entry(point).or_insert(0) += kills;
         }
         self.random += other.random;
         self.server += other.server;
     }
 }
 
-/// How many work on a server at once: it lets its clients wait more than work.
+/// How many children use a server in parallel: they mostly wait for it.
 const CLIENTS: u32 = 2;
 
-/// All deaths of a store: every failpoint, every append, so many random kills, and so many of the
-/// server.
-pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32, server_deaths: u32) -> Column {
+/// Kills children on a store at every failpoint, at every append and at random instants, and kills
+/// the server.
+pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32, server_kills: u32) -> Counts {
     let Kind::Postgres = kind else {
         let mut campaign = Campaign::new(kind, seed, "", 0);
-        let acts = campaign.rehearsals();
-        campaign.run(&acts, kills, 1);
-        return campaign.column;
+        let runs = campaign.dry_runs();
+        campaign.run(&runs, kills, 1);
+        return campaign.counts;
     };
-    let Some(mut server) = PostgresServer::start().unwrap() else { return Column::default() };
+    let Some(mut server) = PostgresServer::start().unwrap() else { return Counts::default() };
     let address = &server.database().unwrap();
     let mut last = Campaign::new(kind, seed, address, CLIENTS);
-    let acts = &last.rehearsals();
+    let runs = &last.dry_runs();
     std::thread::scope(|scope| {
         let parts = (0..CLIENTS).map(|part| {
             scope.spawn(move || {
                 let mut campaign = Campaign::new(kind, seed, address, part);
-                campaign.run(acts, kills.div_ceil(CLIENTS), CLIENTS);
-                campaign.column
+                campaign.run(runs, kills.div_ceil(CLIENTS), CLIENTS);
+                campaign.counts
             })
         });
         let parts: Vec<_> = parts.collect();
         for part in parts {
             match part.join() {
-                Ok(column) => last.column.add(column),
+                Ok(counts) => last.counts.add(counts),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
     });
-    for nth in 0..server_deaths {
-        let after = last.dice.below(acts[WHOLE].lines) as usize;
-        last.server_dies(&mut server, after, nth % 2 == 0);
+    for nth in 0..server_kills {
+        let after = last.rng.below(runs[FULL].lines) as usize;
+        last.run_server_kill(&mut server, after, nth % 2 == 0);
     }
-    last.column
+    last.counts
 }
 
-/// A part of a campaign; parts take turns at the appends.
+/// A part of a campaign. Parts share the failpoints and appends among them.
 struct Campaign {
     kind: Kind,
     seed: u64,
-    dice: Dice,
+    rng: Rng,
     address: String,
     runtime: tokio::runtime::Runtime,
-    /// Our own connections to a server; they last.
+    /// The connection of the checks to a server, which all cases share.
     connected: OnceCell<Arc<dyn JournalStore>>,
     part: u32,
-    trials: u32,
-    column: Column,
+    cases: u32,
+    counts: Counts,
 }
 
-/// What was seen of an act without a death.
-struct Rehearsal {
+/// The result of a scenario without a kill.
+struct DryRun {
     lines: u64,
-    /// How often it passes each failpoint.
+    /// How often it reaches each failpoint.
     hits: BTreeMap<String, u64>,
 }
 
 impl Campaign {
     fn new(kind: Kind, seed: u64, address: &str, part: u32) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let dice = Dice(seed ^ (kind as u64) << 32 ^ u64::from(part) << 48);
-        let (address, column) = (address.to_owned(), Column::default());
+        let rng = Rng(seed ^ (kind as u64) << 32 ^ u64::from(part) << 48);
+        let (address, counts) = (address.to_owned(), Counts::default());
         let connected = OnceCell::new();
-        Self { kind, seed, dice, address, runtime, connected, part, trials: 0, column }
+        Self { kind, seed, rng, address, runtime, connected, part, cases: 0, counts }
     }
 
-    fn rehearsals(&mut self) -> Vec<Rehearsal> {
-        (0..ACTS.len()).map(|act| self.rehearse(act)).collect()
+    fn dry_runs(&mut self) -> Vec<DryRun> {
+        (0..SCENARIOS.len()).map(|scenario| self.dry_run(scenario)).collect()
     }
 
-    fn run(&mut self, acts: &[Rehearsal], kills: u32, parts: u32) {
+    fn run(&mut self, runs: &[DryRun], kills: u32, parts: u32) {
         let kind = self.kind;
         let mine = |nth: u64| nth % u64::from(parts) == u64::from(self.part);
         let points = failpoint::POINTS.iter().filter(|point| kind.passes(point));
         let points: Vec<_> = (0..).zip(points).filter(|(nth, _)| mine(*nth)).collect();
         let every = kind.every_append();
-        let appends = acts.iter().enumerate().filter(|(act, _)| *act != WHOLE);
-        let appends = appends.flat_map(|(act, seen)| (1..=seen.hits[every]).map(move |n| (act, n)));
+        let appends = runs.iter().enumerate().filter(|(scenario, _)| *scenario != FULL);
+        let appends =
+            appends.flat_map(|(scenario, seen)| (1..=seen.hits[every]).map(move |n| (scenario, n)));
         let appends: Vec<_> = appends.filter(|(_, nth)| mine(*nth)).collect();
         for (_, point) in points {
-            // In the shortest act that gets there.
-            let found = acts
+            // In the shortest scenario that reaches it.
+            let found = runs
                 .iter()
                 .enumerate()
-                .find_map(|(act, seen)| seen.hits.get(*point).map(|times| (act, *times)));
-            let Some((act, times)) = found else {
+                .find_map(|(scenario, seen)| seen.hits.get(*point).map(|times| (scenario, *times)));
+            let Some((scenario, times)) = found else {
                 panic!("{}: no session gets to {point}", kind.name())
             };
-            let nth = 1 + self.dice.below(times);
-            self.die(act, &[Death::At(format!("{point}:{nth}"))], DurabilityLevel::Barrier);
+            let nth = 1 + self.rng.below(times);
+            self.run_kills(
+                scenario,
+                &[Kill::At(format!("{point}:{nth}"))],
+                DurabilityLevel::Barrier,
+            );
         }
-        for (act, nth) in appends {
-            self.die(act, &[Death::At(format!("{every}:{nth}"))], DurabilityLevel::Barrier);
+        for (scenario, nth) in appends {
+            self.run_kills(
+                scenario,
+                &[Kill::At(format!("{every}:{nth}"))],
+                DurabilityLevel::Barrier,
+            );
         }
-        while self.column.random < kills {
-            let act = self.dice.below(acts.len() as u64) as usize;
-            self.die_somewhere(act, acts[act].lines);
+        while self.counts.random < kills {
+            let scenario = self.rng.below(runs.len() as u64) as usize;
+            self.kill_at_random(scenario, runs[scenario].lines);
         }
     }
 
-    /// A death at an instant that nobody chose.
-    fn die_somewhere(&mut self, act: usize, lines: u64) {
+    /// Kills a child at a random instant.
+    fn kill_at_random(&mut self, scenario: usize, lines: u64) {
         let level = [DurabilityLevel::Strict, DurabilityLevel::Barrier, DurabilityLevel::Relaxed]
-            [self.dice.below(3) as usize];
-        let somewhere = |dice: &mut Dice| Death::After {
-            lines: dice.below(lines) as usize,
-            turns: dice.below(1 << 18) as u32,
+            [self.rng.below(3) as usize];
+        let random = |rng: &mut Rng| Kill::After {
+            lines: rng.below(lines) as usize,
+            turns: rng.below(1 << 18) as u32,
         };
-        let mut deaths = vec![somewhere(&mut self.dice)];
-        // Some die again, and some of those while they recover.
-        match self.dice.below(4) {
-            0 => deaths.push(somewhere(&mut self.dice)),
+        let mut kills = vec![random(&mut self.rng)];
+        // Some are killed a second time, partly during recovery.
+        match self.rng.below(4) {
+            0 => kills.push(random(&mut self.rng)),
             1 => {
-                let nth = 1 + self.dice.below(8);
-                deaths.push(Death::At(format!("{}:{nth}", self.kind.every_append())));
+                let nth = 1 + self.rng.below(8);
+                kills.push(Kill::At(format!("{}:{nth}", self.kind.every_append())));
             }
             _ => {}
         }
-        self.die(act, &deaths, level);
+        self.run_kills(scenario, &kills, level);
     }
 
-    fn begin(&mut self, act: usize, level: DurabilityLevel) -> Trial {
-        self.trials += 1;
+    fn begin(&mut self, scenario: usize, level: DurabilityLevel) -> Case {
+        self.cases += 1;
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix("crash-");
-        // A kill takes no page from the kernel, so memory will do, and is fast.
+        // A kill does not lose pages of the kernel, so a file system in memory is enough, and fast.
         let folder = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).unwrap();
-        let place = Place {
+        let case_store = CaseStore {
             kind: self.kind,
             level,
             address: self.address.clone(),
             folder: folder.path().to_path_buf(),
-            prefix: format!("agent:trial-{}-{}/", self.part, self.trials),
+            prefix: format!("agent:case-{}-{}/", self.part, self.cases),
         };
-        Trial { act, place, folder }
+        Case { scenario, case_store, folder }
     }
 
-    /// An act without a death.
-    fn rehearse(&mut self, act: usize) -> Rehearsal {
-        let trial = self.begin(act, DurabilityLevel::Barrier);
-        let seen = live(&trial, 1, &Death::None);
+    /// Runs a scenario without a kill.
+    fn dry_run(&mut self, scenario: usize) -> DryRun {
+        let case = self.begin(scenario, DurabilityLevel::Barrier);
+        let seen = run_child(&case, 1, &Kill::None);
         let checked = match &seen {
-            Ok(_) => self.check(&trial, Loss::Nothing),
+            Ok(_) => self.check(&case, Loss::Nothing),
             Err(error) => Err(error.clone()),
         };
-        drop(self.judge(trial, "a life without a death", checked));
+        drop(self.finish(case, "a run without a kill", checked));
         let seen = seen.unwrap_or_else(|error| panic!("{error}"));
         let hits = seen.hits().map(|(point, hits)| (point.to_owned(), hits)).collect();
         let lines = seen.lines.iter().filter(|line| !line.starts_with("hits")).count() as u64;
-        Rehearsal { lines, hits }
+        DryRun { lines, hits }
     }
 
-    /// Lives that end so, one after the other; what they leave must hold.
-    fn die(&mut self, act: usize, deaths: &[Death], level: DurabilityLevel) {
-        let trial = self.begin(act, level);
+    /// Runs children one after the other, each with its kill, and checks what they leave.
+    fn run_kills(&mut self, scenario: usize, kills: &[Kill], level: DurabilityLevel) {
+        let case = self.begin(scenario, level);
         let mut result = Ok(());
-        for (life, death) in (1..).zip(deaths) {
-            let killed = match live(&trial, life, death) {
+        for (run, kill) in (1..).zip(kills) {
+            let killed = match run_child(&case, run, kill) {
                 Ok(seen) => seen.killed,
                 Err(error) => {
                     result = Err(error);
                     break;
                 }
             };
-            match death {
-                Death::At(point) if killed => {
+            match kill {
+                Kill::At(point) if killed => {
                     let name = point.split(':').next().unwrap_or(point).to_owned();
-                    *self.column.deaths.entry(name).or_insert(0) += 1;
+                    *self.counts.kills.entry(name).or_insert(0) += 1;
                 }
-                Death::At(point) if life == 1 => {
-                    result = Err(format!("it did not get to {point}"));
+                Kill::At(point) if run == 1 => {
+                    result = Err(format!("it did not reach {point}"));
                     break;
                 }
-                Death::After { .. } if killed => self.column.random += 1,
-                // One that was over before we came.
-                Death::None | Death::At(_) | Death::After { .. } => {}
+                Kill::After { .. } if killed => self.counts.random += 1,
+                // The child had exited before the kill.
+                Kill::None | Kill::At(_) | Kill::After { .. } => {}
             }
         }
-        let checked = result.and_then(|()| self.check(&trial, Loss::Nothing));
-        let words: Vec<_> = deaths.iter().map(ToString::to_string).collect();
-        let what = format!("act {act}, {}, {level:?}", words.join(", then "));
-        drop(self.judge(trial, &what, checked));
+        let checked = result.and_then(|()| self.check(&case, Loss::Nothing));
+        let words: Vec<_> = kills.iter().map(ToString::to_string).collect();
+        let what = format!("scenario {scenario}, {}, {level:?}", words.join(", then "));
+        drop(self.finish(case, &what, checked));
     }
 
-    /// The server is killed after so many lines, and its client with it or not.
-    fn server_dies(&mut self, server: &mut PostgresServer, after: usize, patient: bool) {
-        let trial = self.begin(WHOLE, DurabilityLevel::Barrier);
-        let died = kill_server(server, &trial, after, patient);
-        let checked = died.and_then(|()| self.check(&trial, Loss::AfterBarrier));
-        self.column.server += 1;
-        let what = format!("the server killed after line {after}, its client patient: {patient}");
-        drop(self.judge(trial, &what, checked));
+    /// Kills the server after this many lines; the child waits for the server, or is killed too.
+    fn run_server_kill(&mut self, server: &mut PostgresServer, after: usize, waits: bool) {
+        let case = self.begin(FULL, DurabilityLevel::Barrier);
+        let killed = kill_server(server, &case, after, waits);
+        let checked = killed.and_then(|()| self.check(&case, Loss::AfterBarrier));
+        self.counts.server += 1;
+        let what = format!("the server killed after line {after}, its client waits: {waits}");
+        drop(self.finish(case, &what, checked));
     }
 
-    fn check(&self, trial: &Trial, loss: Loss) -> Result<(), String> {
-        let place = &trial.place;
+    fn check(&self, case: &Case, loss: Loss) -> Result<(), String> {
+        let case_store = &case.case_store;
         self.runtime.block_on(async {
-            let looking = async {
-                let open = async || place.open().await.map_err(|error| format!("open: {error}"));
+            let checking = async {
+                let open =
+                    async || case_store.open().await.map_err(|error| format!("open: {error}"));
                 let store = match self.kind {
                     Kind::Files | Kind::Sqlite => open().await?,
                     Kind::Postgres => self.connected.get_or_try_init(open).await?.clone(),
                 };
-                Box::pin(check(place, &store, loss)).await
+                Box::pin(check(case_store, &store, loss)).await
             };
-            match tokio::time::timeout(HANGS, Box::pin(looking)).await {
+            match tokio::time::timeout(HANGS, Box::pin(checking)).await {
                 Ok(checked) => checked,
                 Err(_) => Err("the check hangs".to_owned()),
             }
         })
     }
 
-    /// Fails with everything that is needed to see it again.
-    fn judge(&self, trial: Trial, what: &str, result: Result<(), String>) -> Trial {
-        let Err(error) = result else { return trial };
-        let Trial { place, folder, .. } = trial;
+    /// Panics if the check failed, with everything that is needed to repeat it.
+    fn finish(&self, case: Case, what: &str, result: Result<(), String>) -> Case {
+        let Err(error) = result else { return case };
+        let Case { case_store, folder, .. } = case;
         let kept: PathBuf = folder.keep();
         panic!(
-            "{error}\n  store: {}, trial {}-{} ({what})\n  again: ROBOTA_CRASH_SEED={}\n  what is \
-             left: {} ({} lines told)",
+            "{error}\n  store: {}, case {}-{} ({what})\n  repeat with: ROBOTA_CRASH_SEED={}\n  what is \
+             left: {} ({} lines reported)",
             self.kind.name(),
             self.part,
-            self.trials,
+            self.cases,
             self.seed,
             kept.display(),
-            place.told().lines().len(),
+            case_store.reported().lines().len(),
         );
     }
 }
 
 fn kill_server(
     server: &mut PostgresServer,
-    trial: &Trial,
+    case: &Case,
     after: usize,
-    patient: bool,
+    waits: bool,
 ) -> Result<(), String> {
-    let mut child = Life::begin(trial, 1, None, patient);
+    let mut child = ChildProcess::begin(case, 1, None, waits);
     for _ in 0..after {
         child.next()?;
     }
     server.kill()?;
-    if patient {
+    if waits {
         let failed = child.until("failed")?;
         server.restart()?;
         if failed.is_some() {
-            child.go_on();
+            child.resume();
         }
     } else {
         child.kill();
         server.restart()?;
-        // It may have failed because the server was gone before it was killed itself.
+        // It may have failed because the server was killed before it.
         drop(child.end());
         return Ok(());
     }

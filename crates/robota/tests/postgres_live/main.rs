@@ -1,6 +1,6 @@
 //! Live sessions on a PostgreSQL server that fails: connections that are cut around every commit,
 //! a server that restarts and has forgotten events, a server that cannot be reached. The tests
-//! never reopen a session: it heals by itself, or ends with an error that says why.
+//! never reopen a session: it recovers, or ends with an error that says why.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod scene;
@@ -90,7 +90,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
 async fn sess_08_kode_12_a_live_session_restores_what_a_server_forgot() {
     let Some(mut server) = server() else { return };
     let address = server.database().unwrap();
-    // The server writes by itself as late as it can, so that a crash has something to forget.
+    // The server writes as late as possible without a sync, so that a crash loses something.
     let (client, connection) =
         tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -163,7 +163,7 @@ async fn sess_08_kode_12_a_live_session_outlives_a_server_that_was_gone() {
     assert!(events.iter().any(|event| half(&event)), "the half answer is kept");
 }
 
-/// Connections are refused for a shorter time than the session retries: nobody notices.
+/// Connections are refused for a shorter time than the session retries: clients see no failure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sess_08_kode_12_a_live_session_waits_for_a_server_that_refuses() {
     let Some(server) = server() else { return };
@@ -184,10 +184,10 @@ async fn sess_08_kode_12_a_live_session_waits_for_a_server_that_refuses() {
     scene.end(live).await;
 }
 
-/// An input that was acknowledged waits behind a turn that the store fails: it is delivered without
-/// anybody asking, once connections are accepted again.
+/// An input that was acknowledged waits behind a turn that the store fails: it is delivered
+/// without a further call, once connections are accepted again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sess_08_kode_12_a_live_session_works_again_by_itself() {
+async fn sess_08_kode_12_a_live_session_recovers_without_being_reopened() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let script = Script::new()
@@ -269,7 +269,7 @@ async fn sess_08_an_input_that_was_accepted_is_never_reported_as_refused() {
     scene.end(live).await;
 }
 
-/// Nobody can renew the lease: the session ends, and every call says why. Another process can
+/// The lease cannot be renewed: the session ends, and every call says why. Another process can
 /// continue it, and nothing acknowledged is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sess_08_kode_12_a_live_session_ends_when_its_lease_cannot_be_renewed() {

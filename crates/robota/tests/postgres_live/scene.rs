@@ -106,7 +106,7 @@ impl Scene {
         assert_eq!(state.safe_points.count, status.safe_points, "{what}");
         session.shutdown("end").await.unwrap();
         let events = self.check(session.id(), &acknowledged, &what).await;
-        assert!(events.iter().all(|event| event.epoch == 1), "{what}: nobody reopened it");
+        assert!(events.iter().all(|event| event.epoch == 1), "{what}: it was not reopened");
         let seen = watcher.await.unwrap();
         let seqs: Vec<_> = seen.iter().map(|event| event.seq).collect();
         let expected: Vec<_> = events.iter().map(|event| event.seq).collect();
@@ -244,7 +244,7 @@ async fn watch(session: &Session) -> JoinHandle<Vec<Arc<Envelope>>> {
     })
 }
 
-/// The error names the database, is of the storage, and may go away by itself.
+/// The error names the database, is a storage error, and is retryable.
 pub(crate) fn assert_clear(error: &SessionError) {
     use robota_core::error::{Diagnose as _, ErrorKind};
     let known = match error {

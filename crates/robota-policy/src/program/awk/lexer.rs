@@ -1,5 +1,5 @@
-//! Tokens of awk. What a slash is depends on its position, so the parser tells whether an
-//! operand may begin there.
+//! Splits awk programs into tokens. The meaning of a slash depends on its position, so the parser
+//! passes whether an operand may begin there.
 
 use crate::program::sed::ends_in_bracket;
 
@@ -42,7 +42,7 @@ impl<'p> Lexer<'p> {
         self.text[self.at..].starts_with(c)
     }
 
-    /// The next token. `operand`: a slash begins a regular expression.
+    /// Returns the next token. `operand`: a slash begins a regular expression.
     pub(super) fn take(&mut self, operand: bool) -> Option<Token<'p>> {
         self.blanks();
         let rest = &self.text[self.at..];
@@ -83,7 +83,7 @@ impl<'p> Lexer<'p> {
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign))?;
-                // `>>`, `|&`, `**` and the like are none of these.
+                // Operators such as `>>`, `|&` and `**` are not understood.
                 (!rest.starts_with(">>") && !rest.starts_with("**")).then_some(())?;
                 self.at += sign.len();
                 Some(Token::Sign(&rest[..sign.len()]))

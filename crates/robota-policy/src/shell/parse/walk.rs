@@ -1,4 +1,4 @@
-//! From statements to the simple commands that they run.
+//! Walks statements and collects the simple commands that they run.
 
 mod command;
 mod folder;
@@ -69,12 +69,12 @@ impl<'t> Walker<'t, '_> {
         self.text.get(span.0..span.1).unwrap_or_default()
     }
 
-    /// The statements of a whole script: what they assign holds for all that follow.
+    /// Walks the statements of a whole script: their assignments apply to all that follow.
     fn program(&mut self, sequence: &'t Sequence) {
         for item in &sequence.items {
             self.statement(&item.statement);
             if item.background {
-                // It was set in another shell.
+                // It was set in a subshell.
                 continue;
             }
             if let Statement::Simple(simple) = &item.statement
@@ -195,7 +195,7 @@ impl<'t> Walker<'t, '_> {
         self.piped = outer;
     }
 
-    /// Runs something in a shell of its own: where it goes does not matter afterwards.
+    /// Walks something that runs in a subshell: its `cd`s have no effect after it.
     fn scoped(&mut self, run: impl FnOnce(&mut Self)) {
         let cwd = self.cwd.clone();
         run(self);

@@ -50,7 +50,7 @@ impl<'t> Reader<'t> {
         Ok(Parsed { body, documents: self.documents, spans: self.spans })
     }
 
-    /// The byte that many after the current one; 0 at the end.
+    /// Returns the byte that many after the current one; 0 at the end.
     pub(super) fn peek(&self, ahead: usize) -> u8 {
         let at = self.at + ahead;
         if at < self.end { self.text.as_bytes()[at] } else { 0 }
@@ -120,7 +120,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The end of a line, and the here-documents that follow it.
+    /// Takes the end of a line, and the here-documents that follow it.
     pub(super) fn newline(&mut self) -> Read<()> {
         self.at += 1;
         for pending in std::mem::take(&mut self.pending) {
@@ -242,7 +242,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether `time` is followed by something other than a simple command.
+    /// Returns whether `time` is followed by something other than a simple command.
     fn times_a_statement(&mut self) -> bool {
         let start = self.at;
         self.at += "time".len();
@@ -259,13 +259,13 @@ impl<'t> Reader<'t> {
         compound
     }
 
-    /// The next word as far as it has no quotes and no meaning: keywords are such words.
+    /// Returns the next word as far as it has no quotes and no meaning: keywords are such words.
     fn bare_word(&self) -> &'t str {
         let rest = self.rest();
         let end = rest
             .find(|c: char| c.is_ascii_whitespace() || ";&|()<>'\"\\$`".contains(c))
             .unwrap_or(rest.len());
-        // A word that goes on with a quote is no keyword.
+        // A word that continues with a quote is no keyword.
         if rest[end..].starts_with(['\'', '"', '\\', '$', '`']) { "" } else { &rest[..end] }
     }
 
@@ -510,7 +510,7 @@ impl<'t> Reader<'t> {
         Ok(Statement::Simple(simple))
     }
 
-    /// A word that is none of a simple command.
+    /// Returns a word that is none of a simple command.
     fn loose_word(&mut self) -> Read<WordSpan> {
         let word = self.word()?;
         self.spans.loose.push(word.span);
@@ -559,7 +559,7 @@ impl<'t> Reader<'t> {
         Ok(Some(Redirection { operator, target: Target::Document(index) }))
     }
 
-    /// A script inside a word, up to its closing bracket.
+    /// Returns a script inside a word, up to its closing bracket.
     pub(super) fn substitution(&mut self) -> Read<Sequence> {
         let outer = std::mem::take(&mut self.pending);
         let body = self.deeper(|this| this.sequence(&[]))?;
@@ -571,7 +571,8 @@ impl<'t> Reader<'t> {
         Ok(body)
     }
 
-    /// A script between backquotes, without escapes; `end` is the position of the closing one.
+    /// Returns a script between backquotes, without escapes; `end` is the position of the closing
+    /// one.
     pub(super) fn backquoted(&mut self, end: usize) -> Read<Sequence> {
         let (outer, limit) =
             (std::mem::take(&mut self.pending), std::mem::replace(&mut self.end, end));

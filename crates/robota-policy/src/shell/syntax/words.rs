@@ -65,7 +65,7 @@ impl<'t> Reader<'t> {
         self.as_one(Piece::Unknown, Self::substitution)
     }
 
-    /// A word; it is not empty.
+    /// Returns a word; it is not empty.
     pub(super) fn word(&mut self) -> Read<WordSpan> {
         let start = self.at;
         let mut inner = Vec::new();
@@ -186,7 +186,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// What is expanded in the body of a here-document.
+    /// Returns what is expanded in the body of a here-document.
     pub(super) fn document(&mut self, body: Span) -> Read<Vec<Inner>> {
         let (at, end) = (self.at, self.end);
         (self.at, self.end) = body;

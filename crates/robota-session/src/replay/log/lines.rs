@@ -301,7 +301,7 @@ fn owner_path(value: &Value) -> Value {
     list.map(|segment| json!({"type": segment["owner_type"], "id": segment["owner_id"]})).collect()
 }
 
-/// Returns the tool that the model's service ran by itself, and its input.
+/// Returns the tool that the model's service ran, and its input.
 fn server_tool(block: &Block) -> Option<(String, Value)> {
     let value = match block {
         Block::Opaque(opaque) => &opaque.value,

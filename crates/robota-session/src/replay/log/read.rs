@@ -168,7 +168,8 @@ pub fn replay(lines: &[Value]) -> Result<Record, ReplayError> {
     Ok(record)
 }
 
-/// The view of the model, in the format of the log: each message is one value, or one per result.
+/// Returns the view of the model, in the format of the log: each message is one value, or one per
+/// result.
 #[derive(Default)]
 struct View {
     messages: Vec<Vec<Value>>,

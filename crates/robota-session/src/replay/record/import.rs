@@ -41,7 +41,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The result if the session exists already.
+    /// Returns the result if the session exists already.
     pub(in crate::replay) fn existing(session: SessionId) -> Self {
         Self {
             session,
@@ -195,7 +195,8 @@ fn build<'a>(
     Ok(rebuilt)
 }
 
-/// The shared part must not start with tool results, because their answer would be missing.
+/// Shortens the shared part so that it does not start with tool results: their answer would be
+/// missing.
 fn whole_answers(seen: &[Message], shared: usize) -> usize {
     let first = seen.len() - shared;
     let strays = seen[first..].iter().take_while(|message| message.role() == Role::Tool).count();

@@ -109,10 +109,10 @@ fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> HistoryItem {
     if compact { HistoryItem::Compact { entry, keep_from } } else { HistoryItem::Entry(entry) }
 }
 
-/// Makes sure that every call has exactly one result, and every result a call.
+/// Adds or drops results so that every call has exactly one result, and every result a call.
 fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<HistoryItem> {
     let mut paired = Vec::with_capacity(items.len());
-    let mut owed: Vec<ToolUse> = Vec::new();
+    let mut open: Vec<ToolUse> = Vec::new();
     let mut answer: Option<(MessageId, Timestamp)> = None;
     for item in items {
         let HistoryItem::Message(mut message, at) = item else {
@@ -123,7 +123,7 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
             let results: Vec<ToolResult> = message.tool_results().cloned().collect();
             let (matched, strays): (Vec<_>, Vec<_>) = results
                 .into_iter()
-                .partition(|result| owed.iter().any(|call| call.call == result.call));
+                .partition(|result| open.iter().any(|call| call.call == result.call));
             for stray in strays {
                 repairs.orphans += 1;
                 paired.push(HistoryItem::Entry(HistoryEntry::event(
@@ -133,9 +133,9 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
                     json!(stray),
                 )));
             }
-            let order: Vec<_> = owed.iter().map(|call| call.call.clone()).collect();
-            owed.retain(|call| matched.iter().all(|result| result.call != call.call));
-            let sealed = seal(&mut owed, repairs);
+            let order: Vec<_> = open.iter().map(|call| call.call.clone()).collect();
+            open.retain(|call| matched.iter().all(|result| result.call != call.call));
+            let sealed = seal(&mut open, repairs);
             let mut results: Vec<_> = matched.into_iter().chain(sealed).collect();
             results.sort_by_key(|result| order.iter().position(|call| *call == result.call));
             message.content = results.into_iter().map(Block::ToolResult).collect();
@@ -145,29 +145,29 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
             answer = None;
             continue;
         }
-        paired.extend(missing(&mut owed, answer.take(), repairs));
-        owed = message.tool_uses().cloned().collect();
+        paired.extend(missing(&mut open, answer.take(), repairs));
+        open = message.tool_uses().cloned().collect();
         answer = Some((message.id.clone(), at));
         paired.push(HistoryItem::Message(message, at));
     }
-    paired.extend(missing(&mut owed, answer, repairs));
+    paired.extend(missing(&mut open, answer, repairs));
     paired
 }
 
 /// Returns the message with the results that were not recorded.
 fn missing(
-    owed: &mut Vec<ToolUse>,
+    open: &mut Vec<ToolUse>,
     answer: Option<(MessageId, Timestamp)>,
     repairs: &mut Repairs,
 ) -> Option<HistoryItem> {
     let (id, at) = answer?;
-    let results = seal(owed, repairs);
+    let results = seal(open, repairs);
     let id = MessageId::from(format!("{id}/results"));
     (!results.is_empty()).then(|| HistoryItem::Message(Message::tool(id, results), at))
 }
 
-fn seal(owed: &mut Vec<ToolUse>, repairs: &mut Repairs) -> Vec<ToolResult> {
-    owed.drain(..)
+fn seal(open: &mut Vec<ToolUse>, repairs: &mut Repairs) -> Vec<ToolResult> {
+    open.drain(..)
         .map(|call| {
             repairs.sealed.push(format!("{} ({})", call.name, call.id));
             ToolResult::text(&call, NO_RESULT, true)

@@ -23,7 +23,7 @@ struct CallProgress {
 pub(super) struct Calls {
     calls: HashMap<CallId, CallProgress>,
     /// Calls that have no result yet, in order, and where the model asked for them.
-    owed: Vec<(CallId, String)>,
+    without_result: Vec<(CallId, String)>,
 }
 
 impl Calls {
@@ -47,7 +47,7 @@ impl Calls {
                         CallProgress::default()
                     });
                     progress.name.clone_from(&call.name);
-                    self.owed.push((call.call.clone(), at.to_string()));
+                    self.without_result.push((call.call.clone(), at.to_string()));
                 }
             }
             Event::UserMessage(_) | Event::ModelRequested(_) | Event::TurnFinished(_) => {
@@ -86,9 +86,12 @@ impl Calls {
             }
             Event::ToolResultAdded(data) => {
                 let call = &data.result.call;
-                let owed = self.owed.iter().position(|(owed, _)| owed == call);
-                if let Some(index) = owed {
-                    self.owed.remove(index);
+                let without_result = self
+                    .without_result
+                    .iter()
+                    .position(|(without_result, _)| without_result == call);
+                if let Some(index) = without_result {
+                    self.without_result.remove(index);
                     if let Some(progress) = self.calls.get_mut(call) {
                         progress.has_result = true;
                     }
@@ -121,7 +124,7 @@ impl Calls {
 
     /// Reports the calls without a result, at a point after which none can follow.
     pub(super) fn report_unpaired(&mut self, report: &mut Report) {
-        for (call, at) in self.owed.drain(..) {
+        for (call, at) in self.without_result.drain(..) {
             let name = self.calls.get(&call).map_or("", |progress| progress.name.as_str());
             report.error("UNPAIRED_TOOL_USE", at, format!("{name} ({call}) has no result"));
         }

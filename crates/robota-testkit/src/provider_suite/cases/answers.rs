@@ -155,14 +155,15 @@ pub async fn stop_reasons(suite: Suite) {
     assert!(name.contains("brand_new"), "the service's name is kept: {name}");
 }
 
-/// An answer with calls stops for tool use, whatever the service reports.
+/// An answer with calls stops for tool use, also if the service reports another reason.
 pub async fn calls_determine_the_stop_reason(suite: Suite) {
     let reply = Reply::new().tool("list", json!({})).quirks([Quirk::StopWithCalls]);
     let answered = suite.fixture(reply).await.hello().await.unwrap();
     assert_eq!(answered.stop, StopReason::ToolUse);
 }
 
-/// Bytes without content are reported as activity, so that a slow service is not considered dead.
+/// Bytes without content are reported as activity, so that the idle timeout does not end a slow
+/// answer.
 pub async fn activity(suite: Suite) {
     use futures::StreamExt as _;
     use robota_core::call::CallContext;

@@ -19,7 +19,8 @@ async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
     }
 }
 
-/// A stream without a terminal event is truncated, never an answer, wherever and however it ends.
+/// A stream without a terminal event is truncated, never an answer, at every place and for every
+/// kind of end.
 pub async fn truncation(suite: Suite) {
     for end in [Step::Truncate, Step::Drop, Step::Reset] {
         let text = Reply::new().text("Half an ans");

@@ -1,4 +1,4 @@
-//! The grammar's tree, flattened to the words of its commands.
+//! Flattens the grammar's tree to the words of its commands.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -23,7 +23,8 @@ const MAX_REPORTS: usize = 30;
 const MAX_DEPTH: usize = 400;
 
 thread_local! {
-    /// A parser costs more to make than a command to parse. It keeps nothing of what it parsed.
+    /// Creating a parser costs more than parsing a command, so it is reused. It keeps no state
+    /// between texts.
     static PARSER: Cell<Option<Parser>> = const { Cell::new(None) };
 }
 
@@ -55,8 +56,8 @@ fn tree(text: &str) -> Option<Tree> {
     tree.filter(|_| !is_spent())
 }
 
-/// The text with these stretches replaced, and with every character beyond ASCII replaced by
-/// letters of the same length: the grammar's scanner must not see them (it looks them up in a
+/// Returns the text with these stretches replaced, and with every character beyond ASCII replaced
+/// by letters of the same length: the grammar's scanner must not see them (it looks them up in a
 /// table that ends at 255), and to the shell they are letters. The letter occurs nowhere else, so
 /// that no line becomes the end of a here-document; `None` when every letter does.
 pub(super) fn masked<'t>(text: &'t str, replaced: &[(Span, char)]) -> Option<Cow<'t, str>> {

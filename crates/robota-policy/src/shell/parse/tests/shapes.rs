@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What one simple command must become.
+/// The expected parse of one simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Want {
     words: String,
@@ -10,7 +10,7 @@ struct Want {
     stdin: Option<String>,
 }
 
-/// A statement as text, with what it must become.
+/// A statement as text, with its expected parse.
 #[derive(Debug, Clone)]
 struct Made {
     text: String,
@@ -26,7 +26,7 @@ fn command(words: &str) -> Made {
 
 const STATEMENTS: usize = 11;
 
-/// A statement that runs `inner` (a simple command).
+/// Returns a statement that runs `inner` (a simple command).
 fn statement(kind: usize, inner: &Made) -> Made {
     let around = |before: &str, after: &str| Made {
         text: format!("{before}{}{after}", inner.text),
@@ -57,7 +57,7 @@ fn is_simple(kind: usize) -> bool {
 
 const REDIRECTIONS: usize = 10;
 
-/// The statement with a redirection behind it.
+/// Returns the statement with a redirection behind it.
 fn redirected(kind: usize, of: usize, made: Made) -> Made {
     use RedirectKind::{Copy, Read, Write};
     let (text, redirect, stdin) = match kind {
@@ -132,7 +132,8 @@ fn check(made: &Made) {
     assert!(!script.doubts.iter().any(|doubt| doubt.hard), "{text}: {:?}", script.doubts);
 }
 
-/// A group's own part and the head of a loop are alike when they only have an input.
+/// Removes duplicates: a group's own part and the head of a loop are equal if they only have an
+/// input.
 fn dedup(mut parts: Vec<Want>) -> Vec<Want> {
     parts.dedup();
     parts

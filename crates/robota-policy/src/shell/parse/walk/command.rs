@@ -162,7 +162,7 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// Whether a loop's condition is a `read`, which ends with its input.
+    /// Returns whether a loop's condition is a `read`, which ends with its input.
     pub(super) fn reads_on(&self, condition: &Sequence) -> bool {
         let [item] = condition.items.as_slice() else { return false };
         let Statement::Simple(simple) = &item.statement else { return false };

@@ -1,4 +1,4 @@
-//! Where `cd` leads.
+//! Tracks the folder that `cd` leads to.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ impl Walker<'_, '_> {
         let there = match part.program().as_deref() {
             Some("cd") => self.cd_target(part),
             Some("pushd" | "popd") => {
-                // Where the stack leads is not followed; where `pushd` goes first is.
+                // The folder stack is not tracked; the first folder of `pushd` is.
                 let mut there = self.cwd.clone();
                 there.join(&self.cd_target(part));
                 Cwd { lost: true, moved: true, straight: None, ..there }
@@ -77,13 +77,13 @@ fn simple_path(word: &Word, home: &Path) -> Option<String> {
 }
 
 impl Cwd {
-    /// Surely here.
+    /// Creates a state with one known folder.
     pub(super) fn at(dir: &Path) -> Self {
         let straight = Straight { at: dir.to_owned(), entered: Vec::new() };
         Self { dirs: vec![dir.to_owned()], lost: false, moved: false, straight: Some(straight) }
     }
 
-    /// Here or there.
+    /// Merges two states: the command may run in a folder of either.
     pub(super) fn join(&mut self, other: &Self) {
         for dir in &other.dirs {
             // As texts: comparing paths part by part costs much, and they are normal.

@@ -1,4 +1,4 @@
-//! What the shell evaluates inside words: substitutions, expansions and computations.
+//! Walks what the shell evaluates inside words: substitutions, expansions and computations.
 
 use robota_core::redact::is_secret_variable;
 
@@ -20,7 +20,7 @@ impl<'t> Walker<'t, '_> {
         self.parsed(self.raw(word.span))
     }
 
-    /// The word of this text. Notes which variables it reads.
+    /// Parses a word, and records which variables it reads.
     pub(super) fn parsed(&mut self, text: &str) -> Word {
         let word = Word::parse(text);
         for piece in &word.pieces {
@@ -146,7 +146,8 @@ impl<'t> Walker<'t, '_> {
         self.numbers.extend(names_in(text));
     }
 
-    /// At the end: computations with other values than numbers, aliases, and text that may be run.
+    /// Checks at the end: computations with other values than numbers, aliases, and text that may
+    /// be run.
     pub(super) fn settle(&mut self) {
         for (name, target) in std::mem::take(&mut self.aliases) {
             // The name of the target is no value of either.

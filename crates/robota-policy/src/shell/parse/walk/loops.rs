@@ -1,4 +1,4 @@
-//! Loops, cases and comparisons.
+//! Walks loops, cases and comparisons.
 
 use super::Walker;
 use crate::program::read_only::indexes;
@@ -19,7 +19,7 @@ impl<'t> Walker<'t, '_> {
         body: &'t Sequence,
     ) {
         let (rounds, bound) = (self.rounds, self.bound.clone());
-        // It asks until there is no more input.
+        // `select` asks again until its input ends, so it may never end.
         self.script.endless |= select;
         let name = self.raw(name).to_owned();
         self.push(Part {
@@ -78,7 +78,7 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    /// A comparison of numbers evaluates its sides, and `-v` an index.
+    /// Walks a test: a comparison of numbers evaluates its sides, and `-v` an index.
     fn tested(&mut self, words: &[Word], doubled: bool) {
         let is = |word: &Word, known: &[&str]| {
             word.value().is_some_and(|text| known.contains(&text.as_str()))
@@ -102,7 +102,8 @@ impl<'t> Walker<'t, '_> {
     }
 }
 
-/// How many words a command prints, as far as is known: `seq` gives the number, the others list files.
+/// Returns how many words a command prints, as far as is known: `seq` gives the number, the others
+/// list files.
 fn lines(words: &[Word]) -> u64 {
     const FILES: u64 = 1_000;
     if words.first().and_then(Word::value).as_deref() != Some("seq") {

@@ -1,4 +1,4 @@
-//! The stores under test, and what the child leaves beside them.
+//! The stores under test, and the files in which a child records what it did.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_store::{DurabilityLevel, FileStore, PostgresStore, SqlOptions, SqliteStore};
 
-/// A store that sessions must survive in.
+/// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Files,
@@ -31,38 +31,38 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether a failpoint lies on this store's way.
+    /// Returns whether this store can reach a failpoint.
     pub(crate) fn passes(self, point: &str) -> bool {
         point.starts_with("store.sql.") == (self != Self::Files)
     }
 
-    /// The failpoint whose every passage is a death of its own: each append, and with it each
-    /// state a session can be in.
+    /// Returns the failpoint that every append reaches. A kill at each of its hits covers every
+    /// state of a session.
     pub(crate) fn every_append(self) -> &'static str {
         match self {
-            // On disk, and nobody was told.
+            // The events are on disk, and were not acknowledged.
             Self::Files => "store.append.after_write",
-            // Nothing of it is there.
+            // The events are not in the database.
             Self::Sqlite => "store.sql.append.before_commit",
             Self::Postgres => "store.sql.append.after_commit",
         }
     }
 }
 
-/// Where one trial happens: a store, the ids of its sessions, and a folder for notes.
+/// The store of one case, with the prefix of its session ids and a folder for records.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct CaseStore {
     pub(crate) kind: Kind,
     pub(crate) level: DurabilityLevel,
-    /// Where the server is; empty for the others.
+    /// The address of the server; empty for other stores.
     pub(crate) address: String,
     pub(crate) folder: PathBuf,
-    /// Every session of the trial begins with it: a server serves many trials.
+    /// The prefix of all session ids of the case, because many cases share a server.
     pub(crate) prefix: String,
 }
 
-impl Place {
-    /// As words for the environment of a child.
+impl CaseStore {
+    /// Encodes it for the environment of a child.
     pub(crate) fn encode(&self) -> String {
         let level = match self.level {
             DurabilityLevel::Strict => "strict",
@@ -113,35 +113,36 @@ impl Place {
         SessionId::from(format!("{}session:{name}", self.prefix))
     }
 
-    /// What was told to somebody, in the order it was told.
-    pub(crate) fn told(&self) -> Notes {
-        Notes(self.folder.join("told"))
+    /// Returns the file with everything that a client of the session received, in order.
+    pub(crate) fn reported(&self) -> LineFile {
+        LineFile(self.folder.join("reported"))
     }
 
-    /// What the tools did, one line a run.
-    pub(crate) fn effects(&self) -> Notes {
-        Notes(self.folder.join("effects"))
+    /// Returns the file with the effects of tools, one line per run.
+    pub(crate) fn effects(&self) -> LineFile {
+        LineFile(self.folder.join("effects"))
     }
 }
 
-/// A file of lines that outlives whoever writes it: one plain write a line.
+/// A file to which a process appends lines, each with one write, so that a kill loses no earlier
+/// line.
 #[derive(Debug, Clone)]
-pub(crate) struct Notes(PathBuf);
+pub(crate) struct LineFile(PathBuf);
 
-impl Notes {
+impl LineFile {
     pub(crate) fn add(&self, line: &str) {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&self.0).unwrap();
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// The whole lines.
+    /// Returns the complete lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let text = match std::fs::read_to_string(&self.0) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => panic!("{}: {error}", self.0.display()),
         };
-        // A line without an end was never wholly said.
+        // The last line was not written completely.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(str::to_owned).collect()
     }

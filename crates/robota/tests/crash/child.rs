@@ -1,4 +1,4 @@
-//! The life of a child, and how it ends.
+//! Runs a child process with a scenario, and kills it.
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,36 +9,37 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::place::Place;
-use crate::scene;
+use crate::case_store::CaseStore;
+use crate::scenario;
 
-/// What a child is to do, in its environment: act, life, whether it is patient, failpoint, place.
+/// The variable with the child's task: scenario, number of the run, whether it waits for a failed
+/// store, failpoint, store.
 const TASK: &str = "ROBOTA_CRASH_CHILD";
 
-/// A child that says nothing for so long hangs: a guard, not a measure.
+/// A child that prints nothing for this long has hung. Only a failing test reaches the limit.
 pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
-/// What is played on a store until it is looked at.
-pub(crate) struct Trial {
-    /// Which of the acts.
-    pub(crate) act: usize,
-    pub(crate) place: Place,
-    /// Removed when all is well.
+/// One scenario on one store, which is killed and then checked.
+pub(crate) struct Case {
+    /// The index in [`SCENARIOS`](crate::scenario::SCENARIOS).
+    pub(crate) scenario: usize,
+    pub(crate) case_store: CaseStore,
+    /// Removed if the check passes.
     pub(crate) folder: TempDir,
 }
 
-/// How a child is ended.
+/// When a child is killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Death {
-    /// It is not.
+pub(crate) enum Kill {
+    /// Never.
     None,
-    /// By itself, at a failpoint.
+    /// The child kills itself at this failpoint.
     At(String),
-    /// By us, some turns of a loop after it said so many lines.
+    /// The test kills it after this many lines, and this many iterations of a busy loop.
     After { lines: usize, turns: u32 },
 }
 
-impl fmt::Display for Death {
+impl fmt::Display for Kill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("not killed"),
@@ -50,13 +51,13 @@ impl fmt::Display for Death {
     }
 }
 
-/// What was seen of a life.
-pub(crate) struct Seen {
+/// The output of a child.
+pub(crate) struct ChildRun {
     pub(crate) killed: bool,
     pub(crate) lines: Vec<String>,
 }
 
-impl Seen {
+impl ChildRun {
     pub(crate) fn hits(&self) -> impl Iterator<Item = (&str, u64)> {
         self.lines.iter().filter_map(|line| {
             let (point, hits) = line.strip_prefix("hits ")?.split_once(' ')?;
@@ -65,34 +66,41 @@ impl Seen {
     }
 }
 
-/// Does nothing unless it is started as a child.
-pub(crate) fn child() {
+/// Runs the scenario if this process was started as a child; does nothing otherwise.
+pub(crate) fn entry() {
     let Ok(task) = std::env::var(TASK) else { return };
     let words: Vec<_> = task.splitn(5, ' ').collect();
-    let [act, life, patient, arm, place] = words[..] else { panic!("{task}") };
+    let [scenario, run, waits, arm, case_store] = words[..] else { panic!("{task}") };
     let arm = (arm != "-").then_some(arm);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (act, life) = (act.parse().unwrap(), life.parse().unwrap());
-    runtime.block_on(scene::play(Place::decode(place), act, arm, life, patient == "patient"));
+    let (scenario, run) = (scenario.parse().unwrap(), run.parse().unwrap());
+    runtime.block_on(scenario::run(
+        CaseStore::decode(case_store),
+        scenario,
+        arm,
+        run,
+        waits == "waits",
+    ));
 }
 
-/// A child that runs.
-pub(crate) struct Life {
+/// A running child process.
+pub(crate) struct ChildProcess {
     child: Child,
     pub(crate) stdin: ChildStdin,
-    said: Receiver<String>,
+    received: Receiver<String>,
     pub(crate) lines: Vec<String>,
     errors: std::path::PathBuf,
 }
 
-impl Life {
-    pub(crate) fn begin(trial: &Trial, life: u32, arm: Option<&str>, patient: bool) -> Self {
-        let Trial { act, place, .. } = trial;
-        let patient = if patient { "patient" } else { "mortal" };
-        let task = format!("{act} {life} {patient} {} {}", arm.unwrap_or("-"), place.encode());
-        let errors = place.folder.join(format!("stderr-{life}"));
+impl ChildProcess {
+    pub(crate) fn begin(case: &Case, run: u32, arm: Option<&str>, waits: bool) -> Self {
+        let Case { scenario, case_store, .. } = case;
+        let waits = if waits { "waits" } else { "fails" };
+        let task =
+            format!("{scenario} {run} {waits} {} {}", arm.unwrap_or("-"), case_store.encode());
+        let errors = case_store.folder.join(format!("stderr-{run}"));
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_child_of_the_other_test", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "child_process_entry", "--nocapture", "--test-threads=1"])
             .env(TASK, task)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -100,7 +108,7 @@ impl Life {
             .spawn()
             .unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let (sender, said) = channel();
+        let (sender, received) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if let Some(line) = line.strip_prefix('!')
@@ -110,13 +118,13 @@ impl Life {
                 }
             }
         });
-        Self { child, stdin, said, lines: Vec::new(), errors }
+        Self { child, stdin, received, lines: Vec::new(), errors }
     }
 
-    /// The next line; none when it is over.
+    /// Returns the next line; none at the end of the output.
     pub(crate) fn next(&mut self) -> Result<Option<String>, String> {
         use std::sync::mpsc::RecvTimeoutError;
-        match self.said.recv_timeout(HANGS) {
+        match self.received.recv_timeout(HANGS) {
             Ok(line) => {
                 self.lines.push(line.clone());
                 Ok(Some(line))
@@ -129,7 +137,7 @@ impl Life {
         }
     }
 
-    /// Reads on until a line begins with this; none when it never does.
+    /// Reads lines until one begins with this word; none if there is no such line.
     pub(crate) fn until(&mut self, word: &str) -> Result<Option<String>, String> {
         while let Some(line) = self.next()? {
             if line.starts_with(word) {
@@ -139,37 +147,37 @@ impl Life {
         Ok(None)
     }
 
-    /// Tells it to go on.
-    pub(crate) fn go_on(&mut self) {
-        self.stdin.write_all(b"go on\n").unwrap();
+    /// Lets a child continue that waits for its store.
+    pub(crate) fn resume(&mut self) {
+        self.stdin.write_all(b"continue\n").unwrap();
     }
 
     pub(crate) fn kill(&mut self) {
-        // It may be gone already.
+        // Fails if it has exited already.
         let _ = self.child.kill();
     }
 
-    /// Waits for its end: by a kill, or well.
-    pub(crate) fn end(mut self) -> Result<Seen, String> {
+    /// Waits until it has exited: killed, or after its last step.
+    pub(crate) fn end(mut self) -> Result<ChildRun, String> {
         while self.next()?.is_some() {}
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let killed = status.signal() == Some(9);
         if killed || status.success() && self.lines.iter().any(|line| line == "done") {
-            return Ok(Seen { killed, lines: self.lines });
+            return Ok(ChildRun { killed, lines: self.lines });
         }
         let errors = std::fs::read_to_string(&self.errors).unwrap_or_default();
         Err(format!("the child failed ({status}):\n{errors}"))
     }
 }
 
-/// A whole life.
-pub(crate) fn live(trial: &Trial, life: u32, death: &Death) -> Result<Seen, String> {
-    let arm = match death {
-        Death::At(point) => Some(point.as_str()),
-        Death::None | Death::After { .. } => None,
+/// Runs a child to its end.
+pub(crate) fn run_child(case: &Case, run: u32, kill: &Kill) -> Result<ChildRun, String> {
+    let arm = match kill {
+        Kill::At(point) => Some(point.as_str()),
+        Kill::None | Kill::After { .. } => None,
     };
-    let mut child = Life::begin(trial, life, arm, false);
-    if let Death::After { lines, turns } = death {
+    let mut child = ChildProcess::begin(case, run, arm, false);
+    if let Kill::After { lines, turns } = kill {
         for _ in 0..*lines {
             if child.next()?.is_none() {
                 break;

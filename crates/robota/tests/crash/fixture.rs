@@ -1,5 +1,5 @@
-//! What a session is made of here: a model that says what the step at hand wants, tools that
-//! leave a line for every run, hooks at every point of a turn, somebody who approves.
+//! The parts of the sessions: a scripted model, tools that record every run, hooks at every point
+//! of a turn, and an approver.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,31 +17,31 @@ use robota_session::{Approvals, Session, SessionBuilder, approver_fn};
 use robota_testkit::ScriptedGate;
 use serde_json::{Value, json};
 
-use crate::place::Notes;
+use crate::case_store::LineFile;
 
-/// What the model says when it has nothing else to say.
-pub(crate) const GOING_ON: &str = "Going on.";
-/// Tools that do something.
-pub(crate) const DOERS: [&str; 3] = ["act", "asked", "big"];
+/// The answer of the model when no script is set.
+pub(crate) const DEFAULT_ANSWER: &str = "Going on.";
+/// The tools with an effect.
+pub(crate) const TOOLS_WITH_EFFECTS: [&str; 3] = ["act", "asked", "big"];
 
 /// A scripted model whose script can be changed.
 pub(crate) struct Model(Mutex<ScriptedProvider>);
 
 impl Model {
-    /// Always says that it goes on.
+    /// Creates a model that always gives the default answer.
     pub(crate) fn new() -> Arc<Self> {
-        let script = Script::new().text(GOING_ON).looped();
+        let script = Script::new().text(DEFAULT_ANSWER).looped();
         Arc::new(Self(Mutex::new(ScriptedProvider::new(script))))
     }
 
-    /// Says this from now on.
-    pub(crate) fn play(&self, yaml: &str) {
+    /// Sets the script of the next answers.
+    pub(crate) fn set_script(&self, yaml: &str) {
         let script = Script::from_yaml(yaml).unwrap();
         *self.0.lock().unwrap() = ScriptedProvider::new(script);
     }
 
-    pub(crate) fn go_on(&self) {
-        self.play(&format!("{{loop: true, answers: [{GOING_ON}]}}"));
+    pub(crate) fn set_default_script(&self) {
+        self.set_script(&format!("{{loop: true, answers: [{DEFAULT_ANSWER}]}}"));
     }
 }
 
@@ -61,47 +61,47 @@ impl Provider for Model {
     }
 }
 
-/// A tool that notes that it ran, and for which call.
-struct Doer {
+/// A tool that records each run with its call.
+struct RecordingTool {
     spec: ToolSpec,
-    effects: Option<Notes>,
-    says: String,
+    effects: Option<LineFile>,
+    text: String,
 }
 
 #[async_trait::async_trait]
-impl Tool for Doer {
+impl Tool for RecordingTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     async fn run(&self, _input: Value, context: ToolContext) -> ToolOutcome {
         context.progress.show(format!("{} begins\n", self.spec.name));
-        // So that what it shows can be kept before it does something.
+        // Lets the session record the output before the effect.
         tokio::task::yield_now().await;
         if let Some(effects) = &self.effects {
             effects.add(&format!("{} {}", context.call, self.spec.name));
         }
-        // No two outputs are the same, so that each is kept for itself.
-        ToolOutcome::ok(format!("{} ({})", self.says, context.call))
+        // Every output is different, so that each gets a blob of its own.
+        ToolOutcome::ok(format!("{} ({})", self.text, context.call))
     }
 }
 
-fn tool(name: &str, class: Class, effects: &Notes, says: &str) -> Arc<dyn Tool> {
+fn tool(name: &str, class: Class, effects: &LineFile, text: &str) -> Arc<dyn Tool> {
     let spec = ToolSpec {
         name: name.to_owned(),
         description: format!("{name}, for a test"),
         input_schema: json!({"type": "object"}),
         class,
     };
-    let effects = DOERS.contains(&name).then(|| effects.clone());
-    Arc::new(Doer { spec, effects, says: says.to_owned() })
+    let effects = TOOLS_WITH_EFFECTS.contains(&name).then(|| effects.clone());
+    Arc::new(RecordingTool { spec, effects, text: text.to_owned() })
 }
 
-/// Hooks at every point; the one after a call stamps what it saw.
-struct Everywhere;
+/// Hooks at every point; the one after a call adds a mark to its result.
+struct AllHooks;
 
 #[async_trait::async_trait]
-impl Hooks for Everywhere {
+impl Hooks for AllHooks {
     fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
@@ -126,8 +126,9 @@ impl Hooks for Everywhere {
     }
 }
 
-/// A session that streams, asks, hooks, spills and does things.
-pub(crate) fn builder(model: &Arc<Model>, effects: &Notes) -> SessionBuilder {
+/// Returns the builder of a session with streaming, approvals, hooks, stored output and tools with
+/// effects.
+pub(crate) fn builder(model: &Arc<Model>, effects: &LineFile) -> SessionBuilder {
     let yes = approver_fn(|_| async {
         tokio::task::yield_now().await;
         Answer::Allow { note: Some("fine".to_owned()) }
@@ -142,7 +143,7 @@ pub(crate) fn builder(model: &Arc<Model>, effects: &Notes) -> SessionBuilder {
         ])
         .gate(Arc::new(ScriptedGate::new(Verdict::Allow).on("asked", Verdict::Ask)))
         .approvals(Approvals::Handler(yes))
-        .hooks(Arc::new(Everywhere))
+        .hooks(Arc::new(AllHooks))
         .output_limit(Some(1_000))
-        .cwd("/somewhere")
+        .cwd("/random")
 }
