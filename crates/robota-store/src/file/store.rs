@@ -56,6 +56,19 @@ impl FileStore {
         }
     }
 
+    /// Creates a store in the default place of programs that keep their sessions for a user and not in
+    /// a project: `.robota/sessions` below the home folder.
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// let store = robota_store::FileStore::in_home("/home/ada");
+    /// assert_eq!(store.root(), Path::new("/home/ada/.robota/sessions"));
+    /// ```
+    pub fn in_home(home: impl AsRef<Path>) -> Self {
+        Self::new(home.as_ref().join(".robota").join("sessions"))
+    }
+
     fn with(self, change: impl FnOnce(&mut Files)) -> Self {
         let mut files = Arc::unwrap_or_clone(self.files);
         change(&mut files);

@@ -323,6 +323,16 @@ async fn segments_are_closed_and_read_across() {
 }
 
 #[tokio::test]
+async fn sess_18_sessions_of_a_library_are_below_the_home_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let store = FileStore::in_home(home.path());
+    written(&store, &id("s"), 1).await;
+    let folder = home.path().join(".robota/sessions");
+    assert_eq!(store.folder(&id("s")).parent(), Some(folder.as_path()));
+    assert!(store.folder(&id("s")).join("session.json").is_file());
+}
+
+#[tokio::test]
 async fn a_projects_sessions_are_hidden_from_git() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("deep/project/.robota/sessions");
