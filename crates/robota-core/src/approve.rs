@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::ErrorData;
 use crate::ids::CallId;
@@ -29,6 +29,9 @@ pub struct Question {
     pub reason: String,
     /// The rules that the answer "always" would save; empty if that answer is not possible.
     pub rules: Vec<String>,
+    /// What the hooks that require the approval add for the client that asks.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
     /// The subagent that makes the call; `None` for the session itself.
     pub agent: Option<String>,
 }

@@ -119,6 +119,11 @@ pub trait Diagnose: std::error::Error {
     /// Returns the kind of failure.
     fn kind(&self) -> ErrorKind;
 
+    /// Returns whose problem it is.
+    fn category(&self) -> Category {
+        self.kind().category()
+    }
+
     /// Returns true if a retry without any change may help.
     fn retryable(&self) -> bool {
         self.kind().recoverable()

@@ -34,7 +34,7 @@ pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::ids::CallId;
 use crate::message::{Block, ToolUse};
@@ -176,10 +176,7 @@ pub enum PreToolDecision {
         reason: Option<String>,
     },
     /// The call needs a user's approval.
-    Ask {
-        /// Why it needs approval.
-        reason: String,
-    },
+    Ask(HookQuestion),
     /// The call does not run.
     Deny {
         /// Why it does not run.
@@ -199,6 +196,38 @@ pub enum PreToolDecision {
     },
 }
 
+/// Why hooks require approval of a call, and what they add to the question.
+///
+/// ```
+/// use robota_core::hook::{HookQuestion, PreToolDecision};
+///
+/// let question = HookQuestion::new("it deploys").with("environment", "production");
+/// let decision = PreToolDecision::Ask(question);
+/// # drop(decision);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HookQuestion {
+    /// Why it needs approval.
+    pub reason: String,
+    /// Data for the client that shows the question.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl HookQuestion {
+    /// Creates a question without data.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), metadata: Map::new() }
+    }
+
+    /// Adds data for the client that shows the question.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+}
+
 /// The hooks' decision about arguments that one of them changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AfterChange {
@@ -211,10 +240,7 @@ pub enum AfterChange {
         reason: Option<String>,
     },
     /// Like [`PreToolDecision::Ask`].
-    Ask {
-        /// Why it needs approval.
-        reason: String,
-    },
+    Ask(HookQuestion),
 }
 
 impl AfterChange {
@@ -223,7 +249,7 @@ impl AfterChange {
         match self {
             Self::Judge => None,
             Self::Allow { reason } => reason.clone(),
-            Self::Ask { reason } => Some(reason.clone()),
+            Self::Ask(question) => Some(question.reason.clone()),
         }
     }
 }

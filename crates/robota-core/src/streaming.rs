@@ -89,6 +89,11 @@ impl StreamingAnswer {
         std::mem::take(&mut self.blocks)
     }
 
+    /// Discards everything that has arrived: its model call failed, and the answer starts again.
+    pub fn discard(&mut self) {
+        *self = Self::default();
+    }
+
     fn close_text(&mut self) {
         if !self.text.is_empty() {
             self.blocks.push(Block::text(std::mem::take(&mut self.text)));

@@ -34,7 +34,9 @@ pub use config::{
     HookPoints, ToolConcurrency, TurnFacts, TurnRules,
 };
 use effect::Out;
-pub use effect::{Effect, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport};
+pub use effect::{
+    Effect, FailedCall, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport,
+};
 use repeats::Repeats;
 
 use crate::error::ErrorData;
@@ -95,6 +97,8 @@ pub struct Turn {
     answer_usage: Option<Usage>,
     usage: Usage,
     tools_executed: u32,
+    #[serde(default)]
+    failed_calls: Vec<FailedCall>,
     /// The text of the model's last answer.
     text: String,
     /// Why the model stopped its last answer.
@@ -228,6 +232,7 @@ impl Turn {
             answer_usage: None,
             usage: Usage::default(),
             tools_executed: 0,
+            failed_calls: Vec::new(),
             text: String::new(),
             stop: None,
             unfinished: None,

@@ -203,6 +203,37 @@ async fn core_03_the_history_keeps_messages_and_entries_in_order() {
     assert_eq!(agent.messages().len(), 4, "no model sees the entry");
 }
 
+/// The data that the specification lists for a replay event, and ours (`instruction`).
+fn fields_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "provider_request" => &["round", "provider", "model", "messages", "instruction", "tools"],
+        "provider_stream_raw_delta" => &["round", "sequence", "delta"],
+        "provider_response_raw" => &["round", "response", "response_kind"],
+        "provider_response_normalized" => &["round", "response", "tool_calls_count"],
+        "assistant_message_committed" => &["round", "message"],
+        "tool_batch_started" => {
+            &["round", "batch_id", "mode", "max_concurrency", "request_count", "tools"]
+        }
+        "tool_execution_request" => {
+            &["round", "batch_id", "index", "tool_name", "tool_call_id", "parameters", "owner_path"]
+        }
+        "tool_execution_result" => &[
+            "round",
+            "batch_id",
+            "index",
+            "tool_name",
+            "tool_call_id",
+            "success",
+            "result",
+            "error",
+            "metadata",
+        ],
+        "tool_message_committed" => &["round", "batch_id", "index", "message"],
+        "history_mutation" => &["mutation", "index", "message"],
+        other => panic!("{other} is not listed"),
+    }
+}
+
 #[tokio::test]
 async fn core_20_replay_events_carry_what_replay_needs() {
     let mut agent = agent(two_rounds());
@@ -251,6 +282,21 @@ async fn core_20_replay_events_carry_what_replay_needs() {
     assert_eq!(replay[9].data["success"], true);
     assert_eq!(replay[9].data["result"], "seen");
     assert_eq!(replay[7].data["request_count"], 1);
+    for event in &replay {
+        let fields: Vec<_> = event.data.keys().map(String::as_str).collect();
+        let ids = ["execution_id", "conversation_id"];
+        let expected = ids.iter().chain(fields_of(event.name)).copied().collect::<Vec<_>>();
+        assert_eq!(fields, expected, "{}", event.name);
+        let absent = event.data.iter().filter(|(_, value)| value.is_null());
+        let absent: Vec<_> = absent.map(|(field, _)| field.as_str()).collect();
+        let optional: &[&str] = match event.name {
+            "provider_request" => &["instruction"],
+            "tool_batch_started" => &["max_concurrency"],
+            "tool_execution_result" => &["error"],
+            _ => &[],
+        };
+        assert_eq!(absent, optional, "{}", event.name);
+    }
     // The history can be rebuilt from the mutations alone.
     let mutations = replay.iter().filter(|event| event.name == "history_mutation");
     let rebuilt: Vec<Message> = mutations

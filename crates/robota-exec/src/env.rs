@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use robota_core::redact::is_secret_variable;
 
 /// All environment variables of a child. The child inherits nothing from this process.
 ///
-/// The `Debug` output has only the names, because values may be secrets.
+/// Clones share the variables until one of them is changed. The `Debug` output has only the names,
+/// because values may be secrets.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct Environment(Arc<BTreeMap<OsString, OsString>>);
 
 impl Environment {
     /// Creates an environment without variables.
@@ -28,12 +30,12 @@ impl Environment {
 
     /// Sets a variable.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
-        self.0.insert(name.into(), value.into());
+        Arc::make_mut(&mut self.0).insert(name.into(), value.into());
     }
 
     /// Removes a variable.
     pub fn remove(&mut self, name: impl AsRef<OsStr>) {
-        self.0.remove(name.as_ref());
+        Arc::make_mut(&mut self.0).remove(name.as_ref());
     }
 
     /// Returns the value of a variable.
@@ -51,7 +53,7 @@ impl Environment {
     /// command differently.
     #[must_use]
     pub fn for_bash(mut self) -> Self {
-        self.0.retain(|name, _| !affects_bash(name));
+        Arc::make_mut(&mut self.0).retain(|name, _| !affects_bash(name));
         self
     }
 
@@ -60,7 +62,7 @@ impl Environment {
     /// all.
     #[must_use]
     pub fn without_secrets(mut self, secrets: &[String], pass: &[String]) -> Self {
-        self.0.retain(|name, _| {
+        Arc::make_mut(&mut self.0).retain(|name, _| {
             let name = name.to_string_lossy();
             let secret = is_secret_variable(&name) || secrets.iter().any(|other| *other == name);
             !secret || pass.iter().any(|pass| pass == "*" || *pass == name)
@@ -81,7 +83,8 @@ impl Environment {
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
-        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self(Arc::new(variables.collect()))
     }
 }
 

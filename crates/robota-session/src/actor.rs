@@ -139,6 +139,8 @@ impl Work {
     }
 }
 
+/// The task of a session. It is boxed, and so are the futures of what it does now and then: the
+/// future of an idle session, of which there may be thousands, is as large as the largest of them.
 pub(crate) struct Actor {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
@@ -202,9 +204,9 @@ impl Actor {
         requests: mpsc::Receiver<Request>,
         recorder: Recorder,
         options: StartOptions,
-    ) -> Self {
+    ) -> Box<Self> {
         let lost = recorder.lost();
-        Self {
+        Box::new(Self {
             shared,
             requests,
             recorder,
@@ -216,12 +218,12 @@ impl Actor {
             lost,
             wishes: HashMap::new(),
             background: JoinSet::new(),
-        }
+        })
     }
 
     /// Runs until the session is shut down, dropped or lost, or its journal fails permanently. A
     /// panic ends the session with an error, so that no caller waits for a task that has ended.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(self: Box<Self>) {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
         if AssertUnwindSafe(self.serve().instrument(span)).catch_unwind().await.is_err() {
@@ -232,8 +234,8 @@ impl Actor {
         }
     }
 
-    async fn serve(mut self) {
-        self.begin().await;
+    async fn serve(mut self: Box<Self>) {
+        Box::pin(self.begin()).await;
         loop {
             self.start_next().await;
             let flow = match self.check_journal() {
@@ -242,7 +244,7 @@ impl Actor {
             };
             match flow {
                 Flow::Continue => {}
-                Flow::Close { end, reply } => return self.close(end, reply).await,
+                Flow::Close { end, reply } => return Box::pin(self.close(end, reply)).await,
                 Flow::End => return,
             }
         }
@@ -264,7 +266,7 @@ impl Actor {
             () = lost.cancelled() => return self.on_lease_lost(),
             request = requests.recv() => {
                 let flow = match request {
-                    Some(request) => self.on_request(request).await,
+                    Some(request) => Box::pin(self.on_request(request)).await,
                     None => Flow::Close { end: "dropped".into(), reply: None },
                 };
                 // Many requests must not starve the running work.
@@ -323,7 +325,7 @@ impl Actor {
             };
             let content = input.content.clone();
             let input = TurnInput::Message { input: Some(id.clone()), content };
-            self.start(input).await;
+            Box::pin(self.start(input)).await;
         }
     }
 
@@ -436,7 +438,7 @@ impl Actor {
 
     /// Ends the session: stops the running work, records the end in the journal, and runs the
     /// SessionEnd hooks once.
-    async fn close(mut self, end: Closed, reply: Option<CloseReply>) {
+    async fn close(mut self: Box<Self>, end: Closed, reply: Option<CloseReply>) {
         let ended = tokio::select! {
             biased;
             // Without this, a running call that does not end could keep a process alive that may no

@@ -51,6 +51,53 @@ where
     Arc::new(FnApprover(Box::new(move |question| Box::pin(ask(question)))))
 }
 
+/// Makes an approver from a function that shows a text to a person and returns the line that the
+/// person entered; `None` means that there is no more input. `y` or `yes` allows the call, `s` or
+/// `session` also allows similar calls until the session ends, and everything else denies it.
+///
+/// ```
+/// use robota_session::{Approvals, prompt_approver};
+///
+/// let approver = prompt_approver(|text| async move {
+///     print!("{text}");
+///     tokio::task::spawn_blocking(|| std::io::stdin().lines().next()?.ok()).await.ok()?
+/// });
+/// let approvals = Approvals::Handler(approver);
+/// # drop(approvals);
+/// ```
+pub fn prompt_approver<F, R>(prompt: F) -> Arc<dyn Approver>
+where
+    F: Fn(String) -> R + Send + Sync + 'static,
+    R: Future<Output = Option<String>> + Send + 'static,
+{
+    approver_fn(move |question| {
+        let line = prompt(prompt_text(&question));
+        async move {
+            let Some(line) = line.await else {
+                return Answer::Unanswered { reason: "there is no more input".to_owned() };
+            };
+            let (note, rules) = (None, question.rules);
+            match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => Answer::Allow { note },
+                "s" | "session" if !rules.is_empty() => {
+                    Answer::Remember { scope: Scope::Session, rules, note }
+                }
+                _ => Answer::Deny { note },
+            }
+        }
+    })
+}
+
+fn prompt_text(question: &Question) -> String {
+    let Question { call, reason, rules, .. } = question;
+    let input = call.input.json().map(ToString::to_string).unwrap_or_default();
+    let session = match rules.as_slice() {
+        [] => String::new(),
+        rules => format!(", [s]ession ({})", rules.join(", ")),
+    };
+    format!("{} {input}\n{reason}\nAllow it? [y]es{session}, [n]o: ", call.name)
+}
+
 type AnswerFuture = futures::future::BoxFuture<'static, Answer>;
 
 struct FnApprover(Box<dyn Fn(Question) -> AnswerFuture + Send + Sync>);

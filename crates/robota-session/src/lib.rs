@@ -69,7 +69,7 @@ mod stored;
 mod subscribe;
 mod tool_output;
 
-pub use approvals::{Approvals, Decision, approver_fn};
+pub use approvals::{Approvals, Decision, approver_fn, prompt_approver};
 pub use builder::SessionBuilder;
 pub use callbacks::{Callbacks, CompactionReport, ToolExecution};
 pub use checkpoints::{

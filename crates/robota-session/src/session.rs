@@ -265,7 +265,7 @@ impl Session {
         Content(content): Content,
         SendOptions { delivery, metadata, rules, output }: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
-        let input = SendRequest { content, delivery, metadata, rules, output };
+        let input = Box::new(SendRequest { content, delivery, metadata, rules, output });
         self.ask(|reply| Request::Send { input, reply }).await
     }
 

@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use robota_core::approve::Answer as Decided;
+use robota_core::approve::{Answer as Decided, Scope};
 use robota_core::error::ErrorKind;
 use robota_core::event::{DecidedBy, Event};
 use robota_core::hook::{
@@ -17,8 +17,8 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::provider::ProviderError;
 use robota_core::tool::{DidRun, ToolOutcome};
 use robota_session::{
-    Approvals, Callbacks, ChatEnd, Decision, EventFilter, EventKind, Resume, SessionState, StartAt,
-    SubscriptionItem, ToolExecution, approver_fn,
+    Approvals, Callbacks, ChatEnd, Decision, EventFilter, EventKind, Resume, SessionEvent,
+    SessionState, StartAt, SubscriptionItem, ToolExecution, approver_fn,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, fn_tool};
 use serde_json::json;
@@ -357,5 +357,42 @@ fn kode_03_approvals_errors_and_resumes_are_kinds_of_their_own() {
         assert!(seen.contains(&("permission_decision", "permission_decided")), "{seen:?}");
         assert!(seen.contains(&("error", "model_failed")), "{seen:?}");
         assert!(seen.contains(&("resume", "opened")), "{seen:?}");
+    });
+}
+
+#[test]
+fn kode_02_handlers_are_called_for_questions_and_errors() {
+    both_runtimes(async || {
+        let fails = ProviderError::new(ErrorKind::Authentication, "bad key");
+        let script = Script::new().tool("act", json!({})).text("Done.").error(fails);
+        let (builder, _) = builder(script);
+        let session = builder
+            .tool(echo("act", Class::Execute))
+            .gate(ask())
+            .approvals(Approvals::Decide)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let (send, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        for kind in [EventKind::PermissionAsk, EventKind::Error] {
+            let send = send.clone();
+            let handler = move |event: SessionEvent| send.send((kind, event)).unwrap();
+            session.on(kind, handler).await.unwrap();
+        }
+        drop(send);
+        session.send("One").await.unwrap();
+        let (kind, event) = seen.recv().await.unwrap();
+        let Event::PermissionAsked(asked) = event.event() else { panic!("{event:?}") };
+        assert_eq!(kind, EventKind::PermissionAsk);
+        let allow = Decision::Allow(Scope::Once);
+        session.permissions().decide(&asked.call, allow, None).await.unwrap();
+        session.run("Two").await.unwrap_err();
+        let (kind, event) = seen.recv().await.unwrap();
+        let Event::ModelFailed(failed) = event.event() else { panic!("{event:?}") };
+        assert_eq!((kind, failed.error.kind), (EventKind::Error, ErrorKind::Authentication));
+        session.shutdown("end").await.unwrap();
+        while let Some((kind, event)) = seen.recv().await {
+            assert_eq!(kind, EventKind::Error, "{event:?}");
+        }
     });
 }

@@ -12,8 +12,8 @@ use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{DecidedBy, Event, PermissionDecided, TurnEnd};
 use robota_core::gate::Gate;
 use robota_core::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision,
-    PreToolDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, HookReply, Hooks,
+    PostToolDecision, PreToolDecision,
 };
 use robota_core::message::{Message, ToolUse};
 use robota_core::permission::{Class, Mode, Verdict};
@@ -22,7 +22,7 @@ use robota_core::tool::ToolOutcome;
 use robota_policy::{LexicalPaths, Policy, PolicySpec, Workspace};
 use robota_session::{
     Approvals, ChatEnd, CodeHook, Decision, HookFiles, HookOrigin, HookScope, PolicyGate,
-    SessionState, ToolExecution, approver_fn,
+    SessionState, ToolExecution, approver_fn, prompt_approver,
 };
 use robota_testkit::{Script, fn_tool};
 use serde_json::json;
@@ -81,6 +81,45 @@ fn sess_04_without_an_approver_calls_are_denied() {
         let messages = session.context().messages().await.unwrap();
         let text = messages[2].tool_results().next().unwrap().as_text();
         assert!(text.starts_with("Permission denied"), "{text}");
+    });
+}
+
+#[test]
+fn sess_04_a_prompt_function_asks_the_user() {
+    both_runtimes(async || {
+        // The line that the user enters, how often the user is asked, how often the command runs.
+        let cases = [("y", 2, 2), ("Yes\n", 2, 2), ("s", 1, 2), ("n", 2, 0), ("", 2, 0)];
+        for (line, asked, ran) in cases {
+            let (builder, _) = builder(make_twice());
+            let (bash, prompts) = (bash(), Arc::new(Mutex::new(Vec::new())));
+            let shown = prompts.clone();
+            let approver = prompt_approver(move |text| {
+                shown.lock().unwrap().push(text);
+                std::future::ready(Some(line.to_owned()))
+            });
+            let session = builder
+                .tools(tool(bash.clone()))
+                .gate(policy())
+                .approvals(Approvals::Handler(approver))
+                .create(memory(), None)
+                .await
+                .unwrap();
+            session.run("Build").await.unwrap();
+            let prompts = prompts.lock().unwrap();
+            assert_eq!((prompts.len(), bash.inputs().len()), (asked, ran), "{line:?}");
+            assert!(prompts[0].starts_with("Bash {\"command\":\"make all\"}\n"), "{prompts:?}");
+            assert!(prompts[0].ends_with("[n]o: "), "{prompts:?}");
+        }
+        let silent = prompt_approver(|_| std::future::ready(None));
+        let (builder, _) = builder(make_twice());
+        let (bash, store) = (bash(), memory());
+        let builder = builder.tools(tool(bash.clone())).gate(policy());
+        let session = builder.approver(silent).create(store.clone(), None).await.unwrap();
+        session.run("Build").await.unwrap();
+        assert!(bash.inputs().is_empty());
+        let id = session.id().clone();
+        let events = robota_core::journal::read_all(&*store, &id, 0).await.unwrap();
+        assert!(decided(&events)[0].reason.contains("there is no more input"));
     });
 }
 
@@ -336,7 +375,7 @@ fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
             run_with_hook(deny, Verdict::Allow).await,
             ("Blocked by hook: no".to_owned(), 0)
         );
-        let ask = pre(PreToolDecision::Ask { reason: reason() });
+        let ask = pre(PreToolDecision::Ask(HookQuestion::new(reason())));
         let (text, ran) = run_with_hook(ask, Verdict::Allow).await;
         assert!(text.starts_with("Permission denied") && ran == 0, "there is no approver: {text}");
         let answer = pre(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
@@ -358,6 +397,45 @@ fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
             text.starts_with("Permission denied") && ran == 0,
             "a hook cannot lift a rule: {text}"
         );
+    });
+}
+
+#[test]
+fn kode_06_a_question_of_a_hook_carries_its_data() {
+    both_runtimes(async || {
+        let question = HookQuestion::new("it deploys").with("environment", "production");
+        let pre = PreToolDecision::Ask(question);
+        let hook = FixedHook { pre, post: PostToolDecision::Continue };
+        let (builder, _) = builder(yaml("- tools: [act]\n- text: Done."));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        let approver = approver_fn(move |question| {
+            seen.lock().unwrap().push(question);
+            async { Said::Allow { note: None } }
+        });
+        let store = memory();
+        let session = builder
+            .tools(tool(echo("act", Class::Execute)))
+            .gate(allow())
+            .approver(approver)
+            .code_hook(Arc::new(hook))
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let data = json!({"environment": "production"});
+        let asked = asked.lock().unwrap().pop().unwrap();
+        assert_eq!((json!(asked.metadata), asked.reason.as_str()), (data.clone(), "it deploys"));
+        let id = session.id().clone();
+        let events = robota_core::journal::read_all(&*store, &id, 0).await.unwrap();
+        let recorded: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.event {
+                Event::PermissionAsked(data) => Some(json!(data.metadata)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(recorded, [data]);
     });
 }
 

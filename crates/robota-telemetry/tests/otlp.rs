@@ -72,6 +72,7 @@ fn turn() {
         duration: std::time::Duration::ZERO,
         rounds: 1,
         tools_executed: 1,
+        failed_calls: Vec::new(),
         usage: Usage::new(100, 20),
         error: Some(ErrorData::new(ErrorKind::Network, SECRET)),
     };

@@ -1,9 +1,10 @@
 //! Parses the arguments that models send.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use robota_core::tool::schema_of;
-use robota_core::tool::{InvalidInput, ToolOutcome, ToolSpec, validate};
+use robota_core::tool::{InvalidInput, ToolOutcome, ToolSpec, shared_spec, validate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -17,14 +18,14 @@ pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput
 /// another agent send the arguments of its tools; showing them to every model would cost tokens in
 /// every request.
 pub(crate) struct HiddenArguments {
-    /// The schema with the hidden arguments.
-    accepted: Value,
+    /// The description with the hidden arguments. All sessions share it, as they share the other one.
+    accepted: Arc<ToolSpec>,
 }
 
 impl HiddenArguments {
     /// Removes arguments from the schema of a tool, which still accepts them.
     pub(crate) fn of(spec: &mut ToolSpec, names: &[&str]) -> Self {
-        let accepted = spec.input_schema.clone();
+        let accepted = shared_spec(spec.clone());
         if let Some(shown) = spec.input_schema.get_mut("properties").and_then(Value::as_object_mut)
         {
             shown.retain(|name, _| !names.contains(&name.as_str()));
@@ -34,7 +35,7 @@ impl HiddenArguments {
 
     /// Checks arguments, as [`Tool::check`](robota_core::tool::Tool::check) does.
     pub(crate) fn check(&self, input: &Value) -> Result<(), InvalidInput> {
-        validate(&self.accepted, input)
+        validate(&self.accepted.input_schema, input)
     }
 }
 

@@ -82,6 +82,7 @@ impl Tool for PolicyCheckedTool {
                     class: judgement.class,
                     reason: reason.clone(),
                     rules: Vec::new(),
+                    metadata: Map::new(),
                     agent: None,
                 };
                 let note = match self.approver.ask(question).await {

@@ -1,6 +1,7 @@
 //! The state that the tools of one session share.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +29,11 @@ use crate::web_search::Searcher;
 
 /// The working directory of tools, and the state that they share. Clones share all state.
 #[derive(Clone)]
-pub struct ToolWorkspace {
+pub struct ToolWorkspace(Arc<WorkspaceParts>);
+
+/// The parts of a [`ToolWorkspace`]. They are shared: every tool of a session has the workspace.
+#[derive(Clone)]
+pub struct WorkspaceParts {
     pub(crate) cwd: PathBuf,
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Environment,
@@ -58,12 +63,32 @@ pub struct ToolWorkspace {
     edit_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
+impl WorkspaceParts {
+    fn update_access_check(&mut self) {
+        self.access_check = match &self.confinement {
+            Some(confinement) => Arc::new(SandboxAccessCheck {
+                rules: self.rules.clone(),
+                confinement: confinement.clone(),
+            }),
+            None => self.rules.clone(),
+        };
+    }
+}
+
+impl Deref for ToolWorkspace {
+    type Target = WorkspaceParts;
+
+    fn deref(&self) -> &WorkspaceParts {
+        &self.0
+    }
+}
+
 impl ToolWorkspace {
     /// Creates a workspace in a directory. Commands get exactly this environment.
     pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
         let cwd = cwd.into();
         let root = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
-        Self {
+        Self(Arc::new(WorkspaceParts {
             capture: CommandCapture::new(&root, Some(Arc::default())),
             supervisor,
             env,
@@ -85,14 +110,20 @@ impl ToolWorkspace {
             grants: Arc::default(),
             edit_lock: Arc::default(),
             cwd,
-        }
+        }))
+    }
+
+    /// Changes parts of this workspace, and not those of its clones.
+    fn with(mut self, change: impl FnOnce(&mut WorkspaceParts)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// Returns a workspace for another session: with the same directory, rules and environment, and
     /// with new state (files read, background commands, to-do list, shell directory).
     #[must_use]
     pub fn for_session(&self, blobs: Arc<dyn Blobs>) -> Self {
-        Self {
+        Self(Arc::new(WorkspaceParts {
             blobs: Some(blobs),
             capture: self.capture.fresh(),
             log: Arc::default(),
@@ -102,8 +133,8 @@ impl ToolWorkspace {
             judged_cwds: Arc::default(),
             grants: Arc::default(),
             edit_lock: Arc::default(),
-            ..self.clone()
-        }
+            ..(*self.0).clone()
+        }))
     }
 
     /// Returns a workspace for an agent in another directory, for instance a worktree, with the rules
@@ -112,39 +143,39 @@ impl ToolWorkspace {
     pub fn in_folder(&self, cwd: impl Into<PathBuf>, rules: Arc<dyn AccessCheck>) -> Self {
         let cwd = cwd.into();
         let root = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
-        let mut workspace = self.clone();
-        workspace.capture = self.capture.in_folder(&root);
-        workspace.shell_cwd = Arc::new(Mutex::new(cwd.clone()));
-        workspace.cwd = cwd;
+        let workspace = self.clone().with(|parts| {
+            parts.capture = self.capture.in_folder(&root);
+            parts.shell_cwd = Arc::new(Mutex::new(cwd.clone()));
+            parts.cwd = cwd;
+        });
         workspace.access_check(rules)
     }
 
     /// Runs background commands as tasks of the session.
     #[must_use]
-    pub fn command_tasks(mut self, tasks: Arc<dyn CommandTasks>) -> Self {
-        self.background = BackgroundCommands::of_tasks(Some(tasks));
-        self
+    pub fn command_tasks(self, tasks: Arc<dyn CommandTasks>) -> Self {
+        self.with(|parts| parts.background = BackgroundCommands::of_tasks(Some(tasks)))
     }
 
     /// Returns the same workspace without anybody who answers questions to the user.
     #[must_use]
-    pub fn without_questions(mut self) -> Self {
-        self.question_handler = None;
-        self
+    pub fn without_questions(self) -> Self {
+        self.with(|parts| parts.question_handler = None)
     }
 
     /// Sets the rules that decide which files tools may return.
     #[must_use]
-    pub fn access_check(mut self, rules: Arc<dyn AccessCheck>) -> Self {
-        self.rules = rules;
-        self.update_access_check()
+    pub fn access_check(self, rules: Arc<dyn AccessCheck>) -> Self {
+        self.with(|parts| {
+            parts.rules = rules;
+            parts.update_access_check();
+        })
     }
 
     /// Sets the variables that hooks set for commands.
     #[must_use]
-    pub fn session_variables(mut self, variables: SessionVariables) -> Self {
-        self.variables = variables;
-        self
+    pub fn session_variables(self, variables: SessionVariables) -> Self {
+        self.with(|parts| parts.variables = variables)
     }
 
     /// Returns the environment of a command that starts now.
@@ -154,35 +185,24 @@ impl ToolWorkspace {
 
     /// Sets the blob store, which is needed to show images.
     #[must_use]
-    pub fn blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
-        self.blobs = Some(blobs);
-        self
+    pub fn blobs(self, blobs: Arc<dyn Blobs>) -> Self {
+        self.with(|parts| parts.blobs = Some(blobs))
     }
 
     /// Restricts the tools to a sandbox. The kernel enforces it for commands; tools that read and
     /// change files enforce it themselves.
     #[must_use]
-    pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
-        self.confinement = Some(confinement);
-        self.update_access_check()
+    pub fn confine(self, confinement: Arc<Confinement>) -> Self {
+        self.with(|parts| {
+            parts.confinement = Some(confinement);
+            parts.update_access_check();
+        })
     }
 
     /// Sets the fence for commands that are allowed only because they were proven to read.
     #[must_use]
-    pub fn read_only_fence(mut self, fence: Arc<ReadOnlyFence>) -> Self {
-        self.read_only_fence = Some(fence);
-        self
-    }
-
-    fn update_access_check(mut self) -> Self {
-        self.access_check = match &self.confinement {
-            Some(confinement) => Arc::new(SandboxAccessCheck {
-                rules: self.rules.clone(),
-                confinement: confinement.clone(),
-            }),
-            None => self.rules.clone(),
-        };
-        self
+    pub fn read_only_fence(self, fence: Arc<ReadOnlyFence>) -> Self {
+        self.with(|parts| parts.read_only_fence = Some(fence))
     }
 
     /// Fails if the sandbox does not allow one of the changes.
@@ -201,32 +221,28 @@ impl ToolWorkspace {
 
     /// Sets the handler that shows questions to the user.
     #[must_use]
-    pub fn question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
-        self.question_handler = Some(handler);
-        self
+    pub fn question_handler(self, handler: Arc<dyn QuestionHandler>) -> Self {
+        self.with(|parts| parts.question_handler = Some(handler))
     }
 
     /// Sets the limits within which the files that commands change are recorded; `None` records
     /// none of them. It has an effect in sessions only.
     #[must_use]
-    pub fn capture_limits(mut self, limits: Option<CaptureLimits>) -> Self {
-        self.capture.set_limits(limits);
-        self
+    pub fn capture_limits(self, limits: Option<CaptureLimits>) -> Self {
+        self.with(|parts| parts.capture.set_limits(limits))
     }
 
     /// Sets the editor that has the workspace open. Reads show its text that is not saved; a file
     /// that exists is changed through it.
     #[must_use]
-    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
-        self.editor = Some(editor);
-        self
+    pub fn editor(self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.with(|parts| parts.editor = Some(editor))
     }
 
     /// Sets the search service for WebSearch.
     #[must_use]
-    pub fn searcher(mut self, searcher: Arc<dyn Searcher>) -> Self {
-        self.searcher = Some(searcher);
-        self
+    pub fn searcher(self, searcher: Arc<dyn Searcher>) -> Self {
+        self.with(|parts| parts.searcher = Some(searcher))
     }
 
     /// Keeps the working directory from one Bash call to the next.
@@ -234,9 +250,8 @@ impl ToolWorkspace {
     /// The gate judges a command in the directory in which it will start. Bash passes that directory
     /// through [`Tool::gate_input`](robota_core::tool::Tool::gate_input).
     #[must_use]
-    pub fn follow_cd(mut self) -> Self {
-        self.follow_cd = true;
-        self
+    pub fn follow_cd(self) -> Self {
+        self.with(|parts| parts.follow_cd = true)
     }
 
     /// Returns the directory in which the next Bash call starts.

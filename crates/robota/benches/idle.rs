@@ -19,7 +19,7 @@ use robota::core::ids::SessionId;
 use robota::core::provider::{DeltaStream, ModelRequest, ProviderError};
 use robota::core::scripted::{Script, ScriptedProvider};
 use robota::core::tool::{Tool, ToolScope};
-use robota::exec::{Environment, Supervisor};
+use robota::exec::Supervisor;
 use robota::runtime::{AgentOptions, Pool, PoolLimits, Template};
 use robota::session::Session;
 use robota::tools::{ToolWorkspace, tools};
@@ -70,7 +70,9 @@ async fn measure(sessions: usize) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let store = Arc::new(FileStore::new(&root).with_level(DurabilityLevel::Relaxed));
-    let place = ToolWorkspace::new(root.clone(), Supervisor::new(), Environment::new());
+    // As large as that of a usual shell.
+    let variables = (0..60).map(|n| (format!("VARIABLE_{n}"), "value ".repeat(10)));
+    let place = ToolWorkspace::new(root.clone(), Supervisor::new(), variables.collect());
     let make = move |scope: &ToolScope| -> Vec<Arc<dyn Tool>> {
         tools(&place.for_session(scope.blobs.clone()))
     };

@@ -181,7 +181,12 @@ fn kode_05_g_complete_calls_of_a_partial_answer_are_kept_and_get_results() {
 
 #[test]
 fn kode_05_b_d_c_and_allowed_did_not_run() {
-    let asked = PermissionAsked { call: "c1".into(), reason: String::new(), rules: vec![] };
+    let asked = PermissionAsked {
+        call: "c1".into(),
+        reason: String::new(),
+        rules: vec![],
+        metadata: serde_json::Map::new(),
+    };
     let points: [(&str, Vec<Event>); 4] = [
         ("called", vec![]),
         ("in_pre_hook", vec![hook(HookPoint::PreToolUse).into()]),

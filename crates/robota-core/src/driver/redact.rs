@@ -1,8 +1,8 @@
 //! Removes secrets from what tools, hooks and providers return, before the machine receives it.
 
 use crate::hook::{
-    AfterChange, HookAnswer, HookReply, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookAnswer, HookQuestion, HookReply, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use crate::redact::Redactor;
 use crate::turn::Input;
@@ -31,11 +31,12 @@ fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
             clean_optional(redactor, context);
         }
         HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
-        | HookAnswer::PreToolUse(
-            PreToolDecision::Ask { reason } | PreToolDecision::Deny { reason },
-        )
+        | HookAnswer::PreToolUse(PreToolDecision::Deny { reason })
         | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
         | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
+        HookAnswer::PreToolUse(PreToolDecision::Ask(question)) => {
+            redact_question(redactor, question);
+        }
         HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => {
             clean_optional(redactor, reason);
         }
@@ -44,7 +45,7 @@ fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
             match then {
                 AfterChange::Judge => {}
                 AfterChange::Allow { reason } => clean_optional(redactor, reason),
-                AfterChange::Ask { reason } => redactor.clean(reason),
+                AfterChange::Ask(question) => redact_question(redactor, question),
             }
         }
         HookAnswer::PreToolUse(PreToolDecision::Answer { outcome })
@@ -55,6 +56,11 @@ fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
         | HookAnswer::PostToolUse(PostToolDecision::Continue)
         | HookAnswer::Stop(StopDecision::Finish) => {}
     }
+}
+
+fn redact_question(redactor: &Redactor, question: &mut HookQuestion) {
+    redactor.clean(&mut question.reason);
+    redactor.fields(&mut question.metadata);
 }
 
 fn clean_optional(redactor: &Redactor, text: &mut Option<String>) {

@@ -39,3 +39,26 @@ fn core_28_wrapping_keeps_the_chain_once() {
     assert!(data.retryable());
     assert_eq!(data.kind().code(), "STORAGE_ERROR");
 }
+
+/// Any error of the workspace answers whose problem it is, with which code, and whether a retry may help.
+#[test]
+fn core_28_every_error_says_its_code_its_category_and_whether_a_retry_may_help() {
+    use crate::journal::JournalError;
+    use crate::provider::ProviderError;
+
+    let lost = JournalError::NotFound("s".into());
+    let limited = ProviderError::new(ErrorKind::RateLimit, "slow down");
+    let refused = ProviderError::new(ErrorKind::Authentication, "bad key");
+    let other = ErrorData::wrap(ErrorKind::Network, &std::io::Error::other("reset"));
+    let errors: [&dyn Diagnose; 4] = [&lost, &limited, &refused, &other];
+    let table = errors.map(|error| (error.kind().code(), error.category(), error.retryable()));
+    assert_eq!(
+        table,
+        [
+            ("VALIDATION_ERROR", Category::User, false),
+            ("RATE_LIMIT_ERROR", Category::Provider, true),
+            ("AUTHENTICATION_ERROR", Category::User, false),
+            ("NETWORK_ERROR", Category::System, true),
+        ]
+    );
+}

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PostToolDecision,
-    PreToolDecision, PromptDecision, StopDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict,
+    PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::message::ResultBlock;
 use crate::tool::ToolOutcome;
@@ -45,14 +45,14 @@ impl HookOutput {
             }
             Some(HookPermission { verdict: HookVerdict::Ask | HookVerdict::Defer, reason }) => {
                 let reason = reason.unwrap_or_else(|| "a hook requires approval".to_owned());
-                AfterChange::Ask { reason }
+                AfterChange::Ask(HookQuestion::new(reason))
             }
         };
         match (self.updated_input, then) {
             (Some(input), then) => PreToolDecision::Change { input: Value::Object(input), then },
             (None, AfterChange::Judge) => PreToolDecision::Continue,
             (None, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
-            (None, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
+            (None, AfterChange::Ask(question)) => PreToolDecision::Ask(question),
         }
     }
 

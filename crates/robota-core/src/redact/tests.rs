@@ -24,6 +24,7 @@ fn sess_13_secret_keys_are_found_in_any_style_at_any_depth() {
     let mut value = json!({
         "apiKey": "a", "API_KEY": "b", "x-api-key": "c", "Authorization": "Bearer d",
         "nested": [{ "access_token": { "deep": 1 }, "refreshToken": 7, "password": null }],
+        "secret": "e", "CLIENT-SECRET": "f",
         "tokens": 12, "keyboard": "kept", "note": "has sk-12345678 inside",
     });
     redactor().value(&mut value);
@@ -32,6 +33,7 @@ fn sess_13_secret_keys_are_found_in_any_style_at_any_depth() {
         json!({
             "apiKey": REDACTED, "API_KEY": REDACTED, "x-api-key": REDACTED, "Authorization": REDACTED,
             "nested": [{ "access_token": REDACTED, "refreshToken": REDACTED, "password": null }],
+            "secret": REDACTED, "CLIENT-SECRET": REDACTED,
             "tokens": 12, "keyboard": "kept", "note": "has [REDACTED] inside",
         })
     );

@@ -145,7 +145,12 @@ fn core_20_a_call_is_known_at_every_stage() {
     };
     journal.add(hook_finished(None));
     assert_eq!(*journal.stage(), CallStage::Called);
-    journal.add(PermissionAsked { call: call(), reason: "why".to_owned(), rules: Vec::new() });
+    journal.add(PermissionAsked {
+        call: call(),
+        reason: "why".to_owned(),
+        rules: Vec::new(),
+        metadata: serde_json::Map::new(),
+    });
     assert_eq!(*journal.stage(), CallStage::Asked);
     journal.add(PermissionDecided {
         call: call(),

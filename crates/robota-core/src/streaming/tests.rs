@@ -51,6 +51,23 @@ fn core_03_unsigned_thinking_is_kept_in_its_place() {
     assert_eq!(answer.take_blocks(), [Block::thinking("hm", None), Block::text("a")]);
 }
 
+#[test]
+fn core_03_a_discarded_answer_leaves_nothing_pending() {
+    let ids = CountingIds::default();
+    let mut answer = StreamingAnswer::default();
+    answer.push_text("half");
+    answer.push_block(Block::ToolUse(call("call_0")), &ids);
+    answer.push_thinking("hm");
+    assert!(!answer.is_empty());
+    assert_eq!(answer.content(), "half");
+    answer.discard();
+    assert!(answer.is_empty());
+    assert_eq!((answer.content().as_str(), answer.tool_uses().count()), ("", 0));
+    // The repeated answer may use the same ids.
+    assert!(answer.push_block(Block::ToolUse(call("call_0")), &ids).is_some());
+    assert_eq!(answer.take_blocks().len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

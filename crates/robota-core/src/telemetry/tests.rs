@@ -73,6 +73,7 @@ fn report(error: Option<ErrorData>) -> TurnReport {
         duration: std::time::Duration::ZERO,
         rounds: 2,
         tools_executed: 1,
+        failed_calls: Vec::new(),
         usage: Usage { cache_read_tokens: 7, ..Usage::new(100, 20) },
         error,
     }

@@ -1,7 +1,7 @@
 //! One tool call of a turn: its stages from requested to done.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::gate::{Grant, Judgement};
 use crate::hook::AfterChange;
@@ -26,6 +26,9 @@ pub(super) struct CallState {
     /// What the hooks decided about the arguments that one of them changed.
     #[serde(default)]
     pub(super) then: AfterChange,
+    /// What hooks add to the question for approval.
+    #[serde(default)]
+    pub(super) question_metadata: Map<String, Value>,
     /// The reason of the user who approved it with other arguments, which the gate judges.
     #[serde(default)]
     pub(super) approved: Option<String>,
@@ -72,6 +75,7 @@ impl CallState {
             input: None,
             pre_hooks_done: false,
             then: AfterChange::Judge,
+            question_metadata: Map::new(),
             approved: None,
             context: None,
             post_hooked: false,

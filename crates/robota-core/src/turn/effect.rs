@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::approve::{Answer, Question};
@@ -203,6 +204,9 @@ pub struct TurnReport {
     pub rounds: u32,
     /// How many tool calls ran.
     pub tools_executed: u32,
+    /// The tool calls that failed, were denied or did not run, in order. Those of an answer are
+    /// added when all its calls have ended.
+    pub failed_calls: Vec<FailedCall>,
     /// The tokens of all model calls of the turn.
     pub usage: Usage,
     /// The price of these tokens in dollars; none when the model catalogue has no price for the model.
@@ -223,6 +227,7 @@ impl TurnReport {
             stop: None,
             rounds: 0,
             tools_executed: 0,
+            failed_calls: Vec::new(),
             usage: Usage::default(),
             cost: None,
             duration: Duration::ZERO,
@@ -240,6 +245,30 @@ impl TurnReport {
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.end == TurnEnd::Interrupted
+    }
+}
+
+/// The maximum length of [`FailedCall::text`], in characters.
+const FAILED_TEXT: usize = 1_000;
+
+/// A tool call of a turn that failed, was denied or did not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCall {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// A stable code of the failure, such as `denied`.
+    pub code: Option<String>,
+    /// What the model was told; the beginning of it if it is long.
+    pub text: String,
+}
+
+impl FailedCall {
+    pub(super) fn new(call: &ToolUse, outcome: &ToolOutcome) -> Self {
+        let text = outcome.text().chars().take(FAILED_TEXT).collect();
+        let (id, tool) = (call.call.clone(), call.name.clone());
+        Self { call: id, tool, code: outcome.error_code.clone(), text }
     }
 }
 

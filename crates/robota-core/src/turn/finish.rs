@@ -102,6 +102,7 @@ impl Turn {
             stop: self.stop.take(),
             rounds: self.round,
             tools_executed: self.tools_executed,
+            failed_calls: std::mem::take(&mut self.failed_calls),
             usage: self.usage,
             // The driver has the clock and the prices.
             cost: None,

@@ -12,7 +12,6 @@ use crate::event::{
 use crate::message::{Message, MessageState};
 use crate::provider::ModelLimits;
 use crate::state::PendingInput;
-use crate::streaming::StreamingAnswer;
 
 /// After this many consecutive rounds that ask for tools that do not exist, the model is called
 /// without tools.
@@ -134,7 +133,7 @@ impl Turn {
     /// Sends the request of this round, for the first time or as a retry.
     pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
         self.attempt += 1;
-        self.pending = StreamingAnswer::default();
+        self.pending.discard();
         self.streamed = false;
         self.calls.clear();
         self.committed = false;

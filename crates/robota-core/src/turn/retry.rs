@@ -25,7 +25,7 @@ impl Turn {
                 if self.streamed {
                     out.emit(StreamReset { round: self.round, attempt: self.attempt });
                 }
-                self.pending = crate::streaming::StreamingAnswer::default();
+                self.pending.discard();
                 self.calls.clear();
                 self.schedule_retry(delay, true, error.to_data(), out);
             }
@@ -47,7 +47,7 @@ impl Turn {
         if self.streamed {
             out.emit(StreamReset { round: self.round, attempt: self.attempt });
         }
-        self.pending = crate::streaming::StreamingAnswer::default();
+        self.pending.discard();
         self.calls.clear();
         out.emit(ModelRetry {
             round: self.round,

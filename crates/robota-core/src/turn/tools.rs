@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::calls::Stage;
-use super::effect::with_input;
+use super::effect::{FailedCall, with_input};
 use super::{Effect, Ending, Env, JudgeResult, Out, Phase, SKIPPED_RESULT, Turn, wrong_hook_point};
 use crate::approve::{Answer, Question, Scope};
 use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
@@ -112,16 +112,19 @@ impl Turn {
                 self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
             }
             Verdict::Ask => {
+                let metadata = std::mem::take(&mut self.calls[at].question_metadata);
                 out.emit(PermissionAsked {
                     call: tool_use.call.clone(),
                     reason: judgement.reason.clone(),
                     rules: judgement.rules.clone(),
+                    metadata: metadata.clone(),
                 });
                 out.push(Effect::AskPermission(Question {
                     call: tool_use,
                     class: judgement.class,
                     reason: judgement.reason.clone(),
                     rules: judgement.rules.clone(),
+                    metadata,
                     agent: None,
                 }));
                 self.calls[at].stage = Stage::Asking(judgement);
@@ -205,7 +208,7 @@ impl Turn {
         let (name, reason) = match &decision {
             PreToolDecision::Continue => ("continue", None),
             PreToolDecision::Allow { reason } => ("allow", reason.clone()),
-            PreToolDecision::Ask { reason } => ("ask", Some(reason.clone())),
+            PreToolDecision::Ask(question) => ("ask", Some(question.reason.clone())),
             PreToolDecision::Deny { reason } => ("deny", Some(reason.clone())),
             PreToolDecision::Change { then, .. } => ("change", then.reason()),
             PreToolDecision::Answer { .. } => ("answer", None),
@@ -228,7 +231,7 @@ impl Turn {
         let decision = match decision {
             PreToolDecision::Continue => AfterChange::Judge,
             PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
-            PreToolDecision::Ask { reason } => AfterChange::Ask { reason },
+            PreToolDecision::Ask(question) => AfterChange::Ask(question),
             PreToolDecision::Deny { reason } => {
                 let text = format!("Blocked by hook: {reason}");
                 out.emit(PermissionDecided {
@@ -283,10 +286,11 @@ impl Turn {
                     return None;
                 }
             }
-            AfterChange::Ask { reason } => {
+            AfterChange::Ask(question) => {
                 judgement.verdict = judgement.verdict.max(Verdict::Ask);
                 judgement.source = Source::Rule;
-                judgement.reason = reason;
+                judgement.reason = question.reason;
+                self.calls[at].question_metadata = question.metadata;
             }
         }
         Some(judgement)
@@ -466,7 +470,10 @@ impl Turn {
         for call in std::mem::take(&mut self.calls) {
             let Stage::Done(outcome) = call.stage else { continue };
             self.repeats.record(&call.tool_use, call.class, &outcome);
-            failed += u32::from(!outcome.ok);
+            if !outcome.ok {
+                failed += 1;
+                self.failed_calls.push(FailedCall::new(&call.tool_use, &outcome));
+            }
             let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
             // The first result is always added: omitting all of them would not help the model.
             let result = if full && added > 0 {

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use robota_core::message::{BlobRef, Block, Image, Message, Opaque, ToolInput, ToolUse};
 use robota_core::provider::{LeftOut, ModelRequest, NativeWeb, ToolChoice};
 use robota_core::tool::ToolSpec;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -38,10 +39,23 @@ pub(crate) struct Piece {
     pub(crate) markable: bool,
 }
 
+/// A JSON element of a piece.
+pub(crate) trait Element: Serialize {
+    /// Returns whether it can hold a cache marker.
+    fn markable(&self) -> bool;
+}
+
+impl Element for Value {
+    fn markable(&self) -> bool {
+        let kind = self.get("type").and_then(Value::as_str).unwrap_or_default();
+        self.is_object() && !matches!(kind, "thinking" | "redacted_thinking")
+    }
+}
+
 impl Piece {
     /// Creates a piece from elements; returns `None` if there are none.
-    pub(crate) fn new(role: PieceRole, elements: &[Value]) -> Option<Self> {
-        let last = elements.last()?;
+    pub(crate) fn new(role: PieceRole, elements: &[impl Element]) -> Option<Self> {
+        let markable = elements.last()?.markable();
         let mut json = Vec::new();
         for (at, element) in elements.iter().enumerate() {
             if at > 0 {
@@ -49,8 +63,6 @@ impl Piece {
             }
             push_json(&mut json, element);
         }
-        let kind = last.get("type").and_then(Value::as_str).unwrap_or_default();
-        let markable = last.is_object() && !matches!(kind, "thinking" | "redacted_thinking");
         Some(Self { role, json, markable })
     }
 }
@@ -251,12 +263,12 @@ pub(crate) trait Encode: Send + Sync {
 pub(crate) const OPENING: &str = "[The conversation goes on.]";
 
 /// Returns the arguments of a call as an object, because services accept nothing else.
-pub(crate) fn arguments(input: &ToolInput) -> Value {
+pub(crate) fn arguments(input: &ToolInput) -> Cow<'_, Value> {
     match input {
-        ToolInput::Json(value @ Value::Object(_)) => value.clone(),
-        ToolInput::Json(Value::Null) => json!({}),
-        ToolInput::Json(value) => json!({ "value": value }),
-        ToolInput::Unparsed(unparsed) => json!({ "invalid_json": unparsed.raw }),
+        ToolInput::Json(value @ Value::Object(_)) => Cow::Borrowed(value),
+        ToolInput::Json(Value::Null) => Cow::Owned(json!({})),
+        ToolInput::Json(value) => Cow::Owned(json!({ "value": value })),
+        ToolInput::Unparsed(unparsed) => Cow::Owned(json!({ "invalid_json": unparsed.raw })),
     }
 }
 
@@ -324,7 +336,7 @@ impl Object {
         &mut self.0
     }
 
-    pub(crate) fn field<T: serde::Serialize + ?Sized>(&mut self, key: &str, value: &T) {
+    pub(crate) fn field<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
         let out = self.key(key);
         push_json(out, value);
     }

@@ -26,13 +26,13 @@ impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
         match request {
             Request::Send { input, reply } => {
-                let _ = reply.send(self.accept(input).await);
+                let _ = reply.send(self.accept(*input).await);
             }
             Request::Cancel { input, reply } => {
                 let _ = reply.send(self.cancel_input(input).await);
             }
             Request::Change { change, reply } => {
-                let _ = reply.send(self.change_input(change).await);
+                let _ = reply.send(self.change_input(*change).await);
             }
             Request::Append { events, at_rest: true, reply } if self.work.is_some() => {
                 self.deferred.push((events, reply));

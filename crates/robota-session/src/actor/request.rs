@@ -60,14 +60,15 @@ pub(crate) enum Rewrite {
     Restore,
 }
 
-/// A request to a session's task.
+/// A request to a session's task. Large parts are boxed: the queue of a session has room for many
+/// requests, used or not.
 pub(crate) enum Request {
     /// Accept an input.
-    Send { input: SendRequest, reply: Reply<AcceptedInput> },
+    Send { input: Box<SendRequest>, reply: Reply<AcceptedInput> },
     /// Cancel an input that is not delivered yet; answers whether it was cancelled.
     Cancel { input: InputId, reply: Reply<bool> },
     /// Change or move an input that is not delivered yet; answers whether it was changed.
-    Change { change: InputChange, reply: Reply<bool> },
+    Change { change: Box<InputChange>, reply: Reply<bool> },
     /// Append events, immediately or as soon as nothing runs.
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
     /// Let a function decide from the state what to append, as one append.

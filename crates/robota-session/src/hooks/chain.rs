@@ -104,7 +104,7 @@ impl HookChain {
             (Some(ToolInput::Json(input)), then) => PreToolDecision::Change { input, then },
             (_, AfterChange::Judge) => PreToolDecision::Continue,
             (_, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
-            (_, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
+            (_, AfterChange::Ask(question)) => PreToolDecision::Ask(question),
         };
         merge.reply(decision)
     }
@@ -187,7 +187,7 @@ impl PreToolMerge {
         match decision {
             PreToolDecision::Continue => {}
             PreToolDecision::Allow { reason } => self.add(AfterChange::Allow { reason }),
-            PreToolDecision::Ask { reason } => self.add(AfterChange::Ask { reason }),
+            PreToolDecision::Ask(question) => self.add(AfterChange::Ask(question)),
             PreToolDecision::Change { input, then } => {
                 call.input = ToolInput::Json(input);
                 self.changed = true;
@@ -205,7 +205,7 @@ impl PreToolMerge {
         let strictness = |decision: &AfterChange| match decision {
             AfterChange::Judge => 0,
             AfterChange::Allow { .. } => 1,
-            AfterChange::Ask { .. } => 2,
+            AfterChange::Ask(_) => 2,
         };
         if strictness(&decision) > strictness(&self.then) {
             self.then = decision;

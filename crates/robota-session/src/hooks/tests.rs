@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use robota_core::hook::{
-    AfterChange, HookAnswer, HookInput, HookReply, Hooks, PromptDecision, StopDecision,
+    AfterChange, HookAnswer, HookInput, HookQuestion, HookReply, Hooks, PromptDecision,
+    StopDecision,
 };
 use robota_core::message::{Block, ToolInput};
 use robota_core::permission::Verdict;
@@ -56,7 +57,7 @@ async fn pre(code: Vec<PreToolDecision>) -> PreToolDecision {
 }
 
 fn ask(reason: &str) -> PreToolDecision {
-    PreToolDecision::Ask { reason: reason.to_owned() }
+    PreToolDecision::Ask(HookQuestion::new(reason))
 }
 
 #[tokio::test]
@@ -70,7 +71,7 @@ async fn kode_06_the_strictest_hook_wins_in_any_order() {
     assert_eq!(pre(vec![allow(), ask("why"), deny()]).await, deny());
     let input = json!({"n": 1});
     let change = PreToolDecision::Change { input: input.clone(), then: AfterChange::Judge };
-    let then = AfterChange::Ask { reason: "why".to_owned() };
+    let then = AfterChange::Ask(HookQuestion::new("why"));
     let both = PreToolDecision::Change { input, then };
     assert_eq!(pre(vec![change, ask("why")]).await, both);
 }

@@ -12,6 +12,7 @@ use robota_core::journal::{JournalStore, read_all};
 use robota_core::message::{BlobRef, Message};
 use robota_core::project::history;
 use robota_core::state::State;
+use robota_core::task::Tasks;
 use robota_core::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -156,12 +157,31 @@ impl Record {
         for entry in &entries {
             record.add_entry(entry);
         }
+        record.add_tasks(&state.tasks, events);
         Ok(record)
     }
 
     /// Creates an empty record.
     pub(super) fn empty(at: Timestamp) -> Self {
         Self { created_at: at, updated_at: at, ..Self::default() }
+    }
+
+    /// Adds the background tasks and groups that the journal has, and what happened to them.
+    fn add_tasks(&mut self, tasks: &Tasks, events: &[Envelope]) {
+        let states = tasks.tasks.iter().map(|(id, state)| named("id", id, state));
+        self.background_tasks.extend(states);
+        let states = tasks.groups.iter().map(|(id, state)| named("id", id, state));
+        self.background_job_groups.extend(states);
+        for event in events {
+            let (list, data) = match &event.event {
+                Event::TaskChanged(data) => (&mut self.background_task_events, json!(data)),
+                Event::TaskGroupChanged(data) => {
+                    (&mut self.background_job_group_events, json!(data))
+                }
+                _ => continue,
+            };
+            list.push(named("timestamp", event.ts, data));
+        }
     }
 
     fn add_entry(&mut self, entry: &HistoryEntry) {
@@ -257,6 +277,15 @@ fn keep(list: &mut Vec<Value>, item: &Value, latest: bool) {
         Some(old) => *old = item.clone(),
         None => list.push(item.clone()),
     }
+}
+
+/// Returns an object with one more field.
+fn named(field: &str, value: impl Serialize, object: impl Serialize) -> Value {
+    let mut item = Map::from_iter([(field.to_owned(), json!(value))]);
+    if let Value::Object(fields) = json!(object) {
+        item.extend(fields);
+    }
+    item.into()
 }
 
 /// Returns when the session itself was created: for a fork later than its first event.

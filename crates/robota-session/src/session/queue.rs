@@ -72,7 +72,7 @@ impl QueueHandle {
     ) -> Result<bool, SessionError> {
         let Content(content) = content.into();
         let content = Some((content, metadata));
-        let change = InputChange { input: input.clone(), content, position: None };
+        let change = Box::new(InputChange { input: input.clone(), content, position: None });
         self.0.ask(|reply| Request::Change { change, reply }).await
     }
 
@@ -83,7 +83,7 @@ impl QueueHandle {
     /// If the journal cannot be written.
     pub async fn move_to(&self, input: &InputId, position: usize) -> Result<bool, SessionError> {
         let position = Some(position);
-        let change = InputChange { input: input.clone(), content: None, position };
+        let change = Box::new(InputChange { input: input.clone(), content: None, position });
         self.0.ask(|reply| Request::Change { change, reply }).await
     }
 

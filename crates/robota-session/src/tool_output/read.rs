@@ -5,7 +5,7 @@ use std::sync::Arc;
 use robota_core::blob::Blobs;
 use robota_core::message::BlobRef;
 use robota_core::permission::Class;
-use robota_core::tool::{READ_OUTPUT, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{READ_OUTPUT, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use serde_json::{Value, json};
 
 use super::parts::{OutputName, parts_of};
@@ -15,7 +15,7 @@ const MAX_READ: u64 = 20_000;
 
 /// Reads output that was too long to be returned at once.
 pub(crate) struct ReadOutput {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     blobs: Arc<dyn Blobs>,
 }
 
@@ -38,7 +38,7 @@ impl ReadOutput {
             }),
             class: Class::Inspect,
         };
-        Self { spec, blobs }
+        Self { spec: shared_spec(spec), blobs }
     }
 
     async fn read(&self, input: &Value) -> Result<ToolOutcome, ToolOutcome> {

@@ -193,7 +193,12 @@ fn permissions_compactions_and_sessions_are_counted() {
     let (session, cwd, parent) = ("s".into(), None, None);
     journal.push(0, SessionCreated { session, format: FORMAT, cwd, parent, spawned_by: None });
     let (call, rules) = (CallId::from("1"), Vec::new());
-    let asked = PermissionAsked { call: call.clone(), reason: "why".to_owned(), rules };
+    let asked = PermissionAsked {
+        call: call.clone(),
+        reason: "why".to_owned(),
+        rules,
+        metadata: serde_json::Map::new(),
+    };
     journal.push(0, asked);
     for by in [DecidedBy::User, DecidedBy::Gate, DecidedBy::Gate] {
         let (verdict, class, scope) = (Verdict::Deny, None, None);

@@ -11,7 +11,7 @@ use robota_core::compact::Compaction;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::gate::{Grant, Judgement, Source};
 use robota_core::hook::{
-    AfterChange, HookAnswer, HookPoint, HookReply, PostToolDecision, PreToolDecision,
+    AfterChange, HookAnswer, HookPoint, HookQuestion, HookReply, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
 use robota_core::ids::CallId;
@@ -234,7 +234,7 @@ fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
         4 => HookAnswer::PreToolUse(PreToolDecision::Continue),
         5 => HookAnswer::PreToolUse(match bytes.pick(4) {
             0 => PreToolDecision::Deny { reason },
-            1 => PreToolDecision::Ask { reason },
+            1 => PreToolDecision::Ask(HookQuestion::new(reason)),
             2 => PreToolDecision::Allow { reason: None },
             _ => PreToolDecision::Answer { outcome: outcome(bytes) },
         }),
@@ -243,7 +243,7 @@ fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
             let then = match bytes.pick(3) {
                 0 => AfterChange::Judge,
                 1 => AfterChange::Allow { reason: None },
-                _ => AfterChange::Ask { reason },
+                _ => AfterChange::Ask(HookQuestion::new(reason)),
             };
             HookAnswer::PreToolUse(PreToolDecision::Change { input, then })
         }

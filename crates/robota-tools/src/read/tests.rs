@@ -18,7 +18,7 @@ fn tool() -> (tempfile::TempDir, Read, Arc<crate::ReadLog>) {
     std::fs::write(dir.path().join("f.txt"), "one\ntwo\nthree\n").unwrap();
     let workspace = workspace_in(dir.path());
     let read = Read::new(&workspace);
-    (dir, read, workspace.log)
+    (dir, read, workspace.log.clone())
 }
 
 async fn run(read: &Read, input: Value) -> ToolOutcome {

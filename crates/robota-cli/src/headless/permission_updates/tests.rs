@@ -12,6 +12,7 @@ fn accepted(updates: Value) -> Accepted {
         class: Class::Execute,
         reason: String::new(),
         rules: vec!["Bash(git push)".to_owned(), "Bash(git log *)".to_owned()],
+        metadata: serde_json::Map::new(),
         agent: None,
     };
     accept(serde_json::from_value(updates).unwrap(), &question)

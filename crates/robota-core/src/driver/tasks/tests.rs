@@ -73,6 +73,7 @@ async fn nothing_is_kept_of_tasks_that_ended() {
             class: Class::Inspect,
             reason: String::new(),
             rules: Vec::new(),
+            metadata: serde_json::Map::new(),
             agent: None,
         };
         tasks.start(Effect::AskPermission(question), &ports, &config, &state, &Span::none());

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::session::data;
 use crate::approve::Scope;
@@ -85,6 +85,9 @@ data! {
         /// The rules that the answer "always" would save. They allow as little as possible.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
+        /// What the hooks that require the approval add for the client that asks.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        metadata: Map<String, Value>,
     }
 
     /// The decision whether a call may run.
@@ -185,6 +188,14 @@ data! {
         skipped: u32,
         /// The number of calls that failed, were denied or did not run.
         failed: u32,
+    }
+}
+
+impl ToolBatchFinished {
+    /// Returns true if the context window was too full for all results.
+    #[must_use]
+    pub fn overflowed(&self) -> bool {
+        self.skipped > 0
     }
 }
 

@@ -435,6 +435,7 @@ fn tools() -> Vec<Event> {
             call: call.clone(),
             reason: "why".to_owned(),
             rules: vec!["Bash(make)".to_owned()],
+            metadata: serde_json::Map::from_iter([("ticket".to_owned(), 7.into())]),
         }
         .into(),
         PermissionDecided {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::hook::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PreToolDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict, PreToolDecision,
     PromptDecision, StopDecision,
 };
 
@@ -33,9 +33,9 @@ fn core_22_the_strictest_answer_wins_with_the_first_reason() {
     );
     assert_eq!(
         merged(vec![allow.clone(), ask.clone(), again.clone()]),
-        PreToolDecision::Ask { reason: text("q1") }
+        PreToolDecision::Ask(HookQuestion::new("q1"))
     );
-    assert_eq!(merged(vec![again, defer, ask]), PreToolDecision::Ask { reason: text("later") });
+    assert_eq!(merged(vec![again, defer, ask]), PreToolDecision::Ask(HookQuestion::new("later")));
     assert_eq!(merged(vec![allow, block]), PreToolDecision::Deny { reason: text("no") });
 }
 
@@ -46,7 +46,7 @@ fn core_22_changed_arguments_keep_the_decisions_of_other_hooks() {
         merged(vec![input(&ls), output(HookVerdict::Ask, "sure?"), input(&ls)]),
         PreToolDecision::Change {
             input: ls.clone(),
-            then: AfterChange::Ask { reason: "sure?".to_owned() }
+            then: AfterChange::Ask(HookQuestion::new("sure?"))
         }
     );
     let PreToolDecision::Deny { reason } = merged(vec![input(&ls), input(&rm)]) else {
@@ -72,8 +72,7 @@ fn core_22_contexts_are_joined_and_stop_beats_continue() {
 fn strictness(decision: &PreToolDecision) -> u8 {
     match decision {
         PreToolDecision::Deny { .. } => 2,
-        PreToolDecision::Ask { .. }
-        | PreToolDecision::Change { then: AfterChange::Ask { .. }, .. } => 1,
+        PreToolDecision::Ask(_) | PreToolDecision::Change { then: AfterChange::Ask(_), .. } => 1,
         PreToolDecision::Continue
         | PreToolDecision::Allow { .. }
         | PreToolDecision::Change { .. }

@@ -88,7 +88,7 @@ fn core_15_a_read_only_call_starts_while_the_answer_streams_and_effects_wait() {
 }
 
 #[test]
-fn core_15_failures_are_counted_when_all_calls_have_ended() {
+fn core_15_failures_are_counted_and_reported_when_all_calls_have_ended() {
     let mut run = run_of(ToolConcurrency::default(), &["read", "nope", "grep"]);
     run.finish("grep", ToolOutcome::failed("io", "gone"));
     assert!(run.model().is_none(), "the model waits for all of them");
@@ -98,4 +98,16 @@ fn core_15_failures_are_counted_when_all_calls_have_ended() {
         _ => None,
     });
     assert_eq!(batch, Some((3, 0, 2)));
+    run.answer("Two failed.");
+    let failed: Vec<_> = run
+        .report()
+        .failed_calls
+        .iter()
+        .map(|call| (&*call.tool, call.code.as_deref(), &*call.text))
+        .collect();
+    let [(nope, Some("unknown_tool"), text), grep] = failed.as_slice() else {
+        panic!("{failed:?}")
+    };
+    assert_eq!((*nope, *grep), ("nope", ("grep", Some("io"), "gone")));
+    assert!(text.contains("nope"), "{text}");
 }

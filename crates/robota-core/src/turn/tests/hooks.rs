@@ -8,8 +8,8 @@ use crate::approve::{Answer, Scope};
 use crate::event::{DecidedBy, Event, TurnEnd};
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, HookReply, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, HookReply, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::permission::Verdict;
 use crate::tool::{DidRun, ToolOutcome};
@@ -73,7 +73,7 @@ fn core_22_a_pre_hook_may_deny() {
 #[test]
 fn core_22_a_pre_hook_may_ask_for_what_was_allowed() {
     let mut run = before_hook(Verdict::Allow, Source::Rule);
-    pre(&mut run, PreToolDecision::Ask { reason: "sure?".to_owned() });
+    pre(&mut run, PreToolDecision::Ask(HookQuestion::new("sure?")));
     assert!(is_asked(&run));
     run.reply(Answer::Deny { note: None });
     assert_eq!(run.results()[0].1, "Permission denied: not approved");
@@ -158,7 +158,7 @@ fn core_22_arguments_changed_to_null_are_null_and_not_the_old_ones() {
 #[test]
 fn core_22_a_hook_that_changes_arguments_may_ask_or_allow_too() {
     let change = |then| PreToolDecision::Change { input: json!({ "command": "ls" }), then };
-    let ask = || change(AfterChange::Ask { reason: "look first".to_owned() });
+    let ask = || change(AfterChange::Ask(HookQuestion::new("look first")));
     let allow = || change(AfterChange::Allow { reason: None });
 
     let mut run = before_hook(Verdict::Allow, Source::Mode);

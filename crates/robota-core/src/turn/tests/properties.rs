@@ -16,7 +16,7 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::{Event, MessageInjected};
 use crate::gate::Source;
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
 use crate::ids::{CallId, CountingIds};
@@ -231,12 +231,12 @@ impl Choices {
                 let then = self.of(&[
                     AfterChange::Judge,
                     AfterChange::Allow { reason: None },
-                    AfterChange::Ask { reason: reason.clone() },
+                    AfterChange::Ask(HookQuestion::new(reason.clone())),
                 ]);
                 HookAnswer::PreToolUse(self.of(&[
                     PreToolDecision::Continue,
                     PreToolDecision::Allow { reason: None },
-                    PreToolDecision::Ask { reason: reason.clone() },
+                    PreToolDecision::Ask(HookQuestion::new(reason.clone())),
                     PreToolDecision::Deny { reason },
                     PreToolDecision::Change { input, then },
                     PreToolDecision::Answer { outcome },

@@ -469,10 +469,12 @@ fn core_18_results_that_do_not_fit_are_skipped_and_the_turn_continues() {
         "Error: Context window near capacity. Tool execution result skipped."
     );
     let batch = run.journal.iter().find_map(|line| match &line.event {
-        Event::ToolBatchFinished(data) => Some((data.added, data.skipped, data.failed)),
+        Event::ToolBatchFinished(data) => Some(data.clone()),
         _ => None,
     });
-    assert_eq!(batch, Some((2, 2, 1)));
+    let batch = batch.unwrap();
+    assert_eq!((batch.added, batch.skipped, batch.failed), (2, 2, 1));
+    assert!(batch.overflowed());
     assert!(run.model().is_some(), "the loop goes on");
     run.answer("from what I saw");
     assert_ended(&run);

@@ -1,11 +1,14 @@
 //! Encodes requests.
 
+use std::borrow::Cow;
+
 use robota_core::catalogue::DEFAULT_MAX_OUTPUT;
 use robota_core::message::{
     Block, Image, Message, MessageState, ResultBlock, Role, ToolResult, ToolUse,
 };
 use robota_core::provider::ToolChoice;
 use robota_core::tool::ToolSpec;
+use serde::Serialize;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -13,8 +16,9 @@ use crate::json::{merge, push_json};
 use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole, RequestFrame,
-    arguments, cache_control, join_path, push_element, tool_name, tool_schema, write_grouped,
+    Element, Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole,
+    RequestFrame, arguments, cache_control, join_path, push_element, tool_name, tool_schema,
+    write_grouped,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -33,11 +37,9 @@ impl Encode for Encoder {
             // messages.
             Role::User | Role::Tool | Role::System => PieceRole::User,
         };
-        let mut elements = Vec::new();
-        for (at, block) in message.content.iter().enumerate() {
-            element(message, at, block, context, &mut elements);
-        }
-        Piece::new(role, &elements).into_iter().collect()
+        let blocks = message.content.iter().enumerate();
+        let parts = blocks.filter_map(|(at, block)| part(message, at, block, context));
+        Piece::new(role, &parts.collect::<Vec<_>>()).into_iter().collect()
     }
 
     fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece> {
@@ -129,40 +131,102 @@ impl Encode for Encoder {
     }
 }
 
-fn element(
+/// A part of a message. It is written as JSON directly: a long conversation has thousands of them.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    Image {
+        source: MediaSource<'a>,
+    },
+    Document {
+        source: MediaSource<'a>,
+    },
+    ToolUse {
+        id: &'a str,
+        name: Cow<'a, str>,
+        input: Cow<'a, Value>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Part<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+    /// A part that the service sent, unchanged.
+    #[serde(untagged)]
+    Own(&'a Value),
+}
+
+#[derive(Serialize)]
+struct MediaSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: String,
+}
+
+impl Element for Part<'_> {
+    fn markable(&self) -> bool {
+        match self {
+            Self::Own(value) => value.markable(),
+            Self::Thinking { .. } => false,
+            Self::Text { .. }
+            | Self::Image { .. }
+            | Self::Document { .. }
+            | Self::ToolUse { .. }
+            | Self::ToolResult { .. } => true,
+        }
+    }
+}
+
+/// Returns the part of a block; none if it is not sent.
+fn part<'a>(
     message: &Message,
     at: usize,
-    block: &Block,
-    context: &EncodeContext<'_>,
-    out: &mut Vec<Value>,
-) {
+    block: &'a Block,
+    context: &'a EncodeContext<'_>,
+) -> Option<Part<'a>> {
     match block {
-        Block::Text(text) if text.text.is_empty() => {}
-        Block::Text(text) => out.push(json!({"type": "text", "text": text.text})),
+        Block::Text(text) if text.text.is_empty() => None,
+        Block::Text(text) => Some(Part::Text { text: Cow::Borrowed(&text.text) }),
         Block::Thinking(thinking) => match &thinking.signature {
-            Some(signature) if context.same_origin(&thinking.extra) => out.push(
-                json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}),
-            ),
-            Some(_) => LeftOutCounter::count(&context.counts.reasoning),
+            Some(signature) if context.same_origin(&thinking.extra) => {
+                Some(Part::Thinking { thinking: &thinking.thinking, signature })
+            }
+            Some(_) => {
+                LeftOutCounter::count(&context.counts.reasoning);
+                None
+            }
             // Reasoning without a signature is for display only: no service accepts it back.
-            None => {}
+            None => None,
         },
-        Block::Image(image) => out.push(media(image, context)),
-        Block::ToolUse(call) => out.push(json!({
-            "type": "tool_use",
-            "id": context.plan.id(call.call.as_str(), &call.id),
-            "name": tool_name(&call.name),
-            "input": arguments(&call.input),
-        })),
-        Block::ToolResult(result) => out.extend(tool_result(result, context)),
+        Block::Image(image) => Some(media(image, context)),
+        Block::ToolUse(call) => Some(Part::ToolUse {
+            id: context.plan.id(call.call.as_str(), &call.id),
+            name: tool_name(&call.name),
+            input: arguments(&call.input),
+        }),
+        Block::ToolResult(result) => tool_result(result, context),
         Block::Opaque(opaque) => {
             let kind = opaque.value.get("type").and_then(Value::as_str).unwrap_or_default();
             if kind == "server_tool_use" && !has_result(message, at, &opaque.value) {
-                return LeftOutCounter::count(&context.counts.opaque);
+                LeftOutCounter::count(&context.counts.opaque);
+                return None;
             }
-            out.extend(context.own_value(opaque, kind != "redacted_thinking").cloned());
+            context.own_value(opaque, kind != "redacted_thinking").map(Part::Own)
         }
-        Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
+        Block::Unknown(_) => {
+            LeftOutCounter::count(&context.counts.opaque);
+            None
+        }
     }
 }
 
@@ -179,44 +243,33 @@ fn has_result(message: &Message, at: usize, call: &Value) -> bool {
         })
 }
 
-fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
-    let source =
-        |data: String| json!({"type": "base64", "media_type": image.media_type, "data": data});
+fn media<'a>(image: &'a Image, context: &EncodeContext<'_>) -> Part<'a> {
+    let source = |data| MediaSource { kind: "base64", media_type: &image.media_type, data };
     match context.media(image) {
-        Media::Image(data) => json!({"type": "image", "source": source(data)}),
-        Media::Document(data) => json!({"type": "document", "source": source(data)}),
-        Media::Text(note) => json!({"type": "text", "text": note}),
+        Media::Image(data) => Part::Image { source: source(data) },
+        Media::Document(data) => Part::Document { source: source(data) },
+        Media::Text(note) => Part::Text { text: Cow::Owned(note) },
     }
 }
 
-fn tool_result(result: &ToolResult, context: &EncodeContext<'_>) -> Option<Value> {
+fn tool_result<'a>(result: &'a ToolResult, context: &'a EncodeContext<'_>) -> Option<Part<'a>> {
     if !context.plan.has_call(result) {
         return None;
     }
-    let mut encoded = json!({
-        "type": "tool_result",
-        "tool_use_id": context.plan.id(result.call.as_str(), &result.id),
+    let parts = result.content.iter().filter_map(|part| match part {
+        ResultBlock::Text(text) if text.text.is_empty() => None,
+        ResultBlock::Text(text) => Some(Part::Text { text: Cow::Borrowed(&text.text) }),
+        ResultBlock::Image(image) => Some(media(image, context)),
+        ResultBlock::Unknown(_) => {
+            LeftOutCounter::count(&context.counts.opaque);
+            None
+        }
     });
-    let parts: Vec<Value> = result
-        .content
-        .iter()
-        .filter_map(|part| match part {
-            ResultBlock::Text(text) if text.text.is_empty() => None,
-            ResultBlock::Text(text) => Some(json!({"type": "text", "text": text.text})),
-            ResultBlock::Image(image) => Some(media(image, context)),
-            ResultBlock::Unknown(_) => {
-                LeftOutCounter::count(&context.counts.opaque);
-                None
-            }
-        })
-        .collect();
-    if !parts.is_empty() {
-        encoded["content"] = Value::Array(parts);
-    }
-    if result.is_error {
-        encoded["is_error"] = true.into();
-    }
-    Some(encoded)
+    Some(Part::ToolResult {
+        tool_use_id: context.plan.id(result.call.as_str(), &result.id),
+        content: parts.collect(),
+        is_error: result.is_error,
+    })
 }
 
 /// Returns the choice of tools; none leaves it to the model.

@@ -74,6 +74,9 @@ async fn sess_13_large_fields_are_in_payload_files() {
         .find(|line: &Value| line["delta"]["kind"] == "external-payload")
         .unwrap();
     let sha256 = line["delta"]["sha256"].as_str().unwrap();
+    let reference = serde_json::json!({"kind": "external-payload", "encoding": "json",
+        "sha256": sha256, "byteLength": bytes.len(), "relativePath": path});
+    assert_eq!(line["delta"], reference);
     assert_eq!(path, format!("agent%3adev%2fsession%3amain.payloads/{sha256}.json"));
     assert_eq!(sha256, robota_core::message::BlobRef::of(&bytes).sha256);
     assert_eq!(serde_json::from_slice::<String>(&bytes).unwrap(), long);

@@ -1,6 +1,8 @@
-use robota_core::ids::CountingIds;
+use robota_core::event::{Renamed, TaskChanged, TaskGroupChanged};
+use robota_core::ids::{CountingIds, GroupId, TaskId};
 use robota_core::journal::{JournalError, MemoryStore, SessionFilter};
 use robota_core::message::Role;
+use robota_core::task::{GroupChange, TaskChange, TaskKind, TaskMode, TaskSpawned, WaitPolicy};
 
 use super::*;
 use crate::replay::Destination;
@@ -12,6 +14,61 @@ async fn sess_10_the_record_has_the_shape_of_the_contract() {
     let (store, session) = stored(&events).await;
     let record = Record::of(&store, &session).await.unwrap();
     insta::assert_json_snapshot!(record);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_10_a_record_has_the_name_and_the_tasks_of_the_session() {
+    let mut events = two_turns().await;
+    let (task, group) = (TaskId::from("t1"), GroupId::from("g1"));
+    let spawned = TaskSpawned {
+        kind: TaskKind::Process,
+        mode: TaskMode::Background,
+        label: "tests".to_owned(),
+        depth: 1,
+        call: None,
+        group: Some(group.clone()),
+        agent: None,
+        input: "make test".to_owned(),
+    };
+    let created = GroupChange::Created {
+        label: "checks".to_owned(),
+        policy: WaitPolicy::WaitAll,
+        tasks: vec![task.clone()],
+    };
+    let changes = [
+        Renamed { name: "nightly".to_owned() }.into(),
+        TaskChanged { task: task.clone(), change: TaskChange::Spawned(spawned) }.into(),
+        TaskGroupChanged { group, change: created }.into(),
+        TaskChanged { task, change: TaskChange::Started }.into(),
+    ];
+    for event in changes {
+        let last = events.last().unwrap().clone();
+        events.push(Envelope { seq: last.seq + 1, turn: None, event, ..last });
+    }
+    let (store, session) = stored(&events).await;
+    let record = Record::of(&store, &session).await.unwrap();
+    assert_eq!(record.name.as_deref(), Some("nightly"));
+    let [task] = record.background_tasks.as_slice() else { panic!("{record:?}") };
+    assert_eq!((&task["id"], &task["status"]), (&json!("t1"), &json!("running")));
+    let [group] = record.background_job_groups.as_slice() else { panic!("{record:?}") };
+    assert_eq!((&group["id"], &group["label"]), (&json!("g1"), &json!("checks")));
+    let kinds = |events: &[Value]| -> Vec<Value> {
+        assert!(events.iter().all(|event| event["timestamp"].is_string()), "{events:?}");
+        events.iter().map(|event| event["change"]["type"].clone()).collect()
+    };
+    assert_eq!(kinds(&record.background_task_events), ["spawned", "started"]);
+    assert_eq!(kinds(&record.background_job_group_events), ["created"]);
+
+    // An imported copy keeps them.
+    let ids = CountingIds::default();
+    let copies = MemoryStore::new();
+    let imported = import(&Destination::new(&copies), &record, &ids).await.unwrap();
+    let copy = Record::of(&copies, &imported.session).await.unwrap();
+    assert_eq!(copy.name, record.name);
+    assert_eq!(copy.background_tasks, record.background_tasks);
+    assert_eq!(copy.background_task_events, record.background_task_events);
+    assert_eq!(copy.background_job_groups, record.background_job_groups);
+    assert_eq!(copy.background_job_group_events, record.background_job_group_events);
 }
 
 /// A record of an earlier program: no history, no ids, a prompt among the messages.

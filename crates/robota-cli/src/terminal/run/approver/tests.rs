@@ -26,6 +26,7 @@ fn question(agent: Option<&str>) -> Question {
         class: Class::Execute,
         reason: "no rule allows it".to_owned(),
         rules: Vec::new(),
+        metadata: serde_json::Map::new(),
         agent: agent.map(str::to_owned),
     }
 }
