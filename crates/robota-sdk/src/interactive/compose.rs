@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use robota_config::agents::Agents;
 use robota_config::model::CompactThreshold;
-use robota_config::{ContextReader, SettingsFile, TrustStore};
+use robota_config::{ContextReader, SettingsFile};
 use robota_core::driver::SessionConfig;
 use robota_core::gate::Gate;
 use robota_core::hook::Hooks;
@@ -41,7 +40,7 @@ use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
+use crate::skills::{OwnHooks, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
@@ -142,10 +141,7 @@ impl InteractiveSessionBuilder {
         hooks.append(&mut self.hooks);
         let definitions = std::mem::take(&mut self.agents.definitions);
         let reader = ContextReader::new(&project.places);
-        let trust = TrustStore::load(&project.places);
-        let definitions = Agents::load(&reader, &trust, definitions)
-            .with_plugins(&reader, project.plugins.active());
-        let definitions = Arc::new(definitions);
+        let definitions = Arc::new(project.agents(&reader, definitions));
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
@@ -164,11 +160,7 @@ impl InteractiveSessionBuilder {
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
-        let plugins = project.plugins.active().map(|plugin| plugin.manifest.name.clone());
-        self.commands.add_source(Arc::new(SkillSource {
-            skills: context.skills.clone(),
-            plugins: plugins.collect(),
-        }));
+        self.commands.add_source(Arc::new(project.skill_source(context.skills.clone())));
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }
