@@ -10,13 +10,18 @@ use robota_core::permission::Mode;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use headless::{
-    Durability, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs,
+    Durability, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs, ThinkingArg,
+    ThinkingDisplayArg,
 };
 pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
 /// Durable, crash-safe agents: a coding agent and an SDK.
 #[derive(Debug, Parser)]
 #[command(name = "robota", version, args_conflicts_with_subcommands = true)]
+// Other programs with these options take all values that follow.
+#[command(mut_arg("allowed_tools", |arg| arg.num_args(1..)))]
+#[command(mut_arg("disallowed_tools", |arg| arg.num_args(1..)))]
+#[command(mut_arg("add_dir", |arg| arg.num_args(1..)))]
 #[command(after_help = "\
 Exit codes: 0 done, 1 failed, 2 usage error, 3 configuration error, 4 limit reached (turns, budget,
 output cut), 130 interrupted, 143 terminated.
@@ -27,6 +32,16 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
+}
+
+impl Cli {
+    /// Makes one option of two that mean the same.
+    pub(crate) fn complete(mut self) -> Self {
+        if let Some(file) = self.print.debug_file.take() {
+            self.print.debug = Some(Some(file));
+        }
+        self
+    }
 }
 
 /// The subcommands. Without one, the program answers a prompt.
@@ -95,6 +110,11 @@ pub(crate) struct SettingsArgs {
     /// Add a folder to the workspace (repeatable).
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
+
+    /// Use the plugin in this folder for this run (repeatable). It is trusted.
+    #[arg(long, value_name = "DIR")]
+    #[serde(default)]
+    pub(crate) plugin_dir: Vec<PathBuf>,
 
     /// Trust this folder's settings for this run.
     #[arg(long)]

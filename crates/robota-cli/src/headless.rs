@@ -7,6 +7,7 @@
 mod answer_stream;
 mod blocks;
 mod choose;
+mod describe;
 mod drive;
 mod fallback;
 mod hooks;
@@ -22,6 +23,7 @@ mod options;
 mod permission_updates;
 mod permissions;
 mod project;
+mod queries;
 mod requests;
 mod result;
 mod rewind;
@@ -37,6 +39,7 @@ mod writer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_config::model::OneOrMany;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::provider::check_native_web;
 use robota_core::sandbox::SandboxLevel;
@@ -45,10 +48,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs, SessionArgs};
-use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
+use crate::provider::{self, ChosenProvider, NoProvider, ProviderRequest, WantedModel};
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
-use crate::{Configuration, Exit, Usage, debug, output, signals, stdin};
+use crate::{Configuration, Exit, Usage, commands, debug, output, signals, stdin};
 pub(crate) use choose::session_choice;
 use drive::FirstInput;
 pub(crate) use fallback::Fallback;
@@ -68,6 +71,11 @@ use writer::LineWriter;
 /// The variable with which a host asks for lines that say whether a turn runs.
 const STATES_VARIABLE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
 
+/// What a run without a prompt says.
+const NO_PROMPT: &str = "Error: Input must be provided either through stdin or as a prompt argument \
+    when using --print\nhint: robota -p \"PROMPT\"; options with several values, such as \
+    --allowedTools, stand after the prompt";
+
 /// Runs headless: answers the prompt, or the messages of the host.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let options = Arc::new(RunOptions::from_args(&args)?);
@@ -75,14 +83,14 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         None
     } else {
         let prompt = stdin::prompt(options::prompt(&args))?;
-        let missing = "no prompt; pass one with -p \"PROMPT\" or pipe it in (see robota --help)";
-        Some(prompt.ok_or_else(|| Usage(missing.to_owned()))?)
+        Some(prompt.ok_or_else(|| Usage(NO_PROMPT.to_owned()))?)
     };
     let level = args.sandbox.map(SandboxLevel::from);
     let mode = options.mode.map(RunMode::session);
-    let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
+    let load =
+        || Setup::load_for(&args.settings, mode, level, options.sources.clone()).map(Arc::new);
+    let mut setup = load()?;
     setup.report_problems();
-    let setup = Arc::new(setup);
     for argument in &options.mcp_config {
         robota_config::check_mcp_argument(&setup.places, argument)
             .map_err(|problem| Usage(format!("--mcp-config: {problem}")))?;
@@ -96,7 +104,17 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
     };
-    let mut chosen = provider::choose(request, &setup).await.map_err(Configuration::wrap)?;
+    let mut first = provider::choose(request, &setup).await;
+    // The first run of a user at a terminal.
+    let can_ask = options.format == OutputFormat::Text && crate::prompt::is_interactive();
+    if first.as_ref().is_err_and(|error| error.is::<NoProvider>())
+        && can_ask
+        && commands::setup::offer(args.settings.cwd.clone()).await
+    {
+        setup = load()?;
+        first = provider::choose(request, &setup).await;
+    }
+    let mut chosen = first.map_err(Configuration::wrap)?;
     chosen.calls = provider::calls::with_args(chosen.calls, &args);
     if !args.native_web.is_empty() {
         let web = chosen.calls.native_web;
@@ -129,8 +147,14 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         Arc::new(HostApprover::new(host.clone(), limit, send_command, saved, run_mode))
     });
     let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
+    let agents = options.agents.clone();
     let mut requests = Requests {
         host: host.clone(),
+        writer: writer.clone(),
+        agents,
+        effort: args.effort.clone(),
+        start_thinking: chosen.calls.thinking,
+        thinking: chosen.calls.thinking,
         options: options.clone(),
         setup: setup.clone(),
         provider: args.provider.clone(),
@@ -148,9 +172,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         host_setup: HostSetup::default(),
         hook_runners: Vec::new(),
         refused: None,
-        tasks: None,
-        session: None,
-        mcp: None,
+        interactive: None,
     };
     if let Some(mut chosen) = requests.chosen.take() {
         chosen.provider = requests.wrap(chosen.provider);
@@ -229,18 +251,32 @@ async fn first_message(
     }
 }
 
-/// Prepares `--fallback-model`.
+/// Prepares the second model: that of `--fallback-model`, or the first of the setting
+/// `fallbackModel`.
 pub(crate) async fn fallback(
     args: &PrintArgs,
     setup: &Setup,
     chosen: &mut ChosenProvider,
 ) -> anyhow::Result<Option<Fallback>> {
-    let Some(model) = &args.fallback_model else { return Ok(None) };
+    let of_settings = setup.settings.values.fallback_model.as_ref().and_then(OneOrMany::first);
+    let Some(model) = args.fallback_model.as_deref().or(of_settings) else { return Ok(None) };
     let provider = args.provider.as_deref();
     let request = ProviderRequest { provider, model: WantedModel::Flag(Some(model)) };
-    let second = provider::choose(request, setup).await.map_err(Configuration::wrap)?;
+    let second = match provider::choose(request, setup).await {
+        Ok(second) => second,
+        Err(error) if args.fallback_model.is_some() => return Err(Configuration::wrap(error)),
+        Err(error) => {
+            output::note(&format!("robota: the setting fallbackModel is not used: {error:#}"));
+            return Ok(None);
+        }
+    };
     if second.model == chosen.model {
-        return Err(Usage("--fallback-model must be another model than --model".to_owned()).into());
+        let text = "Error: Fallback model cannot be the same as the main model. Please specify a \
+                    different model for --fallback-model.";
+        return match args.fallback_model {
+            Some(_) => Err(Usage(text.to_owned()).into()),
+            None => Ok(None),
+        };
     }
     let ChosenProvider { provider, model, secrets, .. } = second;
     chosen.secrets.extend(secrets);
@@ -259,7 +295,11 @@ fn missing_session(error: SdkError, sessions: &SessionArgs) -> anyhow::Error {
 /// Says where the key of the model service comes from.
 fn api_key_source(vendor: Option<&str>, setup: &Setup) -> &'static str {
     let key = setup.environment.get("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty());
-    if vendor == Some("anthropic") && key { "ANTHROPIC_API_KEY" } else { "none" }
+    match vendor {
+        Some("anthropic") if key => "ANTHROPIC_API_KEY",
+        Some(_) if setup.settings.values.api_key_helper.is_some() => "apiKeyHelper",
+        Some(_) | None => "none",
+    }
 }
 
 /// How long a failed start waits for the first request of its host.

@@ -136,13 +136,16 @@ fn main() -> ExitCode {
     let streams =
         arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
     let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.complete(),
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            // If the usage text cannot be printed, there is nowhere to report that.
-            let _ = error.print();
+            match unknown_option(&error) {
+                Some(text) => output::note(&text),
+                // If the usage text cannot be printed, there is nowhere to report that.
+                None => drop(error.print()),
+            }
             if exit == Exit::Usage && streams {
-                let text = error.render().to_string();
+                let text = unknown_option(&error).unwrap_or_else(|| error.render().to_string());
                 headless::print_failure(OutputFormat::StreamJson, text.trim(), None);
                 headless::wait_for_first_line();
             }
@@ -168,6 +171,23 @@ fn main() -> ExitCode {
     #[cfg(feature = "count-allocations")]
     allocations::report();
     exit.into()
+}
+
+/// Returns the text about an option that does not exist, in the form that scripts search for.
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let option = text(ContextKind::InvalidArg).filter(|text| text.starts_with('-'))?;
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let similar = text(ContextKind::SuggestedArg);
+    let similar = similar.map(|name| format!("\n(Did you mean {name}?)")).unwrap_or_default();
+    Some(format!("error: unknown option '{option}'{similar}\nFor more information, try '--help'."))
 }
 
 /// Returns the exit status of a program that failed.

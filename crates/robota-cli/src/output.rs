@@ -34,9 +34,12 @@ pub(crate) fn try_bytes(bytes: &[u8]) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints an error to standard error, with the program's name in front.
+/// Prints an error to standard error, with the program's name in front. A text that begins with
+/// `Error:` is one that hosts search for, and is printed as it is.
 pub(crate) fn error(text: &str) {
-    if colour::on_stderr() {
+    if text.starts_with("Error: ") {
+        note(text);
+    } else if colour::on_stderr() {
         note(&format!("\x1b[1;31mrobota:\x1b[0m {text}"));
     } else {
         note(&format!("robota: {text}"));

@@ -8,6 +8,8 @@
 pub(crate) mod calls;
 mod choices;
 mod environment;
+mod key_helper;
+mod names;
 mod service;
 
 use std::path::Path;
@@ -35,6 +37,9 @@ use environment::Variables;
 
 /// The model name of a script, unless `--model` or the settings give one.
 const SCRIPTED_MODEL: &str = "scripted";
+
+/// The vendor whose key `apiKeyHelper` prints, if nothing else selects one.
+const HELPED_VENDOR: &str = "anthropic";
 
 /// How long the search for local model servers waits for a response.
 const LOCAL_PROBE_TIMEOUT: Duration = Duration::from_millis(400);
@@ -138,17 +143,21 @@ pub(crate) async fn choose(
     setup: &Setup,
 ) -> anyhow::Result<ChosenProvider> {
     let flag = match request.model {
-        WantedModel::Flag(model) => model,
+        WantedModel::Flag(model) => model.and_then(names::full_name),
         WantedModel::Any => None,
     };
+    let flag = flag.as_deref();
     if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
-        let model = flag.or(setup.settings.values.model.as_deref());
-        let calls = CallSettings::new(&setup.settings.values);
+        let of_settings = names::model_of_settings(setup);
+        let model = flag.or(of_settings.as_deref());
+        let calls = calls::of_settings(setup);
         return Ok(ChosenProvider { calls, ..scripted(file, model)? });
     }
     let vendors = vendors(setup)?;
     let host = host(setup)?;
     let variables = Variables::new(setup);
+    let of_settings = names::model_of_settings(setup);
+    let of_settings = of_settings.as_deref();
     let selection = match request.provider {
         Some(name) => Some(select_by_name(name, setup, &vendors)?),
         None => None,
@@ -183,7 +192,7 @@ pub(crate) async fn choose(
         Some(selection) => Some(selection),
         None => {
             let wanted = match request.model {
-                WantedModel::Flag(_) => model.or(setup.settings.values.model.as_deref()),
+                WantedModel::Flag(_) => model.or(of_settings),
                 WantedModel::Any => None,
             };
             let found = match wanted {
@@ -204,14 +213,22 @@ pub(crate) async fn choose(
     }
     // A service is only built for a model; a name that no vendor has will do for listing.
     let (for_service, for_local) = match request.model {
-        WantedModel::Flag(_) => (model, model.or(setup.settings.values.model.as_deref())),
+        WantedModel::Flag(_) => (model, model.or(of_settings)),
         WantedModel::Any => (Some("any"), None),
     };
+    let helper = key_helper::CommandKey::of_settings(setup);
+    let selection = selection.or_else(|| {
+        helper.as_ref()?;
+        let vendor = vendors.find(HELPED_VENDOR)?;
+        Some(Selection::Vendor(Arc::clone(vendor), "setting apiKeyHelper".to_owned()))
+    });
     let chosen = match selection {
-        Some(selection) => service::prepare(selection, for_service, setup, &vendors, &host)?,
+        Some(selection) => {
+            service::prepare(selection, for_service, setup, (&vendors, &host), helper).await?
+        }
         None => local_server(for_local, &vendors, &host).await?,
     };
-    Ok(ChosenProvider { calls: CallSettings::new(&setup.settings.values), ..chosen })
+    Ok(ChosenProvider { calls: calls::of_settings(setup), ..chosen })
 }
 
 /// Returns whether the profile of the settings may have the model of `--model`. The settings name a

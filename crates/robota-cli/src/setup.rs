@@ -79,6 +79,7 @@ impl Setup {
             allow: rules(&args.allowed_tools),
             deny,
             directories: args.add_dir.clone(),
+            plugins: args.plugin_dir.clone(),
             trust: args.trust,
             secrets: keys.secrets().collect(),
         })
@@ -102,6 +103,7 @@ pub(crate) fn usage(error: SdkError) -> anyhow::Error {
             let flag = match option {
                 "directories" => "add-dir",
                 "mode" => "permission-mode",
+                "plugins" => "plugin-dir",
                 other => other,
             };
             Usage(format!("--{flag}: {problem}")).into()

@@ -263,7 +263,7 @@ keys! {
     "provider.baseURL" Highest, Grants, Supported, (String);
     "provider.timeout" Highest, Grants, Supported, (std::num::NonZeroU64);
     "provider.options" Deep, Grants, Supported, (Object);
-    "apiKeyHelper" Highest, Grants, NoEffect, (String);
+    "apiKeyHelper" Highest, Grants, Supported, (String);
     "retry.budget" Highest, Grants, Supported, (u64);
     "budget.usd" Highest, Grants, Supported, (Amount);
     "budget.tokens" Highest, Grants, Supported, (std::num::NonZeroU64);
@@ -280,9 +280,9 @@ keys! {
     "nativeWeb.fetch" Highest, Grants, Supported, (bool);
     "maxRepeatedFailures" Highest, Grants, Supported, (u32);
     "model" Highest, Grants, Supported, (String);
-    "fallbackModel" Highest, Grants, NoEffect, (OneOrMany);
+    "fallbackModel" Highest, Grants, Supported, (OneOrMany);
     "effortLevel" Highest, Grants, Supported, (String);
-    "alwaysThinkingEnabled" Highest, Grants, NoEffect, (bool);
+    "alwaysThinkingEnabled" Highest, Grants, Supported, (bool);
 
     "sandbox.enabled" Highest, OnlyTightensWhen(True), Supported, (bool);
     "sandbox.failIfUnavailable" Highest, OnlyTightensWhen(True), Supported, (bool);
@@ -314,7 +314,7 @@ keys! {
     "language" Highest, Grants, Supported, (String);
     "preset" Highest, Grants, NoEffect, (String);
     "outputStyle" Highest, Grants, Supported, (String);
-    "agent" Highest, Grants, NoEffect, (String);
+    "agent" Highest, Grants, Supported, (String);
     "statusLine" Highest, Grants, Supported, (CommandLine);
     "statusline" Highest, Grants, Supported, (BuiltInStatusLine);
     "preferredNotifChannel" Highest, UserOnly, Supported, (NotificationChannel);

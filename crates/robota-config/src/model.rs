@@ -76,16 +76,16 @@ pub struct SettingsFile {
     /// The model to use if the provider's profile does not set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Models to use if the first is not available. No effect yet.
+    /// Models to use while the first is overloaded; the first of them is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<OneOrMany>,
     /// The reasoning effort of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_level: Option<String>,
-    /// Whether the model always thinks before it answers. No effect yet.
+    /// Whether the model always thinks before it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always_thinking_enabled: Option<bool>,
-    /// A command that prints the API key. No effect yet.
+    /// A shell command that prints the API key of the model service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_helper: Option<String>,
 
@@ -102,7 +102,7 @@ pub struct SettingsFile {
     /// The style of the answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_style: Option<String>,
-    /// The agent that the main conversation runs as. No effect yet.
+    /// The agent that the main conversation runs as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The fraction of the context window at which compaction starts; `false` for never.
@@ -331,6 +331,17 @@ pub enum OneOrMany {
     One(String),
     /// A list of strings.
     Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// Returns the first string.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        match self {
+            Self::One(one) => Some(one),
+            Self::Many(all) => all.first().map(String::as_str),
+        }
+    }
 }
 
 /// A fraction of the context window: more than 0, at most 1, or `false` for no limit.

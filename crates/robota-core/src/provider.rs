@@ -14,6 +14,7 @@ mod rate_limit;
 mod request;
 mod retry;
 mod stop;
+mod thinking;
 
 use std::pin::Pin;
 
@@ -30,9 +31,11 @@ pub use rate_limit::{RateLimit, RateLimits};
 pub use request::{ModelRequest, OutputSchema, ToolChoice, View};
 pub use retry::RetryPolicy;
 pub use stop::{AnswerEnd, StopReason};
+pub use thinking::Thinking;
 
 use crate::call::CallContext;
-use crate::message::Block;
+use crate::ids::RandomIds;
+use crate::message::{Block, Message};
 use crate::usage::Usage;
 
 /// Calls a model service.
@@ -104,6 +107,20 @@ pub trait Provider: Send + Sync {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError>;
+
+    /// Calls the model once and waits for the whole answer of [`Provider::stream`]. [`ask`] also
+    /// retries and limits the time.
+    ///
+    /// # Errors
+    /// When the call fails, or its stream ends without a terminal record.
+    async fn chat(
+        &self,
+        request: ModelRequest,
+        context: CallContext,
+    ) -> Result<(Message, StopReason), ProviderError> {
+        let stream = self.stream(request, context).await?;
+        ask::collect(stream, None, &RandomIds).await
+    }
 }
 
 /// The limits of a model, as its service tells them.

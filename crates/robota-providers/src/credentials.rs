@@ -1,16 +1,19 @@
 //! Credentials that change with each request or expire: signatures of AWS, tokens of Google service
-//! accounts and of Microsoft Entra.
+//! accounts and of Microsoft Entra, keys that a program of the user prints.
 
 #[cfg(feature = "bedrock")]
 mod aws;
 #[cfg(feature = "entra")]
 mod entra;
+mod helper;
 #[cfg(feature = "vertex")]
 mod service_account;
 #[cfg(any(feature = "vertex", feature = "entra"))]
 mod token;
 
 use std::fmt;
+
+pub use helper::{KeyHelper, KeySource};
 
 use robota_core::env_ref::Secret;
 use serde_json::Value;
@@ -51,6 +54,8 @@ pub enum Credentials {
         /// The address of the login service; `None` for that of the public cloud.
         authority: Option<String>,
     },
+    /// A program of the user that prints the key. It needs no feature.
+    Helper(KeyHelper),
 }
 
 impl fmt::Debug for Credentials {
@@ -73,6 +78,7 @@ impl Credentials {
                 file["private_key"].as_str().map(str::to_owned).into_iter().collect()
             }
             Self::Entra { client_secret, .. } => vec![client_secret.expose().to_owned()],
+            Self::Helper(_) => Vec::new(),
         }
     }
 }
@@ -83,6 +89,7 @@ pub(crate) enum Signer {
     Aws(aws::Aws),
     #[cfg(any(feature = "vertex", feature = "entra"))]
     Token(token::TokenSource),
+    Helper(KeyHelper),
 }
 
 impl Signer {
@@ -92,6 +99,7 @@ impl Signer {
     /// What is wrong with them.
     pub(crate) fn new(credentials: &Credentials) -> Result<Self, String> {
         match credentials {
+            Credentials::Helper(helper) => Ok(Self::Helper(helper.clone())),
             #[cfg(feature = "bedrock")]
             Credentials::Aws { access_key_id, secret_access_key, session_token, region } => {
                 Ok(Self::Aws(aws::Aws {
@@ -124,17 +132,28 @@ impl Signer {
         }
     }
 
-    /// Adds the signature or the token to a request.
+    /// Returns whether another key may succeed where the service refused one.
+    pub(crate) fn renews(&self) -> bool {
+        matches!(self, Self::Helper(_))
+    }
+
+    /// Adds the signature or the token to a request. `renew` asks for a new key.
     #[cfg_attr(
         not(any(feature = "bedrock", feature = "vertex", feature = "entra")),
-        expect(unused_variables, reason = "there is nothing to sign with")
+        expect(unused_variables, reason = "only the other kinds need it")
     )]
-    pub(crate) async fn sign(&self, request: &mut Request, host: &Host) -> Result<(), Failure> {
-        match *self {
+    pub(crate) async fn sign(
+        &self,
+        request: &mut Request,
+        host: &Host,
+        renew: bool,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Helper(helper) => helper.sign(request, renew).await,
             #[cfg(feature = "bedrock")]
-            Self::Aws(ref aws) => aws.sign(request, host.clock.now()),
+            Self::Aws(aws) => aws.sign(request, host.clock.now()),
             #[cfg(any(feature = "vertex", feature = "entra"))]
-            Self::Token(ref source) => {
+            Self::Token(source) => {
                 let token = source.token(host).await?;
                 set_header(request, "authorization", &format!("Bearer {}", token.expose()))
             }
@@ -143,7 +162,6 @@ impl Signer {
 }
 
 /// Sets a header that must not be shown.
-#[cfg(any(feature = "bedrock", feature = "vertex", feature = "entra"))]
 fn set_header(request: &mut Request, name: &'static str, value: &str) -> Result<(), Failure> {
     use reqwest::header::HeaderValue;
     use robota_core::provider::FailureReason;

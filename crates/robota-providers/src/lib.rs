@@ -70,7 +70,7 @@ mod wire;
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use connect::{connect, connect_from};
-pub use credentials::Credentials;
+pub use credentials::{Credentials, KeyHelper, KeySource};
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,

@@ -161,6 +161,7 @@ impl HttpProvider {
         ] {
             options.shift_remove(reserved);
         }
+        wire::thinking::encode(&mut options, self.wire, request);
         let web = NativeWeb {
             search: request.native_web.search || self.search.load(Ordering::Relaxed),
             fetch: request.native_web.fetch || self.fetch.load(Ordering::Relaxed),
@@ -177,20 +178,12 @@ impl HttpProvider {
 
     /// Sends a request and converts a response with a status other than 2xx into a failure.
     async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Response, Failure> {
-        let mut request = Request { method, url, headers: self.headers.clone(), body };
-        if let Some(signer) = &self.signer {
-            signer.sign(&mut request, &self.host).await?;
+        let request = Request { method, url, headers: self.headers.clone(), body };
+        let renews = self.signer.as_ref().is_some_and(Signer::renews);
+        let mut response = self.exchange(request.clone(), false).await?;
+        if response.status == 401 && renews {
+            response = self.exchange(request, true).await?;
         }
-        let sending = self.host.client.send(request);
-        let response = match self.timeout {
-            None => sending.await?,
-            Some(limit) => tokio::time::timeout(limit, sending).await.map_err(|_| {
-                Failure::with_reason(
-                    FailureReason::Connection,
-                    format!("the service did not start to answer within {} s", limit.as_secs_f64()),
-                )
-            })??,
-        };
         if let Some(limits) = http::rate_limits(&response.headers, self.host.clock.now()) {
             *self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner) = Some(limits);
         }
@@ -198,6 +191,23 @@ impl HttpProvider {
             return Ok(response);
         }
         Err(self.failure_from_response(response).await)
+    }
+
+    /// Signs and sends a request, and waits for the head of the response.
+    async fn exchange(&self, mut request: Request, renew: bool) -> Result<Response, Failure> {
+        if let Some(signer) = &self.signer {
+            signer.sign(&mut request, &self.host, renew).await?;
+        }
+        let sending = self.host.client.send(request);
+        match self.timeout {
+            None => sending.await,
+            Some(limit) => tokio::time::timeout(limit, sending).await.map_err(|_| {
+                Failure::with_reason(
+                    FailureReason::Connection,
+                    format!("the service did not start to answer within {} s", limit.as_secs_f64()),
+                )
+            })?,
+        }
     }
 
     async fn failure_from_response(&self, response: Response) -> Failure {

@@ -13,6 +13,7 @@ mod ids;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 pub(crate) mod plan;
+pub(crate) mod thinking;
 
 use std::sync::Arc;
 

@@ -34,7 +34,12 @@ fn provider(wire: Wire, mock: &MockServer) -> Arc<dyn Provider> {
 /// Creates a run on that wire that retries without delay.
 fn run(wire: Wire, mock: &MockServer) -> Run {
     let at_once = Duration::from_millis(1);
-    let retry = RetryPolicy { budget: Duration::from_secs(60), base: at_once, cap: at_once };
+    let retry = RetryPolicy {
+        budget: Duration::from_secs(60),
+        base: at_once,
+        cap: at_once,
+        ..RetryPolicy::default()
+    };
     Run::new(Script::new()).provider(provider(wire, mock)).configure(|config| {
         config.turn.model = MODEL.to_owned();
         config.turn.retry = retry;

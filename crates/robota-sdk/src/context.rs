@@ -76,7 +76,6 @@ impl ProjectContext {
         if settings.task_context.get("enabled").is_none_or(|enabled| enabled == true) {
             composer.section("tasks", "Active tasks", &tasks(project, &reader, &mut notices));
         }
-        let overrides = settings.skill_overrides.iter();
         for plugin in project.plugins.active() {
             if let Some(prompt) = &plugin.manifest.prompt {
                 let name = &plugin.manifest.name;
@@ -84,9 +83,7 @@ impl ProjectContext {
                 composer.section(format!("plugin {name}"), &title, prompt);
             }
         }
-        let skills = Skills::find(&reader)
-            .with_plugins(project.plugins.active())
-            .with_overrides(overrides.map(|(name, value)| (name.as_str(), value.as_str())));
+        let skills = project.skills(&reader);
         let listing = skills.listing(&ListingCaps::beside(agents.files));
         composer.section("skills", "Skills", &listing.text);
         notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));

@@ -15,6 +15,7 @@ pub mod hooks;
 pub mod host;
 pub mod import;
 pub mod interactive;
+pub mod listing;
 pub mod mcp;
 pub mod memory;
 pub mod mentions;
@@ -57,6 +58,7 @@ pub use interactive::{
     Prepared, PreparedPrompt, Prompt, PromptQueue, QueuedPrompt, Spending, Submission, ToolEnd,
     ToolState, UsageKind, UsageSnapshot,
 };
+pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
 pub use mcp::{McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;

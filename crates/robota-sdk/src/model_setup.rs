@@ -7,7 +7,7 @@ use robota_config::SettingsFile;
 use robota_core::driver::SessionConfig;
 use robota_core::env_ref::Secret;
 use robota_core::into_arc::IntoArc;
-use robota_core::provider::{NativeWeb, Provider};
+use robota_core::provider::{NativeWeb, Provider, Thinking};
 
 /// How long a provider may send nothing before a call fails, unless a profile sets `timeout`.
 pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -74,10 +74,16 @@ impl ModelSetup {
 pub struct CallSettings {
     /// How long a series of failed calls may last; zero never retries.
     pub retry_budget: Option<Duration>,
+    /// How many times a failed call is retried at most.
+    pub max_retries: Option<u32>,
     /// The web tools that the service runs itself.
     pub native_web: NativeWeb,
     /// After how many rounds the same failing call ends the use of tools; 0 means never.
     pub max_repeats: Option<u32>,
+    /// Whether the model reasons before it answers; none leaves it to the model.
+    pub thinking: Option<Thinking>,
+    /// Whether the service shows the reasoning: `summarized` or `omitted`.
+    pub thinking_display: Option<String>,
 }
 
 impl CallSettings {
@@ -88,11 +94,17 @@ impl CallSettings {
         let retry = settings.retry.clone().unwrap_or_default();
         Self {
             retry_budget: retry.budget.map(Duration::from_secs),
+            max_retries: None,
             native_web: NativeWeb {
                 search: web.search.unwrap_or(false),
                 fetch: web.fetch.unwrap_or(false),
             },
             max_repeats: settings.max_repeated_failures,
+            thinking: settings.always_thinking_enabled.map(|always| match always {
+                true => Thinking::On,
+                false => Thinking::Off,
+            }),
+            thinking_display: None,
         }
     }
 
@@ -100,7 +112,14 @@ impl CallSettings {
         if let Some(budget) = self.retry_budget {
             config.turn.retry.budget = budget;
         }
+        config.turn.retry.max_retries = self.max_retries;
         config.native_web = self.native_web;
+        if let Some(thinking) = self.thinking {
+            config.options.insert(Thinking::OPTION.to_owned(), thinking.option());
+        }
+        if let Some(display) = &self.thinking_display {
+            config.options.insert(Thinking::DISPLAY.to_owned(), display.clone().into());
+        }
         if let Some(max_repeats) = self.max_repeats {
             config.turn.max_repeats = max_repeats;
         }

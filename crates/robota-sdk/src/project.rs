@@ -55,6 +55,8 @@ pub struct ProjectOptions {
     pub deny: Vec<String>,
     /// Folders besides the working folder that belong to the workspace.
     pub directories: Vec<PathBuf>,
+    /// Folders of plugins to use besides the installed ones. The caller trusts them.
+    pub plugins: Vec<PathBuf>,
     /// Uses the settings of the folder as if the user had trusted it.
     pub trust: bool,
     /// Secrets that are redacted besides those that the environment and the settings name.
@@ -104,6 +106,12 @@ impl Project {
         places.settings = options.settings.clone().map(check_settings).transpose()?;
         places.sources = options.sources.clone();
         let mut plugins = Plugins::load(&places);
+        for folder in &options.plugins {
+            plugins.use_folder(folder).map_err(|error| SdkError::Option {
+                option: "plugins",
+                problem: error.to_string(),
+            })?;
+        }
         places.flags = flags(&options, &plugins)?;
         check_rules(&options, &places)?;
         let store = TrustStore::load(&places);

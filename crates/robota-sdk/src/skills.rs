@@ -7,8 +7,8 @@ mod tool;
 
 use std::sync::{Arc, Mutex};
 
-use robota_config::TrustStore;
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
+use robota_config::{ContextReader, TrustStore};
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::ids::CallId;
 use robota_core::task::TaskMode;
@@ -135,6 +135,12 @@ impl SkillRunner {
     /// Returns the tools that the program runs itself.
     pub(crate) fn tools(&self) -> &GatedTools {
         &self.tools
+    }
+
+    /// Reads the folders with skills again.
+    pub(crate) fn reload(&self) {
+        let reader = ContextReader::new(&self.project.places);
+        *lock(&self.skills) = self.project.skills(&reader);
     }
 
     /// Returns whether there is a skill of this name.

@@ -4,4 +4,5 @@
 //! cursor and open requests, nothing else: what happened is in the journal.
 
 pub mod acp;
+pub mod headless;
 pub mod mcp;

@@ -3,6 +3,7 @@
 //! generated from [`schema`].
 
 mod control;
+mod initialize;
 mod line;
 mod message;
 mod result_line;
@@ -10,6 +11,7 @@ mod tag;
 mod task_line;
 
 pub use control::*;
+pub use initialize::*;
 pub use line::*;
 pub use message::*;
 pub use result_line::*;

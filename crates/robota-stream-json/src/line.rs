@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::initialize::PluginInfo;
 use crate::message::{AssistantMessage, StreamEvent, UserMessage};
 use crate::tag::tag;
 
@@ -52,6 +53,9 @@ pub struct InitLine<'a> {
     pub permission_mode: &'a str,
     /// Commands that a prompt can start with.
     pub slash_commands: &'a [String],
+    /// Those of them that have an effect in a terminal only; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terminal_slash_commands: Vec<&'a str>,
     /// Where the key of the model service comes from.
     #[serde(rename = "apiKeySource")]
     pub api_key_source: &'a str,
@@ -64,7 +68,9 @@ pub struct InitLine<'a> {
     /// Skills that the model can use.
     pub skills: &'a [String],
     /// Loaded plugins.
-    pub plugins: [McpServer; 0],
+    pub plugins: &'a [PluginInfo],
+    /// The folders of memory.
+    pub memory_paths: &'a MemoryPaths,
     /// What this program supports beyond the basic protocol.
     pub capabilities: &'a [&'a str],
     /// The folder in which the program was started.
@@ -79,13 +85,23 @@ pub struct InitLine<'a> {
     pub uuid: &'a str,
 }
 
+/// The folders of memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MemoryPaths {
+    /// The memory of the project, which the model can change if the user allows it.
+    pub auto: String,
+}
+
 /// An MCP server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Its state: `connected`, `pending`, `failed` or `needs-auth`.
+    /// Its state: `connected`, `pending`, `failed`, `disabled` or `needs-auth`.
     pub status: String,
+    /// Where it is configured: `sdk` for a server in the host, `plugin`, `dynamic` for
+    /// `--mcp-config`, or the scope of a file.
+    pub source: String,
 }
 
 /// A configured MCP server that cannot be used.

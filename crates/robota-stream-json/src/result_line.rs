@@ -34,6 +34,12 @@ pub struct ResultLine<'a> {
     /// How long the first piece of the first answer took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
+    /// The same for the stream of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_stream_ms: Option<u64>,
+    /// How long the turn took before its first model call was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_to_request_ms: Option<u64>,
     /// The number of model calls of the turn.
     pub num_turns: u32,
     /// The answer; absent with an error subtype.
@@ -53,6 +59,8 @@ pub struct ResultLine<'a> {
     /// The tokens and price of all model calls of the session, by model.
     #[serde(rename = "modelUsage")]
     pub model_usage: BTreeMap<&'a str, ModelUsage>,
+    /// The same of the model calls since the last result of this process.
+    pub model_usage_since_last_result: BTreeMap<&'a str, ModelUsage>,
     /// The calls that were denied in the turn.
     pub permission_denials: Vec<Denial<'a>>,
     /// The validated answer (`--json-schema`).

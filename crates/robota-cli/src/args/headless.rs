@@ -50,6 +50,19 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<String>,
 
+    /// Whether the model reasons before it answers [default: the setting alwaysThinkingEnabled, or as
+    /// the model does].
+    #[arg(long, value_name = "MODE", value_enum, conflicts_with = "max_thinking_tokens")]
+    pub(crate) thinking: Option<ThinkingArg>,
+
+    /// At most about this many tokens of reasoning, where the model takes a number; 0 for none.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_thinking_tokens: Option<u64>,
+
+    /// Whether the service shows the reasoning, where it has a choice.
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) thinking_display: Option<ThinkingDisplayArg>,
+
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output_format: OutputFormat,
@@ -69,6 +82,14 @@ pub(crate) struct PrintArgs {
     /// With stream-json in both directions: print each user message when it is delivered.
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
+
+    /// With stream-json: print the text and reasoning of agents, not only their calls.
+    #[arg(long)]
+    pub(crate) forward_subagent_text: bool,
+
+    /// Send prompts that start with a slash to the model as they are, and offer no skills as commands.
+    #[arg(long)]
+    pub(crate) disable_slash_commands: bool,
 
     /// With json: print all lines as one array. stream-json needs it, and always prints all lines.
     #[arg(long)]
@@ -151,12 +172,17 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "SOURCES")]
     pub(crate) setting_sources: Option<String>,
 
-    /// Agents that the model can start, as JSON. Not supported yet.
+    /// Agents that the model can start, as JSON: `{"name": {"description": "…", "prompt": "…"}}`.
     #[arg(long, value_name = "JSON")]
     pub(crate) agents: Option<String>,
 
-    /// Configuration of MCP servers: a file or JSON (repeatable).
-    #[arg(long, value_name = "FILE|JSON")]
+    /// Run the conversation as this agent: with its prompt, its tools and its model [default: the
+    /// setting `agent`].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Configuration of MCP servers: files or JSON (repeatable).
+    #[arg(long, value_name = "FILE|JSON", num_args = 1..)]
     pub(crate) mcp_config: Vec<String>,
 
     /// Use only the MCP servers of --mcp-config.
@@ -172,6 +198,29 @@ pub(crate) struct PrintArgs {
     /// Write a debug log to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
+
+    /// Same as --debug=FILE.
+    #[arg(long, value_name = "FILE", conflicts_with = "debug")]
+    pub(crate) debug_file: Option<PathBuf>,
+}
+
+/// Whether a model reasons before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingArg {
+    /// As much as it wants.
+    #[value(alias = "enabled")]
+    Adaptive,
+    /// Not at all.
+    Disabled,
+}
+
+/// Whether a service shows reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingDisplayArg {
+    /// A summary of it.
+    Summarized,
+    /// None of it.
+    Omitted,
 }
 
 /// How much a sandbox restricts commands.

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
+use robota_config::{Environment, KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
 use robota_core::env_ref::{EnvRef, Secret};
 use robota_core::error::Diagnose as _;
-use robota_providers::{CredentialRequirement, Profile, ProviderSettings, Vendors, build};
+use robota_providers::{
+    CredentialRequirement, Profile, ProviderSettings, SetupField, Vendors, build,
+};
 use serde_json::{Map, Value, json};
 
-use crate::args::{KeyPlaceArg, SetupArgs};
+use crate::args::{KeyPlaceArg, SettingsArgs, SetupArgs};
 use crate::setup::Setup;
 use crate::stored_keys::{self, KeyPlace, StoredKeys};
 use crate::{Exit, Usage, output, prompt, provider};
@@ -43,6 +45,37 @@ impl Key {
         match self {
             Self::None => None,
             Self::Variable(variable, _) | Self::Store(variable, _, _) => Some(variable),
+        }
+    }
+}
+
+/// Asks whether to set up a provider, and does so. Returns whether a provider was set up.
+pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
+    let home = Environment::of_process().get("HOME").is_some();
+    output::note("No model provider is configured.");
+    let answer = prompt::ask("Set one up now? (y, or n to see the other ways)", Some("y"));
+    let yes = answer.is_ok_and(|answer| answer.to_lowercase().starts_with('y'));
+    if !home || !yes {
+        return false;
+    }
+    loop {
+        let args = SetupArgs {
+            provider: None,
+            model: None,
+            base_url: None,
+            key_env: None,
+            key_stdin: false,
+            key_in: KeyPlaceArg::File,
+            no_probe: false,
+            settings: SettingsArgs { cwd: cwd.clone(), ..SettingsArgs::default() },
+        };
+        match run(args).await {
+            Ok(_) => return true,
+            Err(error) => output::error(&format!("{error:#}")),
+        }
+        let again = prompt::ask("Try again? (y or n)", Some("n"));
+        if !again.is_ok_and(|answer| answer.to_lowercase().starts_with('y')) {
+            return false;
         }
     }
 }
@@ -130,7 +163,16 @@ fn choose_address(args: &SetupArgs, vendor: &Profile) -> anyhow::Result<Option<S
     if !prompt::is_interactive() {
         return Err(missing("--base-url", &format!("{} has no address of its own", vendor.name)));
     }
-    prompt::ask("Address of the service", None).map(Some)
+    let (question, default) = question(vendor, &SetupField::BaseUrl, "Address of the service");
+    prompt::ask(&question, default.as_deref()).map(Some)
+}
+
+/// Returns the question of the vendor's file about a setting, and its default.
+fn question(vendor: &Profile, field: &SetupField, usual: &str) -> (String, Option<String>) {
+    match vendor.setup.iter().find(|prompt| prompt.field == *field) {
+        Some(prompt) => (prompt.question.clone(), prompt.default.clone()),
+        None => (usual.to_owned(), None),
+    }
 }
 
 fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Result<Key> {
@@ -168,8 +210,17 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
         }
         return Ok(key);
     }
+    let asks = vendor.setup.iter().any(|prompt| prompt.field == SetupField::ApiKey);
     if vendor.credential != CredentialRequirement::Required {
-        return Ok(Key::None);
+        if !asks || !prompt::is_interactive() {
+            return Ok(Key::None);
+        }
+        let (question, _) = question(vendor, &SetupField::ApiKey, "API key");
+        let secret = Secret::new(prompt::ask_secret(&question)?.trim());
+        return Ok(match secret.is_blank() {
+            true => Key::None,
+            false => Key::Store(variable, secret, place),
+        });
     }
     if !prompt::is_interactive() {
         return Err(missing("--key-env or --key-stdin", &format!("{} needs a key", vendor.name)));
@@ -177,7 +228,8 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
     if let Some(link) = vendor.help_link() {
         output::note(&format!("Keys: {}", link.url));
     }
-    let secret = Secret::new(prompt::ask_secret("API key")?.trim());
+    let (question, _) = question(vendor, &SetupField::ApiKey, "API key");
+    let secret = Secret::new(prompt::ask_secret(&question)?.trim());
     anyhow::ensure!(!secret.is_blank(), "the key is empty; nothing was changed");
     Ok(Key::Store(variable, secret, place))
 }
@@ -185,7 +237,10 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
 fn choose_model(args: &SetupArgs, vendor: &Profile) -> anyhow::Result<String> {
     match (&args.model, vendor.default_model.as_deref()) {
         (Some(model), _) => Ok(model.clone()),
-        (None, default) if prompt::is_interactive() => prompt::ask("Model", default),
+        (None, default) if prompt::is_interactive() => {
+            let (question, of_question) = question(vendor, &SetupField::Model, "Model");
+            prompt::ask(&question, of_question.as_deref().or(default))
+        }
         (None, Some(default)) => Ok(default.to_owned()),
         (None, None) => {
             let list = format!("`robota models --provider {}` lists the models", vendor.vendor);

@@ -1,5 +1,6 @@
 //! The session that the arguments of a run name.
 
+use robota_core::ids::SessionName;
 use robota_core::journal::{JournalStore, SessionFilter};
 use robota_sdk::{Earlier, SessionChoice};
 
@@ -13,6 +14,17 @@ pub(crate) async fn session_choice(
     cwd: &str,
 ) -> anyhow::Result<SessionChoice> {
     let id = args.session_id.clone();
+    if let Some(id) = &id
+        && SessionName::parse(id).is_err()
+        && uuid::Uuid::try_parse(id).is_err()
+    {
+        return Err(Usage(
+            "Error: Invalid session ID. Must be a valid UUID. (A name such as \
+             agent:dev/session:main is an id, too.)"
+                .to_owned(),
+        )
+        .into());
+    }
     let earlier = if args.continue_latest {
         Some(Earlier::Latest)
     } else {
@@ -23,10 +35,15 @@ pub(crate) async fn session_choice(
         }
     };
     match (earlier, args.fork_session) {
-        (None, true) => Err(Usage("--fork-session needs -c or -r".to_owned()).into()),
+        (None, true) => Err(Usage(
+            "Error: --fork-session requires --continue (-c) or --resume (-r)".to_owned(),
+        )
+        .into()),
         (None, false) => Ok(SessionChoice::New(id)),
         (Some(_), false) if id.is_some() => Err(Usage(
-            "--session-id sets the id of a new session; with -c or -r add --fork-session".into(),
+            "Error: --session-id can only be used with --continue or --resume if --fork-session is \
+             also specified."
+                .into(),
         )
         .into()),
         (Some(earlier), false) => Ok(SessionChoice::Earlier(earlier)),

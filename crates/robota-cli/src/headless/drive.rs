@@ -15,6 +15,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinHandle;
 
 use super::blocks;
+use super::describe::FOR_TERMINALS;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
@@ -33,7 +34,7 @@ use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
 use crate::{Exit, output};
-use robota_stream_json::{InitLine, SessionStateText};
+use robota_stream_json::{InitLine, MemoryPaths, PluginInfo, SessionStateText};
 
 /// What `system/init` says of the run.
 pub(crate) struct RunFacts {
@@ -49,6 +50,10 @@ pub(crate) struct RunFacts {
     pub(crate) skills: Vec<String>,
     /// The name of the output style.
     pub(crate) output_style: String,
+    /// The plugins in use.
+    pub(crate) plugins: Vec<PluginInfo>,
+    /// The folders of memory.
+    pub(crate) memory_paths: MemoryPaths,
 }
 
 /// A run with an open session.
@@ -270,7 +275,11 @@ impl Drive {
             }));
             return Ok(());
         }
-        let message = HostMessage { uuid: input.uuid, content: input.message.content };
+        let message = HostMessage {
+            uuid: input.uuid,
+            content: input.message.content,
+            as_is: input.client_composed,
+        };
         self.send(content, Some(message), progress).await
     }
 
@@ -316,7 +325,12 @@ impl Drive {
         }
         // What is sent again after an interrupt is expanded again.
         let as_sent = content.clone();
-        let (rules, content) = match self.expand(content, &mut metadata).await {
+        let as_is = from_host.as_ref().is_some_and(|message| message.as_is);
+        let expanded = match as_is {
+            true => Expanded::Prompt(TurnPermissions::default(), content),
+            false => self.expand(content, &mut metadata).await,
+        };
+        let (rules, content) = match expanded {
             Expanded::Prompt(rules, content) => (rules, content),
             Expanded::Command(done) => {
                 self.print_command(done, from_host, progress).await;
@@ -436,12 +450,17 @@ impl Drive {
             model,
             permission_mode: self.requests.mode.name(),
             slash_commands: &facts.commands,
+            terminal_slash_commands: FOR_TERMINALS
+                .into_iter()
+                .filter(|name| facts.commands.iter().any(|command| command == name))
+                .collect(),
             api_key_source: self.requests.api_key_source,
             claude_code_version: VERSION,
             output_style: &facts.output_style,
             agents: &facts.agents,
             skills: &facts.skills,
-            plugins: [],
+            plugins: &facts.plugins,
+            memory_paths: &facts.memory_paths,
             capabilities: CAPABILITIES,
             original_cwd: &facts.cwd,
             additional_directories: &facts.directories,

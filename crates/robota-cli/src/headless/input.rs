@@ -37,6 +37,9 @@ pub(crate) struct UserInput {
     /// False adds the message to the conversation without a turn.
     #[serde(default, rename = "shouldQuery")]
     pub(crate) should_query: Option<bool>,
+    /// True sends the text as it is: no command, no skill, no files that it mentions.
+    #[serde(default)]
+    pub(crate) client_composed: bool,
 }
 
 /// The message of a user line.

@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use robota_config::McpScope;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::message::ToolInput;
 use robota_mcp::client::{
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::host::Host;
 use super::options::RunOptions;
+use crate::setup::Setup;
 
 /// How long a message to a server in the host may take. Calls have limits of their own.
 const HOST_LIMIT: Duration = Duration::from_secs(2 * 3_600);
@@ -99,8 +101,37 @@ pub(super) fn servers(mcp: Option<&SessionMcp>) -> Vec<McpServer> {
     let reports = mcp.map(|mcp| mcp.servers().reports()).unwrap_or_default();
     reports
         .into_iter()
-        .map(|report| McpServer { status: status(&report).to_owned(), name: report.name })
+        .map(|report| McpServer {
+            status: status(&report).to_owned(),
+            source: source(mcp, &report.name).to_owned(),
+            name: report.name,
+        })
         .collect()
+}
+
+/// Returns where a server is configured; `sdk` for a server in the host.
+fn source(mcp: Option<&SessionMcp>, name: &str) -> &'static str {
+    mcp.and_then(|mcp| mcp.scope(name)).map_or("sdk", McpScope::name)
+}
+
+/// Returns the servers of a session that does not exist yet.
+pub(super) fn pending_reply(setup: &Setup, options: &RunOptions, host_servers: &[String]) -> Value {
+    let arguments = McpSetup {
+        arguments: options.mcp_config.clone(),
+        strict: options.strict_mcp,
+        host_servers: host_servers.to_vec(),
+        ..McpSetup::default()
+    };
+    let found = robota_sdk::mcp::configured(&setup.project, &arguments);
+    let servers: Vec<_> = found
+        .configs
+        .iter()
+        .map(|server| {
+            let scope = found.scopes.get(&server.name).map(|scope| scope.name());
+            json!({"name": server.name, "status": "pending", "scope": scope, "tools": []})
+        })
+        .collect();
+    json!({"mcpServers": servers})
 }
 
 /// Returns the entries that cannot be used.

@@ -34,8 +34,14 @@ pub(crate) struct Meter {
 struct Counts {
     model: String,
     requested: Option<Timestamp>,
+    /// How long the model calls took that no result has told yet, and those of all results.
     api_ms: u64,
+    told_api_ms: u64,
+    /// How long the turns took that have ended.
+    turns_ms: u64,
     models: BTreeMap<String, ModelUsage>,
+    /// The calls that no result has told yet.
+    new_models: BTreeMap<String, ModelUsage>,
 }
 
 impl Meter {
@@ -106,7 +112,31 @@ impl Meter {
 
     /// Returns how long the model calls since the last turn took, in milliseconds.
     pub(crate) fn take_turn_api_ms(&self) -> u64 {
-        std::mem::take(&mut self.lock().api_ms)
+        let mut counts = self.lock();
+        let api_ms = std::mem::take(&mut counts.api_ms);
+        counts.told_api_ms += api_ms;
+        api_ms
+    }
+
+    /// Returns how long the model calls of this run took, in milliseconds.
+    pub(crate) fn api_ms(&self) -> u64 {
+        let counts = self.lock();
+        counts.told_api_ms + counts.api_ms
+    }
+
+    /// Counts how long a turn took, in milliseconds.
+    pub(crate) fn add_turn_ms(&self, millis: u64) {
+        self.lock().turns_ms += millis;
+    }
+
+    /// Returns how long the turns of this run took, in milliseconds.
+    pub(crate) fn turns_ms(&self) -> u64 {
+        self.lock().turns_ms
+    }
+
+    /// Returns the tokens and price by model of the calls since this was asked last.
+    pub(crate) fn take_new_models(&self) -> BTreeMap<String, ModelUsage> {
+        std::mem::take(&mut self.lock().new_models)
     }
 
     /// Returns the tokens and price by model, of this run and earlier ones.
@@ -176,18 +206,20 @@ impl Counts {
     fn add(&mut self, model: &str, usage: Option<Usage>) {
         let usage = usage.unwrap_or_default();
         let catalogue = Catalogue::builtin();
-        let entry = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
+        let cost = catalogue.cost(model, usage);
+        let call = ModelUsage {
+            input_tokens: usage.uncached_input(),
+            output_tokens: usage.output_tokens,
+            cache_read_input_tokens: usage.cache_read_tokens,
+            cache_creation_input_tokens: usage.cache_write_tokens,
+            cost_usd: cost.unwrap_or_default(),
+            cost_basis: if cost.is_some() { CostBasis::List } else { CostBasis::Unknown },
             context_window: catalogue.context_window(model),
             max_output_tokens: catalogue.max_output(model),
             ..ModelUsage::default()
-        });
-        entry.input_tokens += usage.uncached_input();
-        entry.output_tokens += usage.output_tokens;
-        entry.cache_read_input_tokens += usage.cache_read_tokens;
-        entry.cache_creation_input_tokens += usage.cache_write_tokens;
-        match catalogue.cost(model, usage) {
-            Some(cost) => entry.cost_usd += cost,
-            None => entry.cost_basis = CostBasis::Unknown,
+        };
+        for models in [&mut self.models, &mut self.new_models] {
+            models.entry(model.to_owned()).or_default().add(call);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
+use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, InputAccepted, InputSource};
 use robota_core::hook::HookContext;
 use robota_core::journal::{JournalError, JournalStore};
@@ -17,6 +19,7 @@ use robota_session::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::describe;
 use super::drive::{Drive, RunFacts, ScheduledInput};
 use super::input::FromHost;
 use super::mcp::{self, ToolApprover};
@@ -30,7 +33,8 @@ use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Usage, agent_process, output};
+use crate::{Configuration, Usage, agent_process, output};
+use robota_stream_json::MemoryPaths;
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -58,13 +62,22 @@ pub(crate) struct Opened {
 pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let Opening { args, options, setup, store, selected, mut requests, writer, cancel, .. } =
         opening;
-    let Some(chosen) = requests.chosen.take() else { anyhow::bail!("no model is selected") };
+    let agent = main_agent(setup, &requests)?;
+    if let (None, Some(agent)) = (&args.model, &agent) {
+        let model = agent.model.resolve(&requests.model, Catalogue::builtin()).to_owned();
+        if model != requests.model {
+            let changed = requests.set_model(Some(model)).await;
+            changed.map_err(|(_, why)| Configuration::wrap(anyhow::anyhow!(why)))?;
+        }
+    }
+    let Some(mut chosen) = requests.chosen.take() else { anyhow::bail!("no model is selected") };
+    chosen.calls.thinking = requests.thinking;
     let cwd = setup.places.cwd.clone();
     let given = std::mem::take(&mut requests.host_setup);
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
     let (meter, observed) = (requests.meter.clone(), structured.clone());
-    let model = chosen.into_setup(args.effort.clone());
+    let model = chosen.into_setup(requests.effort.clone());
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
         .mode(requests.mode.session())
@@ -116,13 +129,18 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
     builder = builder.mcp(mcp::setup(options, &requests.host, given.mcp_servers));
-    if let Some(names) = &options.tools {
-        builder = builder.only_tools(names.clone());
+    let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
+    if let Some(names) = tools {
+        builder = builder.only_tools(names);
     }
     if let Some(name) = args.session.name.clone().or(given.title) {
         builder = builder.name(name);
     }
-    if let Some(system) = given.system.or_else(|| options.system.clone()) {
+    let system = given.system.or_else(|| options.system.clone());
+    // A host that sets no prompt sends an empty one.
+    let of_agent = agent.map(|agent| agent.prompt);
+    if let Some(system) = system.filter(|text| !text.is_empty() || of_agent.is_none()).or(of_agent)
+    {
         builder = builder.system(system);
     }
     if let Some(append) = given.append_system.or_else(|| options.append_system.clone()) {
@@ -147,18 +165,16 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         true => Some(scheduled_inputs(&interactive).await?),
         false => None,
     };
-    requests.session = Some(session.clone());
-    requests.mcp = interactive.mcp().cloned();
+    requests.interactive = Some(interactive.clone());
     if let Some(approver) = &prompt_tool {
         approver.connect(interactive.mcp());
     }
-    requests.tasks = interactive.tasks();
     let shown = Shown {
         partial: options.partial,
         hooks: options.hook_events,
         replay: options.replay,
         host: requests.approver.is_some(),
-        agent_text: requests.host_setup.agent_text,
+        agent_text: given.agent_text || options.agent_text,
         notes: options.format == OutputFormat::Text,
     };
     let facts = RunFacts {
@@ -174,13 +190,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())
             .unwrap_or_default(),
         commands: names(&interactive, options, |_| true),
-        skills: names(&interactive, options, |info| info.origin == CommandOrigin::Skill),
-        output_style: interactive
-            .conversation()
-            .loaded()
-            .output_style
-            .clone()
-            .unwrap_or_else(|| "default".to_owned()),
+        skills: names(&interactive, options, |info| {
+            matches!(info.origin, CommandOrigin::Skill | CommandOrigin::Plugin)
+        }),
+        output_style: describe::output_style(&setup.project),
+        plugins: describe::plugins(&setup.project),
+        memory_paths: MemoryPaths { auto: cwd.join(MEMORY_FOLDER).display().to_string() },
     };
     let drive = Drive {
         interactive: interactive.clone(),
@@ -211,6 +226,38 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     Ok(Opened { drive, session: interactive })
 }
 
+/// Returns the agent that the conversation runs as (`--agent`, or the setting `agent`).
+///
+/// # Errors
+/// If there is no such agent, or it restricts what only a started agent restricts.
+fn main_agent(setup: &Setup, requests: &Requests) -> anyhow::Result<Option<AgentDefinition>> {
+    let name = requests.options.agent.as_ref().or(setup.settings.values.agent.as_ref());
+    let Some(name) = name else { return Ok(None) };
+    let agents = setup.listing(requests.agents.clone()).agents;
+    let known: Vec<_> = agents.iter().map(|agent| agent.name.clone()).collect();
+    let found = agents.into_iter().find(|agent| agent.name == *name);
+    let Some(mut agent) = found else {
+        return Err(
+            Usage(format!("there is no agent `{name}`; found: {}", known.join(", "))).into()
+        );
+    };
+    let denied = &agent.disallowed_tools;
+    if let Some(tools) = &mut agent.tools {
+        tools.retain(|tool| !denied.contains(tool));
+    } else if !denied.is_empty() {
+        return Err(Usage(format!(
+            "the agent `{name}` cannot be the conversation: it has `disallowedTools` without `tools`; \
+             pass --disallowedTools {}",
+            denied.join(",")
+        ))
+        .into());
+    }
+    Ok(Some(agent))
+}
+
+/// The folder of the project's memory.
+const MEMORY_FOLDER: &str = ".robota/memory";
+
 /// Returns the names of the commands that a prompt can start with. Their files are read only for a
 /// host, because only a host receives the names.
 fn names(
@@ -219,8 +266,8 @@ fn names(
     which: impl Fn(&CommandInfo) -> bool,
 ) -> Vec<String> {
     match options.lines {
-        LineMode::Stream => {}
-        LineMode::Off | LineMode::Collect => return Vec::new(),
+        LineMode::Stream if options.commands => {}
+        LineMode::Stream | LineMode::Off | LineMode::Collect => return Vec::new(),
     }
     let commands = session.commands().list("").into_iter();
     let usable = commands.filter(|info| info.user_invocable && which(info));
@@ -232,7 +279,7 @@ pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
     match &error {
         SdkError::Journal(JournalError::Exists(id))
         | SdkError::Session(SessionError::Journal(JournalError::Exists(id))) => {
-            let text = format!("Session ID {id} is already in use");
+            let text = format!("Error: Session ID {id} is already in use.");
             anyhow::Error::from(error).context(text)
         }
         _ => setup::usage(error),

@@ -70,6 +70,12 @@ pub(crate) struct RunOptions {
     pub(crate) sources: Option<Vec<SettingSource>>,
     /// Agents that the arguments define.
     pub(crate) agents: Vec<AgentDefinition>,
+    /// The agent that the conversation runs as; `None` leaves it to the settings.
+    pub(crate) agent: Option<String>,
+    /// Whether text and reasoning of agents are printed.
+    pub(crate) agent_text: bool,
+    /// Whether prompts can be commands and skills.
+    pub(crate) commands: bool,
 }
 
 impl RunOptions {
@@ -149,8 +155,11 @@ impl RunOptions {
             )?,
             agents: match &args.agents {
                 None => Vec::new(),
-                Some(text) => read_agents(text).map_err(Usage)?,
+                Some(text) => read_agents(text).map_err(|why| Usage(format!("--agents: {why}")))?,
             },
+            agent: args.agent.clone(),
+            agent_text: args.forward_subagent_text,
+            commands: !args.disable_slash_commands,
             tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
             mcp_config: args.mcp_config.clone(),
             strict_mcp: args.strict_mcp_config,
@@ -185,23 +194,26 @@ fn limits(given: &[String]) -> Result<Budget, Usage> {
 /// Checks which options can be used together.
 fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<(), Usage> {
     if stream_input && !stream_output {
-        return usage("--input-format stream-json needs --output-format stream-json");
+        return usage("Error: --input-format=stream-json requires output-format=stream-json.");
     }
     if stream_output && !args.verbose {
-        return usage("When using --print, --output-format=stream-json requires --verbose");
+        return usage("Error: When using --print, --output-format=stream-json requires --verbose");
     }
     for (given, name) in [
         (args.include_partial_messages, "--include-partial-messages"),
         (args.include_hook_events, "--include-hook-events"),
+        (args.forward_subagent_text, "--forward-subagent-text"),
     ] {
         if given && !stream_output {
-            return usage(&format!("{name} needs --output-format stream-json"));
+            return usage(&format!(
+                "Error: {name} requires --print and --output-format=stream-json."
+            ));
         }
     }
     if args.replay_user_messages && !(stream_input && stream_output) {
         return usage(
-            "--replay-user-messages needs --input-format stream-json and --output-format \
-             stream-json",
+            "Error: --replay-user-messages requires both --input-format=stream-json and \
+             --output-format=stream-json.",
         );
     }
     if let Some(budget) = args.max_budget_usd

@@ -348,7 +348,7 @@ impl Projection {
         let sent = input.and_then(|input| self.sent.remove(input));
         match (author, sent) {
             (Author::StopHook, _) => self.synthetic_user(&message.text(), true, envelope),
-            (Author::User, Some(HostMessage { uuid, content })) => {
+            (Author::User, Some(HostMessage { uuid, content, .. })) => {
                 if self.shown.replay {
                     let new = self.writer.id();
                     let uuid = uuid.as_deref().unwrap_or(new.as_str());

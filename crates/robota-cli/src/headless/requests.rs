@@ -8,30 +8,32 @@ use robota_core::catalogue::Catalogue;
 use robota_core::hook::HookRunner;
 use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
-use robota_core::provider::Provider;
-use robota_sdk::{SessionMcp, TaskManager};
+use robota_core::provider::{Provider, Thinking};
+use robota_sdk::{InteractiveSession, SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::describe::{self, Described};
 use super::fallback::Fallback;
 use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
 use super::input::ControlInput;
-use super::mcp::status_reply;
+use super::mcp::{pending_reply, status_reply};
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
 use super::options::{LineMode, RunOptions, read_agents};
 use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
+use super::queries;
 use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::structured::parse_schema;
-use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
+use super::writer::LineWriter;
+use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::Setup;
-use robota_sdk::host::ModelChoice;
-use robota_stream_json::ControlErrorCode;
+use robota_stream_json::{ControlErrorCode, StatusLine};
 
 /// What this program supports beyond the basic protocol.
 pub(crate) const CAPABILITIES: &[&str] = &["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
@@ -64,6 +66,7 @@ pub(crate) struct HostSetup {
 /// Answers the requests of the host.
 pub(crate) struct Requests {
     pub(crate) host: Arc<Host>,
+    pub(crate) writer: Arc<LineWriter>,
     pub(crate) options: Arc<RunOptions>,
     pub(crate) setup: Arc<Setup>,
     /// `--provider`, for changes of the model.
@@ -88,13 +91,20 @@ pub(crate) struct Requests {
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
     pub(crate) refused: Option<String>,
-    /// The background tasks of the session, once it exists.
-    pub(crate) tasks: Option<TaskManager>,
+    /// The agents that arguments and the host define.
+    pub(crate) agents: Vec<AgentDefinition>,
+    /// How hard the model thinks, as arguments and the host set it.
+    pub(crate) effort: Option<String>,
+    /// Whether the model thinks, as arguments and settings say at the start, and as the host changed
+    /// it.
+    pub(crate) start_thinking: Option<Thinking>,
+    pub(crate) thinking: Option<Thinking>,
     /// The session, once it exists.
-    pub(crate) session: Option<Session>,
-    /// Its MCP servers.
-    pub(crate) mcp: Option<SessionMcp>,
+    pub(crate) interactive: Option<InteractiveSession>,
 }
+
+/// The settings that the host can change in a running session.
+const FLAG_SETTINGS: [&str; 3] = ["model", "effortLevel", "alwaysThinkingEnabled"];
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
@@ -109,12 +119,30 @@ enum Request {
         #[serde(default)]
         model: Option<String>,
     },
+    SetMaxThinkingTokens {
+        #[serde(default, deserialize_with = "given")]
+        max_thinking_tokens: Option<Option<u64>>,
+    },
     McpStatus {},
     #[serde(rename_all = "camelCase")]
     McpReconnect {
         server_name: String,
     },
     McpMessage {},
+    ReadFile(queries::ReadFile),
+    GetTaskOutput {
+        task_id: String,
+    },
+    ReloadSkills {},
+    ReloadOutputStyles {},
+    GetSettings {},
+    ApplyFlagSettings {
+        settings: Map<String, Value>,
+    },
+    ListPermissionRules {},
+    GetSessionCost {},
+    GetUsage {},
+    SetHasSubscribers {},
     RewindFiles {
         user_message_id: String,
         #[serde(default)]
@@ -173,8 +201,17 @@ impl Requests {
             Request::CancelAsyncMessage {} => Ok(json!({"cancelled": false})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
             Request::SetModel { model } => self.set_model(model).await,
-            Request::McpStatus {} => Ok(status_reply(self.mcp.as_ref())),
-            Request::McpReconnect { server_name } => match &self.mcp {
+            Request::SetMaxThinkingTokens { max_thinking_tokens } => {
+                if let Some(tokens) = max_thinking_tokens {
+                    self.set_thinking(tokens.map(Thinking::tokens));
+                }
+                Ok(json!({}))
+            }
+            Request::McpStatus {} => match &self.interactive {
+                Some(session) => Ok(status_reply(session.mcp())),
+                None => Ok(pending_reply(&self.setup, &self.options, &self.host_setup.mcp_servers)),
+            },
+            Request::McpReconnect { server_name } => match self.mcp() {
                 Some(mcp) => {
                     let connected = mcp.servers().reconnect(&server_name).await;
                     connected.map(|_| json!({})).map_err(failed)
@@ -182,7 +219,7 @@ impl Requests {
                 None => Err(missing(subtype, "there are no MCP servers")),
             },
             Request::GetContextUsage {} => self.context_usage().await,
-            Request::RenameSession { title } => match &self.session {
+            Request::RenameSession { title } => match self.session() {
                 Some(session) => session.rename(title).await.map(|()| json!({})).map_err(failed),
                 None => {
                     self.host_setup.title = Some(title);
@@ -190,16 +227,44 @@ impl Requests {
                 }
             },
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
-            Request::ListModels {} => Ok(json!({"models": self.models()})),
+            Request::ListModels {} => {
+                let vendor = self.vendor.as_deref();
+                let models = describe::models(vendor, &self.default_model, &self.model);
+                Ok(json!({"models": models}))
+            }
+            Request::ReadFile(file) => queries::read_file(&self.setup, &file).await,
+            Request::GetTaskOutput { task_id } => match self.tasks() {
+                Some(tasks) => queries::task_output(&tasks, task_id).await,
+                None => Err(missing(subtype, "there are no background tasks")),
+            },
+            Request::ReloadSkills {} => {
+                if let Some(session) = &self.interactive {
+                    session.conversation().reload_skills();
+                }
+                Ok(queries::skills(&self.setup))
+            }
+            Request::ReloadOutputStyles {} => {
+                let styles = self.setup.listing(Vec::new()).output_styles;
+                Ok(json!({"available_output_styles": styles}))
+            }
+            Request::GetSettings {} => Ok(self.settings()),
+            Request::ApplyFlagSettings { settings } => self.apply_settings(settings).await,
+            Request::ListPermissionRules {} => {
+                Ok(queries::permission_rules(&self.setup, self.session()))
+            }
+            Request::GetSessionCost {} => Ok(json!({"text": queries::cost_text(&self.meter)})),
+            Request::GetUsage {} => Ok(queries::usage(&self.meter)),
+            // No line is held back, whoever reads them.
+            Request::SetHasSubscribers {} => Ok(json!({})),
             // A notification of a server in the host; its lists are read again when they are needed.
             Request::McpMessage {} => Ok(json!({})),
-            Request::RewindFiles { user_message_id, dry_run } => match &self.session {
+            Request::RewindFiles { user_message_id, dry_run } => match self.session() {
                 Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
                 None => Err(missing(subtype, "no turn has run yet")),
             },
             Request::StopTask { task_id } => {
                 let task = TaskId::from(task_id);
-                let Some(tasks) = &self.tasks else {
+                let Some(tasks) = self.tasks() else {
                     let why = format!("there is no background task `{task}`");
                     return Err((ControlErrorCode::Failed, why));
                 };
@@ -210,7 +275,7 @@ impl Requests {
     }
 
     fn initialize(&mut self, request: Initialize) -> Reply {
-        if self.session.is_some() {
+        if self.interactive.is_some() {
             return Ok(self.described(false));
         }
         let agents = match request.agents {
@@ -236,6 +301,7 @@ impl Requests {
             _ => None,
         };
         let title = request.title.or_else(|| self.host_setup.title.take());
+        self.agents = [agents.as_slice(), &self.options.agents].concat();
         let append_system = request.append_system_prompt;
         let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
         self.host_setup = HostSetup {
@@ -253,32 +319,108 @@ impl Requests {
 
     /// Describes this program to the host.
     fn described(&self, hooks_applied: bool) -> Value {
-        json!({
-            "commands": [],
-            "agents": [],
-            "output_style": "default",
-            "available_output_styles": ["default"],
-            "models": self.models(),
-            "account": {"apiKeySource": self.api_key_source},
+        let described = Described {
+            project: &self.setup.project,
+            agents: self.agents.clone(),
+            commands: self.options.commands,
+            vendor: self.vendor.as_deref(),
+            default_model: &self.default_model,
+            model: &self.model,
+            api_key_source: self.api_key_source,
+        };
+        // Plain data always serialises.
+        let mut reply = serde_json::to_value(described.reply()).unwrap_or_default();
+        let more = json!({
             "pid": std::process::id(),
             "claude_code_version": VERSION,
             "current_permission_mode": self.mode.name(),
-            "session_state": if self.session.as_ref().is_some_and(Session::is_running) {
+            "session_state": if self.session().is_some_and(Session::is_running) {
                 "running"
             } else {
                 "idle"
             },
             "capabilities": CAPABILITIES,
+            "fast_mode_state": "off",
             "hook_on_failure_supported": true,
             "hooks_applied": hooks_applied,
             "unsupported_hook_events": self.host_setup.hooks.unknown,
             "pending_permission_requests": [],
-        })
+        });
+        if let (Value::Object(reply), Value::Object(more)) = (&mut reply, more) {
+            reply.extend(more);
+        }
+        reply
     }
 
-    fn models(&self) -> Vec<Value> {
-        let described = |model: ModelChoice| json!({"value": model.id, "resolvedModel": model.id, "displayName": model.name, "description": model.name});
-        model_choices(self.vendor.as_deref(), &self.model).into_iter().map(described).collect()
+    /// Returns the session, once it exists.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.interactive.as_ref().map(InteractiveSession::session)
+    }
+
+    fn mcp(&self) -> Option<&SessionMcp> {
+        self.interactive.as_ref().and_then(InteractiveSession::mcp)
+    }
+
+    fn tasks(&self) -> Option<TaskManager> {
+        self.interactive.as_ref().and_then(InteractiveSession::tasks)
+    }
+
+    /// Changes whether the model thinks, from the next turn on; none goes back to the start.
+    fn set_thinking(&mut self, thinking: Option<Thinking>) {
+        self.thinking = thinking.or(self.start_thinking);
+        if let Some(session) = self.session() {
+            session.config().set_option(Thinking::OPTION, self.thinking.map(Thinking::option));
+        }
+    }
+
+    fn settings(&self) -> Value {
+        let effort = self.setup.settings.values.effort_level.as_deref();
+        let effort = self.effort.as_deref().or(effort);
+        queries::settings(&self.setup, &self.model, effort)
+    }
+
+    /// Changes settings for the rest of the session. Those that cannot change are refused.
+    async fn apply_settings(&mut self, settings: Map<String, Value>) -> Reply {
+        let unknown: Vec<_> =
+            settings.keys().filter(|key| !FLAG_SETTINGS.contains(&&***key)).collect();
+        if let Some(key) = unknown.first() {
+            let why = format!(
+                "`{key}` cannot change in a running session; those that can: {}",
+                FLAG_SETTINGS.join(", ")
+            );
+            return Err((ControlErrorCode::UnsupportedRequest, why));
+        }
+        let invalid = |key: &str| {
+            (ControlErrorCode::InvalidRequest, format!("the value of `{key}` is not valid"))
+        };
+        for (key, value) in settings {
+            match (key.as_str(), value) {
+                ("model", Value::String(model)) => {
+                    self.set_model(Some(model)).await?;
+                }
+                ("model", Value::Null) => {
+                    self.set_model(None).await?;
+                }
+                ("effortLevel", value @ (Value::String(_) | Value::Null)) => {
+                    self.effort = value.as_str().map(str::to_owned);
+                    let option = self
+                        .effort
+                        .clone()
+                        .or_else(|| self.setup.settings.values.effort_level.clone());
+                    if let Some(session) = self.session() {
+                        session.config().set_option("effort", option.map(Value::from));
+                    }
+                }
+                ("alwaysThinkingEnabled", Value::Bool(on)) => {
+                    self.set_thinking(Some(if on { Thinking::On } else { Thinking::Off }));
+                }
+                ("alwaysThinkingEnabled", Value::Null) => {
+                    self.set_thinking(None);
+                }
+                (key, _) => return Err(invalid(key)),
+            }
+        }
+        Ok(json!({}))
     }
 
     /// Changes the permission mode.
@@ -297,7 +439,7 @@ impl Requests {
             let why = "the settings forbid the mode bypassPermissions".to_owned();
             return Err((ControlErrorCode::BypassNotLaunched, why));
         }
-        if let Some(session) = &self.session {
+        if let Some(session) = self.session() {
             session.permissions().set_mode(mode.session()).await.map_err(failed)?;
         }
         if let Some(approver) = &self.approver {
@@ -305,6 +447,16 @@ impl Requests {
         }
         for hooks in &self.hook_runners {
             hooks.update_context(|context| context.permission_mode = Some(mode.session()));
+        }
+        if mode != self.mode {
+            self.writer.print(&StatusLine {
+                kind: Default::default(),
+                subtype: Default::default(),
+                status: None,
+                permission_mode: Some(mode.name()),
+                session_id: self.writer.session(),
+                uuid: self.writer.id().as_str(),
+            });
         }
         self.mode = mode;
         Ok(json!({"mode": mode.name()}))
@@ -316,7 +468,7 @@ impl Requests {
         let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
         if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {
             // A script has one provider, whatever the model is called.
-            if let Some(session) = &self.session {
+            if let Some(session) = self.session() {
                 session.config().set_model(wanted.clone(), None);
             }
             if let Some(chosen) = &mut self.chosen {
@@ -335,7 +487,7 @@ impl Requests {
             return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
         }
         self.model.clone_from(&chosen.model);
-        match &self.session {
+        match self.session() {
             Some(session) => {
                 session.config().set_model(chosen.model, Some(chosen.provider));
             }
@@ -361,7 +513,7 @@ impl Requests {
     /// # Errors
     /// When it cannot be made; the text is for the user.
     pub(crate) async fn change(&mut self, change: PermissionChange) -> Result<(), String> {
-        let permissions = self.session.as_ref().map(Session::permissions);
+        let permissions = self.session().map(Session::permissions);
         let saved = self.saved.clone();
         let in_file = match change {
             PermissionChange::SetMode(mode) => {
@@ -398,41 +550,21 @@ impl Requests {
     }
 
     async fn context_usage(&self) -> Reply {
-        let (used, window, share, auto) = match &self.session {
-            Some(session) => {
-                let context = session.context();
-                let state = context.state().await.map_err(failed)?;
-                let auto = context.auto_compact();
-                (state.used_tokens, state.max_tokens, state.used_percentage, auto)
-            }
-            None => (0, Catalogue::builtin().context_window(&self.model), 0.0, Some(1.0)),
-        };
-        let free = window.saturating_sub(used);
-        let threshold = auto.map(|share| (window as f64 * share) as u64);
-        Ok(json!({
-            "categories": [
-                {"id": "messages", "name": "Messages", "tokens": used, "color": "blue", "kind": "used"},
-                {"id": "free_space", "name": "Free space", "tokens": free, "color": "grey", "kind": "free"},
-            ],
-            "totalTokens": used,
-            "maxTokens": window,
-            "rawMaxTokens": window,
-            "percentage": share,
-            "gridRows": [],
-            "model": self.model,
-            "memoryFiles": [],
-            "mcpTools": [],
-            "agents": [],
-            "isAutoCompactEnabled": auto.is_some(),
-            "autoCompactThreshold": threshold,
-            "apiUsage": null,
-        }))
+        match &self.interactive {
+            Some(session) => queries::context_usage(session, &self.model).await.map_err(failed),
+            None => Ok(queries::empty_context(&self.model)),
+        }
     }
 }
 
 /// Returns whether the built-in list has a price for the model.
 pub(crate) fn has_price(model: &str) -> bool {
     Catalogue::builtin().get(model).is_some_and(|model| model.prices.is_some())
+}
+
+/// Reads a field that can be null, apart from one that is absent.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<u64>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 /// Returns the error for a budget that cannot be kept.

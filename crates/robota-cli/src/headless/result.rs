@@ -188,6 +188,8 @@ pub(crate) fn with_line<T>(
     print: impl FnOnce(&ResultLine<'_>) -> T,
 ) -> T {
     let models = meter.models();
+    let new_models = meter.take_new_models();
+    meter.add_turn_ms(record.duration_ms());
     let success = outcome.subtype == ResultSubtype::Success;
     print(&ResultLine {
         kind: Default::default(),
@@ -198,6 +200,8 @@ pub(crate) fn with_line<T>(
         duration_ms: record.duration_ms(),
         duration_api_ms: record.api_ms,
         ttft_ms: record.ttft_ms(),
+        ttft_stream_ms: record.ttft_ms(),
+        time_to_request_ms: record.time_to_request_ms(),
         num_turns: outcome.turns,
         result: success.then_some(outcome.text.as_str()),
         errors: (!success).then(|| vec![Cow::Borrowed(outcome.text.as_str())]),
@@ -206,6 +210,10 @@ pub(crate) fn with_line<T>(
         total_cost_usd: cost(&models),
         usage: token_usage(record.usage),
         model_usage: models.iter().map(|(name, usage)| (name.as_str(), *usage)).collect(),
+        model_usage_since_last_result: new_models
+            .iter()
+            .map(|(name, usage)| (name.as_str(), *usage))
+            .collect(),
         permission_denials: record.denials.iter().map(|(call, _)| denial(call)).collect(),
         structured_output: record.structured.as_ref(),
         user_message_uuid: record.user_messages.last().map(String::as_str),
@@ -240,6 +248,8 @@ pub(crate) fn startup_failure<'a>(
         duration_ms: 0,
         duration_api_ms: 0,
         ttft_ms: None,
+        ttft_stream_ms: None,
+        time_to_request_ms: None,
         num_turns: 0,
         result: None,
         errors: Some(vec![Cow::Borrowed(message)]),
@@ -248,6 +258,7 @@ pub(crate) fn startup_failure<'a>(
         total_cost_usd: 0.0,
         usage: TokenUsage::default(),
         model_usage: BTreeMap::<&str, ModelUsage>::new(),
+        model_usage_since_last_result: BTreeMap::new(),
         permission_denials: Vec::new(),
         structured_output: None,
         user_message_uuid: None,

@@ -46,6 +46,8 @@ pub(crate) struct HostMessage {
     pub(crate) uuid: Option<String>,
     /// Its content.
     pub(crate) content: Value,
+    /// Whether it is sent as it is: no command, no skill, no files that it mentions.
+    pub(crate) as_is: bool,
 }
 
 /// The inputs, oldest first: the first one runs, or is the next to run.

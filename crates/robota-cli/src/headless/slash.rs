@@ -37,7 +37,7 @@ impl From<ErrorData> for DoneCommand {
 }
 
 /// Changes that a command asks for and that a headless run cannot make.
-const FOR_TERMINALS: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
+const TERMINAL_CHANGES: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
 
 impl Drive {
     /// Executes the command that a prompt names, or reads the skill.
@@ -47,7 +47,11 @@ impl Drive {
         metadata: &mut Map<String, Value>,
     ) -> Expanded {
         let text = match content.as_slice() {
-            [Block::Text(text)] if text.text.trim_start().starts_with('/') => text.text.clone(),
+            [Block::Text(text)]
+                if self.options.commands && text.text.trim_start().starts_with('/') =>
+            {
+                text.text.clone()
+            }
             _ => return self.attach_mentions(content, metadata).await,
         };
         let prepared = tokio::select! {
@@ -112,7 +116,7 @@ impl Drive {
             let changed = self.requests.set_mode(mode).await;
             changed.map_err(|(_, why)| invalid(why))?;
         }
-        match FOR_TERMINALS.iter().find(|key| result.data.contains_key(**key)) {
+        match TERMINAL_CHANGES.iter().find(|key| result.data.contains_key(**key)) {
             None => Ok(()),
             Some(_) => Err(invalid("this command has no effect in a headless run".to_owned())),
         }

@@ -65,6 +65,11 @@ impl TurnRecord {
     pub(crate) fn ttft_ms(&self) -> Option<u64> {
         millis(self.requested, self.first_piece)
     }
+
+    /// Returns how long the turn took before its first model call was sent, in milliseconds.
+    pub(crate) fn time_to_request_ms(&self) -> Option<u64> {
+        millis(self.started, self.requested)
+    }
 }
 
 fn millis(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {

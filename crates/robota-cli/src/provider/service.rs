@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use robota_providers::{Host, ProviderSettings, Vendors, build};
+use robota_providers::{
+    Credentials, Host, KeyHelper, KeySource as _, ProviderSettings, Vendors, build,
+};
 
 use super::environment::Variables;
+use super::key_helper::CommandKey;
 use super::{ChosenProvider, DEFAULT_IDLE_TIMEOUT, Selection, Service, profile_settings};
 use crate::setup::Setup;
 use robota_sdk::CallSettings;
 
-/// Builds the provider: its vendor, model, key and address. Sends no request.
-pub(super) fn prepare(
+/// Builds the provider: its vendor, model, key and address. Sends no request. `helper` gives the key
+/// if nothing else does.
+pub(super) async fn prepare(
     selection: Selection,
     model: Option<&str>,
     setup: &Setup,
-    vendors: &Vendors,
-    host: &Host,
+    (vendors, host): (&Vendors, &Host),
+    helper: Option<Arc<CommandKey>>,
 ) -> anyhow::Result<ChosenProvider> {
     let (vendor, mut settings, selected_by) = match selection {
         Selection::Profile(active, selected_by) => {
@@ -27,11 +31,16 @@ pub(super) fn prepare(
             (Arc::clone(vendor), settings, selected_by)
         }
         Selection::Vendor(vendor, selected_by) => {
-            let model = setup.settings.values.model.clone();
+            let model = super::names::model_of_settings(setup);
             (vendor, ProviderSettings { model, ..ProviderSettings::default() }, selected_by)
         }
     };
     Variables::new(setup).fill_in(&vendor, &mut settings)?;
+    let has_key = settings.api_key.is_some() || settings.credentials.is_some();
+    let helper = helper.filter(|_| !has_key && !vendor.local);
+    if let Some(helper) = &helper {
+        settings.credentials = Some(Credentials::Helper(KeyHelper::new(helper.clone())));
+    }
     if let Some(model) = model {
         settings.model = Some(model.to_owned());
     }
@@ -42,12 +51,16 @@ pub(super) fn prepare(
         )
     })?;
     let timeout = settings.timeout.unwrap_or(DEFAULT_IDLE_TIMEOUT);
-    let secrets = settings
+    let mut secrets: Vec<_> = settings
         .api_key
         .iter()
         .chain(settings.headers.iter().map(|(_, value)| value))
         .cloned()
         .collect();
+    if let Some(helper) = &helper {
+        // What a tool prints of the key is removed.
+        secrets.push(helper.key(false).await.map_err(anyhow::Error::msg)?);
+    }
     let http = build(&vendor, settings, host)?;
     let service = Some(Service { http: http.clone(), vendor, selected_by });
     let calls = CallSettings::default();

@@ -62,12 +62,18 @@ struct Ran {
 
 /// Runs a case with both SDKs.
 async fn run(case: &str, scenario: impl Fn() -> Scenario) -> Vec<Ran> {
+    run_in(case, scenario, |_| {}).await
+}
+
+/// Runs a case with both SDKs in a project that is prepared before.
+async fn run_in(case: &str, scenario: impl Fn() -> Scenario, prepare: impl Fn(&Home)) -> Vec<Ran> {
     let mut all = Vec::new();
     for (sdk, part) in
         [(Sdk::Python, Part::PythonAgentSdk), (Sdk::TypeScript, Part::TypeScriptAgentSdk)]
     {
         let Some(folder) = requires(part, sdk.folder()) else { continue };
         let home = Home::new();
+        prepare(&home);
         let mock = MockServer::start(scenario()).await.unwrap();
         let seen = run_script(sdk.command(&folder), case, &home, &mock).await;
         all.push(Ran { sdk, seen, home, mock });
@@ -105,6 +111,36 @@ async fn sdk_08_the_official_sdks_talk_and_change_model_and_mode() {
         assert_eq!(seen["mode"], json!(["acceptEdits"]), "{sdk:?}");
         assert_eq!(mock.calls()[1].json["model"], "claude-opus-5");
         assert!(seen["context"].as_u64().unwrap() > 0);
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_list_commands_agents_and_models() {
+    let prepare = |home: &Home| {
+        let skill = "---\ndescription: Ships it\nargument-hint: <version>\n---\nShip.";
+        home.write("project/.claude/skills/ship/SKILL.md", skill);
+        let style = "---\nname: Terse\ndescription: Few words\n---\nBe terse.";
+        home.write("project/.claude/output-styles/terse.md", style);
+    };
+    for Ran { sdk, seen, mock, .. } in run_in("supported", hello, prepare).await {
+        let find = |list: &str, name: &str| {
+            let all = seen[list].as_array().unwrap();
+            let found = all.iter().find(|it| it["name"] == name || it["value"] == name);
+            found.unwrap_or_else(|| panic!("{sdk:?}: {name} in {list}: {seen}")).clone()
+        };
+        let compact = find("commands", "compact");
+        assert_eq!((&compact["builtin"], compact["description"].is_string()), (&json!(true), true));
+        let skill = json!({"name": "ship", "description": "Ships it", "argumentHint": "<version>"});
+        assert_eq!(find("commands", "ship"), skill, "{sdk:?}");
+        let agent = json!({"name": "reviewer", "description": "Reviews code", "model": "opus"});
+        assert_eq!(find("agents", "reviewer"), agent, "{sdk:?}");
+        find("agents", "general-purpose");
+        assert_eq!(find("models", "default")["resolvedModel"], "claude-sonnet-5-5", "{sdk:?}");
+        let opus = find("models", "claude-opus-5-5");
+        assert_eq!(opus["displayName"], "Claude Opus 5.5", "{sdk:?}");
+        assert_eq!(seen["account"]["apiKeySource"], "ANTHROPIC_API_KEY", "{sdk:?}");
+        assert_eq!(seen["styles"], json!(["default", "Terse"]), "{sdk:?}");
+        assert_eq!(mock.calls()[0].json["thinking"], json!({"type": "disabled"}), "{sdk:?}");
     }
 }
 
@@ -260,6 +296,10 @@ async fn sdk_08_the_model_calls_tools_in_the_host() {
         let messages = calls[1].json["messages"].as_array().unwrap();
         let result = messages.last().unwrap()["content"].to_string();
         assert!(result.contains("the sum is 42"), "{sdk:?} {result}");
-        assert_eq!(seen["servers"], json!([{"name": "calc", "status": "connected"}]), "{sdk:?}");
+        assert_eq!(
+            seen["servers"],
+            json!([{"name": "calc", "status": "connected", "source": "dynamic"}]),
+            "{sdk:?}"
+        );
     }
 }

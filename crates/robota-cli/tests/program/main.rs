@@ -9,6 +9,8 @@ mod acp;
 mod agent_process;
 mod agent_sdks;
 mod agents;
+#[cfg(unix)]
+mod control;
 mod doctor;
 mod environment;
 mod errors;

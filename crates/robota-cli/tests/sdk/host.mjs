@@ -222,6 +222,24 @@ const cases = {
       }),
     ),
 
+  async supported() {
+    const agents = { reviewer: { description: "Reviews code", prompt: "Review.", model: "opus" } };
+    const s = streaming(options({ agents, thinking: { type: "enabled", budgetTokens: 2000 } }));
+    const all = {
+      commands: await s.session.supportedCommands(),
+      agents: await s.session.supportedAgents(),
+      models: await s.session.supportedModels(),
+      account: await s.session.accountInfo(),
+      styles: (await s.session.initializationResult()).available_output_styles,
+    };
+    await s.session.setMaxThinkingTokens(0);
+    s.send("hello");
+    await s.until();
+    s.close();
+    await s.until(() => false);
+    return all;
+  },
+
   budget: () => collect("spend", options({ maxBudgetUsd: 0.00001 })),
 
   turns: () => collect("work", options({ maxTurns: 1 })),

@@ -7,6 +7,7 @@ import sys
 
 from claude_agent_sdk import (
     AssistantMessage,
+    AgentDefinition,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     HookMatcher,
@@ -202,6 +203,21 @@ async def case_structured():
     return await collect(
         "what is it?", options(output_format={"type": "json_schema", "schema": schema})
     )
+
+
+async def case_supported():
+    agent = AgentDefinition(description="Reviews code", prompt="Review.", model="opus")
+    thinking = {"type": "disabled"}
+    async with ClaudeSDKClient(options(agents={"reviewer": agent}, thinking=thinking)) as client:
+        info = await client.get_server_info()
+        await ask(client, "hello")
+    return {
+        "commands": info["commands"],
+        "agents": info["agents"],
+        "models": info["models"],
+        "account": info["account"],
+        "styles": info["available_output_styles"],
+    }
 
 
 async def case_budget():

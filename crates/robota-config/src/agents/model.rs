@@ -10,7 +10,7 @@ pub enum AgentModel {
     /// The model of the parent.
     #[default]
     Inherit,
-    /// The newest model of a family: `sonnet`, `haiku` or `opus`.
+    /// The newest model of a family: `sonnet`, `haiku`, `opus` or `fable`.
     Family(String),
     /// A model id.
     Id(String),
@@ -22,7 +22,7 @@ impl AgentModel {
     pub fn parse(text: &str) -> Self {
         match text.to_ascii_lowercase().as_str() {
             "inherit" => Self::Inherit,
-            family @ ("sonnet" | "haiku" | "opus") => Self::Family(family.to_owned()),
+            family @ ("sonnet" | "haiku" | "opus" | "fable") => Self::Family(family.to_owned()),
             _ => Self::Id(text.to_owned()),
         }
     }

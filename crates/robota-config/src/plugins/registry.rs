@@ -117,6 +117,32 @@ impl Plugins {
         self.plugins.iter().find(|plugin| plugin.manifest.name == name)
     }
 
+    /// Uses the plugin in a folder for this run, without installing it. The caller trusts it. A plugin
+    /// of the same name is not used.
+    ///
+    /// # Errors
+    /// If the folder is no valid plugin.
+    pub fn use_folder(&mut self, folder: &Path) -> Result<(), ConfigError> {
+        let refused = |reason: String| ConfigError::Plugin { path: folder.to_owned(), reason };
+        let root = folder.canonicalize().map_err(|error| refused(error.to_string()))?;
+        if !is_real_folder(&root) {
+            return Err(refused("it is not a folder".to_owned()));
+        }
+        let name = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let manifest = PluginManifest::read_or_named(&root, name).map_err(refused)?;
+        self.plugins.retain(|plugin| plugin.manifest.name != manifest.name);
+        self.plugins.push(Plugin {
+            manifest,
+            source: root.display().to_string(),
+            root,
+            scope: PluginScope::User,
+            state: PluginState::Enabled,
+            git: None,
+            marketplace: None,
+        });
+        Ok(())
+    }
+
     /// Turns plugins off that the settings turn off. Plugins that the settings turn on are used only if
     /// the user has enabled them; the others are in `notes`. `configs` has the options of plugins; a
     /// plugin with an option that is missing or not valid is not used.

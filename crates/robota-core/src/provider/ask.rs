@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use super::{Delta, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
+use super::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
 use crate::call::{CallContext, Retry};
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::ids::Ids;
@@ -76,12 +76,29 @@ async fn attempt(
 ) -> Result<(Message, StopReason), ProviderError> {
     let idle = |_| ProviderError::idle(limits.idle_timeout);
     let connecting = provider.stream(request, context.clone());
-    let mut stream =
-        tokio::time::timeout(limits.idle_timeout, connecting).await.map_err(idle)??;
+    let stream = tokio::time::timeout(limits.idle_timeout, connecting).await.map_err(idle)??;
+    collect(stream, Some(limits.idle_timeout), ids).await
+}
+
+/// Waits for the whole answer of a stream, which may send nothing for as long as `idle_timeout`.
+///
+/// # Errors
+/// When the stream fails, is silent for too long, or ends without a terminal record.
+pub(super) async fn collect(
+    mut stream: DeltaStream,
+    idle_timeout: Option<Duration>,
+    ids: &dyn Ids,
+) -> Result<(Message, StopReason), ProviderError> {
     let (mut pending, mut usage) = (StreamingAnswer::default(), None);
-    while let Some(delta) =
-        tokio::time::timeout(limits.idle_timeout, stream.next()).await.map_err(idle)?
-    {
+    loop {
+        let next = match idle_timeout {
+            None => stream.next().await,
+            Some(limit) => {
+                let idle = |_| ProviderError::idle(limit);
+                tokio::time::timeout(limit, stream.next()).await.map_err(idle)?
+            }
+        };
+        let Some(delta) = next else { return Err(ProviderError::truncated()) };
         match delta? {
             Delta::Text(text) => pending.push_text(&text),
             Delta::Thinking(text) => pending.push_thinking(&text),
@@ -97,5 +114,4 @@ async fn attempt(
             }
         }
     }
-    Err(ProviderError::truncated())
 }

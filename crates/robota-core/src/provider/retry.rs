@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ProviderError;
 use crate::error::Diagnose as _;
 
-/// How failed model calls are retried: limited by elapsed time, not by number.
+/// How failed model calls are retried: limited by elapsed time, and by number if that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// The maximum duration of a series of failures; a retry that would exceed it is not made.
@@ -17,6 +17,9 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// The maximum delay, unless the service asks for a longer one.
     pub cap: Duration,
+    /// The maximum number of retries after one call; none has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
 }
 
 impl Default for RetryPolicy {
@@ -25,6 +28,7 @@ impl Default for RetryPolicy {
             budget: Duration::from_secs(300),
             base: Duration::from_millis(500),
             cap: Duration::from_secs(30),
+            max_retries: None,
         }
     }
 }
@@ -42,7 +46,8 @@ impl RetryPolicy {
         spent: Duration,
         seed: impl std::hash::Hash,
     ) -> Option<Duration> {
-        if !error.retryable() || self.budget.is_zero() {
+        let used_up = self.max_retries.is_some_and(|most| failures > most);
+        if !error.retryable() || self.budget.is_zero() || used_up {
             return None;
         }
         // A `Retry-After` of zero is ignored: it would flood a service that is down with requests.
@@ -65,6 +70,11 @@ impl RetryPolicy {
     /// Creates a policy that never retries.
     #[must_use]
     pub fn never() -> Self {
-        Self { budget: Duration::ZERO, base: Duration::from_millis(1), cap: Duration::ZERO }
+        Self {
+            budget: Duration::ZERO,
+            base: Duration::from_millis(1),
+            cap: Duration::ZERO,
+            max_retries: None,
+        }
     }
 }

@@ -77,6 +77,15 @@ async fn core_04_text_comes_as_it_is_written() {
 }
 
 #[tokio::test]
+async fn core_04_chat_is_built_on_the_stream() {
+    let provider = yaml("- {text: Hello there., chunk: 3}\n- steps: [{text: Hel}, drop]");
+    let chat = || provider.chat(request("hi"), CallContext::detached());
+    let (message, stop) = chat().await.unwrap();
+    assert_eq!((message.text().as_str(), stop), ("Hello there.", StopReason::EndTurn));
+    assert_eq!(chat().await.unwrap_err(), ProviderError::truncated());
+}
+
+#[tokio::test]
 async fn pieces_are_characters_not_bytes() {
     assert_eq!(
         deltas("- {text: 'añ→😀b', chunk: 2}").await,

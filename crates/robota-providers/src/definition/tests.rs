@@ -1,3 +1,4 @@
+use robota_core::catalogue::Capability;
 use robota_core::env_ref::Secret;
 use serde_json::json;
 
@@ -22,6 +23,34 @@ fn core_05_every_vendor_has_a_definition() {
     let local = find_definition(&all, "ollama").unwrap();
     assert_eq!(local.models.status, CatalogueStatus::Unavailable);
     assert!(require_definition(&all, "nobody").is_err());
+}
+
+#[test]
+fn core_05_definitions_have_the_questions_of_the_setup() {
+    for definition in all() {
+        let fields: Vec<_> = definition.setup.iter().map(|prompt| &prompt.field).collect();
+        assert!(fields.contains(&&SetupField::Model), "{}", definition.provider_type);
+        let asks_key = fields.contains(&&SetupField::ApiKey);
+        let needs_key = definition.credential == CredentialRequirement::Required;
+        assert!(asks_key || !needs_key, "{}", definition.provider_type);
+        let asks_address = fields.contains(&&SetupField::BaseUrl);
+        let no_address = definition.defaults.base_url.is_none();
+        assert!(asks_address || !no_address, "{}", definition.provider_type);
+    }
+}
+
+#[test]
+fn core_05_entries_have_their_capabilities() {
+    let all = all();
+    let of = |provider: &str, model: &str| {
+        let definition = find_definition(&all, provider).unwrap();
+        let entry = definition.models.entries.iter().find(|entry| entry.id == model).unwrap();
+        entry.capabilities.clone()
+    };
+    let claude = of("anthropic", "claude-sonnet-5-5");
+    assert!(claude.contains(&Capability::Images) && claude.contains(&Capability::Thinking));
+    let luna = of("openai", "gpt-6-luna");
+    assert!(luna.contains(&Capability::Tools) && !luna.contains(&Capability::Audio));
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub(crate) enum Method {
 }
 
 /// One HTTP request.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,

@@ -40,7 +40,7 @@ use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{OwnHooks, SkillRunner, SkillSource, SkillTool};
+use crate::skills::{OwnHooks, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
@@ -162,11 +162,7 @@ impl InteractiveSessionBuilder {
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
-        let plugins = project.plugins.active().map(|plugin| plugin.manifest.name.clone());
-        self.commands.add_source(Arc::new(SkillSource {
-            skills: context.skills.clone(),
-            plugins: plugins.collect(),
-        }));
+        self.commands.add_source(Arc::new(project.skill_source(context.skills.clone())));
         if !lock(&context.skills).is_empty() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }

@@ -50,4 +50,12 @@ impl<'a> Conversation<'a> {
     pub fn loaded(&self) -> &'a LoadedContext {
         &self.0.0.loaded
     }
+
+    /// Reads the folders with skills again: users and the model can use those that were added since.
+    /// The system prompt still lists the skills of the start.
+    pub fn reload_skills(&self) {
+        if let Some(skills) = &self.0.0.skills {
+            skills.reload();
+        }
+    }
 }

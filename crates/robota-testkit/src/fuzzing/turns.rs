@@ -76,7 +76,12 @@ fn config(bytes: &mut Bytes<'_>) -> (TurnRules, TurnFacts) {
         ToolConcurrency::Parallel { max: Some(0) },
         ToolConcurrency::Parallel { max: None },
     ]);
-    let longest = RetryPolicy { budget: Duration::MAX, base: Duration::MAX, cap: Duration::MAX };
+    let longest = RetryPolicy {
+        budget: Duration::MAX,
+        base: Duration::MAX,
+        cap: Duration::MAX,
+        ..RetryPolicy::default()
+    };
     rules.retry = bytes.one_of(&[RetryPolicy::default(), RetryPolicy::never(), longest]);
     facts.tools = TOOLS.map(str::to_owned).to_vec();
     (rules, facts)

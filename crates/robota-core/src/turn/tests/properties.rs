@@ -114,6 +114,7 @@ impl Choices {
                     budget: Duration::from_secs(2),
                     base: Duration::from_millis(100),
                     cap: Duration::from_secs(1),
+                    max_retries: Some(2),
                 },
             ]),
             ..config()

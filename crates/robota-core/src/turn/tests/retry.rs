@@ -94,11 +94,25 @@ fn core_11_a_retry_after_of_zero_does_not_flood_the_service() {
 }
 
 #[test]
+fn core_11_retries_can_be_limited_by_number() {
+    let retry = RetryPolicy { max_retries: Some(2), ..RetryPolicy::default() };
+    let mut run = with(retry);
+    for _ in 0..2 {
+        run.fail_model(busy());
+        assert!(run.waits().is_some());
+        run.wait_over();
+    }
+    run.fail_model(busy());
+    assert_eq!(run.waits(), None);
+}
+
+#[test]
 fn core_11_delays_double_up_to_the_cap() {
     let retry = RetryPolicy {
         budget: Duration::from_secs(3600),
         base: Duration::from_secs(1),
         cap: Duration::from_secs(8),
+        ..RetryPolicy::default()
     };
     let mut run = with(retry);
     for full in [1, 2, 4, 8, 8, 8].map(Duration::from_secs) {

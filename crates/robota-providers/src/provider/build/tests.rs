@@ -1,6 +1,9 @@
+use robota_core::call::CallContext;
 use robota_core::env_ref::Secret;
 use robota_core::error::Diagnose as _;
-use robota_core::provider::{NativeWeb, Provider as _, WebSupport};
+use robota_core::provider::{
+    Capabilities, ModelRequest, NativeWeb, Provider as _, View, WebSupport,
+};
 use serde_json::json;
 
 use super::*;
@@ -112,6 +115,48 @@ fn core_04_native_web_tools_can_be_enabled_where_supported() {
     let local = build_vendor("ollama", settings(None)).unwrap();
     assert_eq!(local.capabilities().web_search, WebSupport::Unsupported);
     assert!(local.configure_native_web(NativeWeb { search: true, fetch: false }).is_err());
+}
+
+#[test]
+fn core_04_capabilities_tell_what_each_service_can_do() {
+    use WebSupport::{Supported, Unsupported};
+    for (vendor, search, fetch) in [
+        ("anthropic", Supported, Supported),
+        ("openai", Supported, Unsupported),
+        ("gemini", Supported, Supported),
+        ("ollama", Unsupported, Unsupported),
+        ("deepseek", Unsupported, Unsupported),
+    ] {
+        let found = build_vendor(vendor, settings(None)).unwrap().capabilities();
+        let expected =
+            Capabilities { function_calling: true, web_search: search, web_fetch: fetch };
+        assert_eq!(found, expected, "{vendor}");
+    }
+}
+
+#[tokio::test]
+async fn core_04_native_web_tools_are_requested_per_call() {
+    let claude = build_vendor("anthropic", settings(None)).unwrap();
+    let tools = async |search, fetch| {
+        let request = ModelRequest {
+            native_web: NativeWeb { search, fetch },
+            ..ModelRequest::new("claude-sonnet-5-5", View::default())
+        };
+        let body: Value = serde_json::from_slice(&claude.encoded(&request).await).unwrap();
+        let tools = body["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(tools(false, false).await.is_empty());
+    assert_eq!(tools(true, false).await, ["web_search"]);
+    assert_eq!(tools(true, true).await, ["web_search", "web_fetch"]);
+    assert!(tools(false, false).await.is_empty(), "the next call has none again");
+    let local = build_vendor("ollama", settings(None)).unwrap();
+    let request = ModelRequest {
+        native_web: NativeWeb { search: true, fetch: false },
+        ..ModelRequest::new("m", View::default())
+    };
+    let refused = local.stream(request, CallContext::detached()).await.map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("no native web search"), "{refused}");
 }
 
 #[test]
