@@ -189,7 +189,7 @@ impl Merged {
         let then = match decision {
             PreToolDecision::Continue => AfterChange::Judge,
             PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
-            PreToolDecision::Ask { reason } => AfterChange::Ask { reason },
+            PreToolDecision::Ask(question) => AfterChange::Ask(question),
             PreToolDecision::Change { input, then } => {
                 call.input = ToolInput::Json(input.clone());
                 self.changed = Some(input);
@@ -201,7 +201,7 @@ impl Merged {
         };
         // To ask is stricter than to allow, and an opinion counts more than none.
         match (&self.then, &then) {
-            (AfterChange::Ask { .. }, _) | (_, AfterChange::Judge) => {}
+            (AfterChange::Ask(_), _) | (_, AfterChange::Judge) => {}
             (AfterChange::Judge | AfterChange::Allow { .. }, _) => self.then = then,
         }
         None
@@ -212,7 +212,7 @@ impl Merged {
             (Some(input), then) => PreToolDecision::Change { input, then },
             (None, AfterChange::Judge) => PreToolDecision::Continue,
             (None, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
-            (None, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
+            (None, AfterChange::Ask(question)) => PreToolDecision::Ask(question),
         }
     }
 }
