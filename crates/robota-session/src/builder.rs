@@ -15,7 +15,6 @@ use robota_core::ids::{Ids, RandomIds, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
-use robota_core::plugin::Plugin;
 use robota_core::provider::Provider;
 use robota_core::tool::{Tool, ToolFactory, ToolSource};
 use robota_core::turn::TurnRules;
@@ -71,7 +70,6 @@ impl SessionBuilder {
             rule_sink: None,
             hooks: Vec::new(),
             hook_makers: Vec::new(),
-            plugins: Vec::new(),
             code_hooks: Vec::new(),
             files: None,
             summaries: Summaries::Model,
@@ -168,13 +166,6 @@ impl SessionBuilder {
         self
     }
 
-    /// Adds a plugin, which follows the runs and can stop them. Plugins run before the hooks.
-    #[must_use]
-    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
-        self.setup.plugins.push(plugin.into_arc());
-        self
-    }
-
     /// Adds hooks that are made for each session: for this one, and for each of its forks. They run
     /// after those of [`SessionBuilder::hooks`].
     #[must_use]
@@ -209,7 +200,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets functions that are called for the text, calls and usage of the session.
+    /// Sets functions that are called for the text, calls and usage of the session, and its plugins.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.setup.callbacks = callbacks;

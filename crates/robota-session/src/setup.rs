@@ -13,7 +13,7 @@ use robota_core::hook::Hooks;
 use robota_core::ids::{Ids, SessionId};
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
-use robota_core::plugin::{Plugin, PluginSet};
+use robota_core::plugin::PluginSet;
 use robota_core::provider::Provider;
 use robota_core::tool::{
     LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource,
@@ -44,7 +44,6 @@ pub(crate) struct Setup {
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     /// Make hooks for each session: a session and its forks.
     pub(crate) hook_makers: Vec<HookMaker>,
-    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
     pub(crate) code_hooks: Vec<Arc<dyn CodeHook>>,
     pub(crate) files: Option<Arc<dyn HookFiles>>,
     pub(crate) summaries: Summaries,
@@ -172,8 +171,8 @@ impl Setup {
 
     /// Returns the plugins; none if there are none.
     pub(crate) fn plugins(&self) -> Option<Arc<PluginSet>> {
-        let plugins = self.plugins.clone();
-        (!plugins.is_empty()).then(|| Arc::new(PluginSet::new(plugins)))
+        let plugins = self.callbacks.plugins();
+        (!plugins.is_empty()).then(|| Arc::new(PluginSet::new(plugins.iter().cloned())))
     }
 
     /// Returns what restores files, and the working directory.

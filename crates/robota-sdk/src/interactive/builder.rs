@@ -7,7 +7,6 @@ use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
-use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
@@ -74,7 +73,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) background_process: bool,
     pub(super) schedules: bool,
     pub(super) required: Vec<SessionPart>,
-    pub(super) plugins: Vec<Arc<dyn Plugin>>,
 }
 
 /// The session to open: still to be found, or found by the caller.
@@ -119,7 +117,6 @@ impl InteractiveSessionBuilder {
             background_process: false,
             schedules: true,
             required: Vec::new(),
-            plugins: Vec::new(),
         }
     }
 
@@ -295,12 +292,6 @@ impl InteractiveSessionBuilder {
     /// Limits what the session may use. The default has no limits.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
-        self
-    }
-
-    /// Adds a plugin, which follows the runs and can stop them.
-    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
-        self.plugins.push(plugin.into_arc());
         self
     }
 

@@ -217,7 +217,6 @@ impl InteractiveSessionBuilder {
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
-        let plugins = std::mem::take(&mut self.plugins);
         let loaded = LoadedContext {
             parts: context.parts.clone(),
             read: context.counts,
@@ -240,7 +239,6 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
-        builder = plugins.into_iter().fold(builder, SessionBuilder::plugin);
         let managers = runtime.clone();
         builder = builder.session_hooks(move |session| {
             Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
