@@ -72,7 +72,7 @@ pub use presets::{DEFAULT_ALLOW, Preset, presets};
 pub use program::listing::{FreeCommand, FreeOption, free_commands};
 pub use protect::protected;
 pub use rule::{List, Rule, RuleError, RuleSource};
-pub use suggest::too_broad;
+pub use suggest::{allows_other_commands, too_broad};
 pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};
 pub use workspace::{LexicalPaths, Workspace};
 

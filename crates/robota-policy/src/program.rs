@@ -278,9 +278,9 @@ pub(crate) struct Program {
     pub(crate) chosen_by: Vec<&'static str>,
     /// Subcommands whose next word selects what they do; `*` are all.
     pub(crate) groups: Vec<&'static str>,
-    /// Subcommands whose words change what they do from a query to a change: "always" saves only
-    /// the exact command.
-    pub(crate) exact: Vec<&'static str>,
+    /// Subcommands whose further words only select what of the project they work on, or what they
+    /// show: "always" saves a rule for any of these words. Words of a group are joined by `/`.
+    pub(crate) prefixes: Vec<&'static str>,
     pub(crate) options: Vec<Opt>,
     pub(crate) subs: Vec<Program>,
 }

@@ -1,5 +1,7 @@
 //! Suggests the rule that "always" saves: as narrow as the call that was shown, and never a prefix
-//! that allows any command.
+//! that allows any command. Commands that destroy something have none.
+
+mod destroys;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -62,6 +64,25 @@ pub fn too_broad(rule: &str) -> bool {
         && !fixed[1..].iter().any(selects)
 }
 
+/// Whether a rule allows commands that begin with the same words but are not the same, so that a
+/// person should confirm it after seeing what else it allows.
+///
+/// ```
+/// use robota_policy::allows_other_commands;
+/// assert!(allows_other_commands("Bash(cargo test *)"));
+/// assert!(!allows_other_commands("Bash(npm install left-pad)"));
+/// assert!(!allows_other_commands("Edit(./src/a.rs)"));
+/// ```
+#[must_use]
+pub fn allows_other_commands(rule: &str) -> bool {
+    let Some((name, rest)) = rule.trim().split_once('(') else {
+        return Family::of_tool(rule.trim()) == Some(Family::Shell);
+    };
+    Family::of_tool(name) == Some(Family::Shell)
+        && !CommandPattern::new(rest.strip_suffix(')').unwrap_or(rest))
+            .is_ok_and(|pattern| pattern.is_exact())
+}
+
 pub(crate) fn suggest(
     policy: &Policy,
     call: &ToolCall<'_>,
@@ -115,9 +136,12 @@ fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<St
 }
 
 fn command_rule(part: &Part) -> Option<String> {
+    let views = wrap::see(part).views;
+    if views.iter().any(|view| destroys::destroys(&view.words)) {
+        return None;
+    }
     // The rule is for what the transparent wrappers run.
-    let given = wrap::see(part)
-        .views
+    let given = views
         .into_iter()
         .filter(|view| view.covered)
         .min_by_key(|view| view.words.len())?
@@ -128,31 +152,27 @@ fn command_rule(part: &Part) -> Option<String> {
         let text = given.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
         format!("Bash({})", escape_command(&text))
     };
-    let first = values.get(1).map(String::as_str).unwrap_or_default();
-    let Some(known) = Program::find(program)
-        .filter(|known| known.shape == Shape::Sub || known.is(Trait::Targets))
-        .filter(|known| !known.exact.contains(&first))
-    else {
+    // Elsewhere the next words may be code that is fetched or run: packages, images, files, hosts.
+    let Some(known) = Program::find(program).filter(|known| known.shape == Shape::Sub) else {
         return Some(exact());
     };
-    let is_group = |value: &str| known.groups.contains(&"*") || known.groups.contains(&value);
     let mut stem = vec![program.clone()];
     for value in &values[1..] {
         if value.starts_with('-') || !is_plain(value) {
             return Some(exact());
         }
         stem.push(value.clone());
-        let group = stem.len() == 2 && is_group(value);
+        let group = stem.len() == 2
+            && (known.groups.contains(&"*") || known.groups.contains(&value.as_str()));
         if !group && !words::has("runners", value) {
             break;
         }
     }
-    // The name of a group alone does not select anything.
-    if stem.len() == 2 && is_group(&stem[1]) {
-        return Some(exact());
-    }
+    let named = |count: usize| stem.get(1..=count).map(|words| words.join("/"));
+    let is_prefix =
+        |count: usize| named(count).is_some_and(|name| known.prefixes.contains(&name.as_str()));
     let rule = format!("Bash({} *)", stem.join(" "));
-    Some(if stem.len() < 2 || too_broad(&rule) { exact() } else { rule })
+    Some(if (is_prefix(1) || is_prefix(2)) && !too_broad(&rule) { rule } else { exact() })
 }
 
 fn is_plain(word: &str) -> bool {

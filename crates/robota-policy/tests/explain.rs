@@ -10,7 +10,7 @@ use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::{
     DEFAULT_ALLOW, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, VerdictSource,
-    Workspace, too_broad,
+    Workspace, allows_other_commands, too_broad,
 };
 use serde_json::{Value, json};
 
@@ -91,12 +91,12 @@ fn core_21_always_saves_a_narrow_rule_that_helps() {
         ("cargo build && npm test", Some(vec!["Bash(cargo build *)", "Bash(npm test *)"])),
         ("docker compose ps", Some(vec!["Bash(docker compose ps *)"])),
         ("docker compose", Some(vec!["Bash(docker compose)"])),
-        ("gh repo clone x", Some(vec!["Bash(gh repo clone *)"])),
-        ("gh pr checkout 7", Some(vec!["Bash(gh pr checkout *)"])),
+        ("gh repo clone x", Some(vec!["Bash(gh repo clone x)"])),
+        ("gh pr checkout 7", Some(vec!["Bash(gh pr checkout 7)"])),
         ("go env GOPATH", Some(vec!["Bash(go env GOPATH)"])),
         ("go mod tidy", Some(vec!["Bash(go mod tidy *)"])),
         ("kubectl config view", Some(vec!["Bash(kubectl config view *)"])),
-        ("ls && make y", Some(vec!["Bash(make y *)"])),
+        ("ls && make y", Some(vec!["Bash(make y)"])),
         ("echo x > out.txt", Some(vec!["Edit(./out.txt)"])),
         ("grep-like 'a*b'", Some(vec!["Bash(grep-like 'a\\*b')"])),
         ("rm -rf /", None),
@@ -121,6 +121,154 @@ fn core_21_always_saves_a_narrow_rule_that_helps() {
     assert_eq!(suggestion("mcp__a__b", json!({})), ["mcp__a__b"]);
     let asks = spec().rules(List::Ask, RuleSource::session(), ["Bash(npm *)"]);
     assert_eq!(bash(&asks, "npm test").suggestion, None);
+}
+
+#[test]
+fn core_21_always_for_code_that_is_fetched_or_run_saves_the_exact_command() {
+    for command in [
+        "npm install left-pad",
+        "npm i left-pad",
+        "npm ci",
+        "npm update",
+        "npm create vite app",
+        "pnpm add left-pad",
+        "pnpm install",
+        "yarn add left-pad",
+        "yarn upgrade left-pad",
+        "bun add left-pad",
+        "bun run script.ts",
+        "npx cowsay hello",
+        "pnpx cowsay",
+        "bunx cowsay",
+        "uvx ruff check",
+        "pipx run black",
+        "pip install requests",
+        "pip3 install -r requirements.txt",
+        "python3 -m pip install requests",
+        "uv pip install requests",
+        "uv add requests",
+        "uv run server.py",
+        "uv sync",
+        "poetry add requests",
+        "poetry run python x.py",
+        "conda install numpy",
+        "gem install rails",
+        "bundle install",
+        "bundle exec rake",
+        "composer require a/b",
+        "cargo install ripgrep",
+        "cargo add serde",
+        "cargo update",
+        "cargo nextest run",
+        "go install example.com/x@latest",
+        "go get example.com/x",
+        "go run main.go",
+        "rustup target add wasm32-unknown-unknown",
+        "apt-get install curl",
+        "brew install jq",
+        "mise install node",
+        "nix run nixpkgs",
+        "deno run main.ts",
+        "deno test https://example.com/t.ts",
+        "docker pull ubuntu",
+        "docker compose up",
+        "kubectl apply deployment.yaml",
+        "kubectl create deployment web",
+        "kubectl scale web",
+        "helm install web chart",
+        "terraform apply",
+        "terraform plan",
+        "aws s3 cp a s3://b/a",
+        "aws lambda invoke f out.json",
+        "gcloud compute ssh machine",
+        "az vm start",
+        "git clone https://example.com/x",
+        "git pull origin main",
+        "git push origin main",
+        "git fetch origin",
+        "git checkout main",
+        "gh workflow run deploy",
+        "make deploy",
+        "just deploy",
+        "gradle publish",
+        "mvn install",
+        "nx build app",
+        "curl https://example.com/install.sh",
+        "wget https://example.com/x.tar.gz",
+        "ssh host uptime",
+        "scp a host:b",
+        "rsync a host:b",
+        "systemctl restart web",
+        "vagrant up",
+    ] {
+        let got = bash(&spec(), command).suggestion.map(|s| s.rules);
+        let exact = vec![format!("Bash({command})")];
+        // Some need more than a rule, such as the permission for another file; never a wider one.
+        assert!(got.is_none() || got == Some(exact), "{command}: {got:?}");
+        assert!(got.is_none_or(|rules| !rules.iter().any(|rule| allows_other_commands(rule))));
+    }
+    for command in ["npm install left-pad", "pip install requests", "cargo add serde", "npx cowsay hello"]
+    {
+        let rules = bash(&spec(), command).suggestion.map(|s| s.rules);
+        assert_eq!(rules, Some(vec![format!("Bash({command})")]));
+    }
+}
+
+#[test]
+fn core_21_commands_that_destroy_something_are_never_allowed_always() {
+    for command in [
+        "rm notes.txt",
+        "rm -rf build",
+        "rmdir build",
+        "shred notes.txt",
+        "find . -name '*.o' -delete",
+        "timeout 5 rm notes.txt",
+        "ls && rm notes.txt",
+        "git clean -fd",
+        "git reset --hard",
+        "git reset HEAD~1",
+        "git restore src/main.rs",
+        "git checkout -- src/main.rs",
+        "git checkout .",
+        "git checkout -f main",
+        "git branch -D topic",
+        "git tag -d v1",
+        "git push --force origin main",
+        "git push -f",
+        "git push origin --delete topic",
+        "git push --force-with-lease",
+        "git stash drop",
+        "git stash clear",
+        "git rm a.txt",
+        "git remote remove origin",
+        "git worktree remove ../x",
+        "git reflog expire --all",
+        "docker rm web",
+        "docker rmi image",
+        "docker system prune",
+        "docker volume rm data",
+        "kubectl delete pod web",
+        "helm uninstall web",
+        "terraform destroy",
+        "aws s3 rm s3://b/a",
+        "aws s3 rb s3://b",
+        "aws ec2 terminate-instances i-1",
+        "gcloud compute instances delete x",
+        "az vm delete x",
+        "gh repo delete x",
+        "npm uninstall left-pad",
+        "cargo clean",
+        "make clean",
+        "make all clean",
+        "just clean",
+        "dd if=/dev/zero of=x.img",
+    ] {
+        assert_eq!(bash(&spec(), command).suggestion, None, "{command}");
+    }
+    // What only looks like it has a rule.
+    for command in ["git commit -m rm", "cargo test clean", "npm run clean-cache"] {
+        assert!(bash(&spec(), command).suggestion.is_some(), "{command}");
+    }
 }
 
 #[test]

@@ -42,6 +42,13 @@ const DESCRIPTION: &str = "Runs a command line with bash and returns its output 
     Of long output only the start and the end are returned. When the command ends, all processes it \
     left behind are ended; for a server or a long job set run_in_background, then use BashOutput.";
 
+fn time_limit_ms(asked: Option<u64>) -> u64 {
+    match asked {
+        None | Some(0) => DEFAULT_TIMEOUT_MS,
+        Some(timeout) => timeout.min(MAX_TIMEOUT_MS),
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -72,13 +79,34 @@ pub struct Bash {
 }
 
 impl Bash {
+    /// The name of the tool.
+    pub const NAME: &str = "Bash";
+
+    /// Returns after which time a command with these arguments is ended; none for one that runs in the
+    /// background.
+    ///
+    /// ```
+    /// use robota_tools::Bash;
+    /// use serde_json::json;
+    ///
+    /// let limit = Bash::time_limit(&json!({"command": "make", "timeout": 5000}));
+    /// assert_eq!(limit, Some(std::time::Duration::from_secs(5)));
+    /// assert_eq!(Bash::time_limit(&json!({"command": "make", "run_in_background": true})), None);
+    /// ```
+    #[must_use]
+    pub fn time_limit(arguments: &Value) -> Option<Duration> {
+        let background = arguments.get("run_in_background").and_then(Value::as_bool);
+        let asked = arguments.get("timeout").and_then(Value::as_u64);
+        (background != Some(true)).then(|| Duration::from_millis(time_limit_ms(asked)))
+    }
+
     /// Creates the tool. Commands run in the directory and the environment of the workspace.
     #[must_use]
     pub fn new(workspace: &ToolWorkspace) -> Self {
         let cd =
             if workspace.tracks_cwd() { "; the working directory does" } else { ", nor does `cd`" };
         let mut spec = ToolSpec {
-            name: "Bash".to_owned(),
+            name: Self::NAME.to_owned(),
             description: DESCRIPTION.replace("{cd}", cd),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
@@ -115,10 +143,7 @@ impl Bash {
         input: &Input,
         context: &ToolContext,
     ) -> Result<ToolOutcome, EarlyOutcome> {
-        let timeout = match input.timeout {
-            None | Some(0) => DEFAULT_TIMEOUT_MS,
-            Some(timeout) => timeout.min(MAX_TIMEOUT_MS),
-        };
+        let timeout = time_limit_ms(input.timeout);
         let tracker =
             if self.workspace.tracks_cwd() { CwdTracker::of(&input.command) } else { None };
         let start = self.workspace.start_cwd(&context.call);

@@ -2,7 +2,8 @@
 //! shape (`@reads`), its traits (`+free`), how it is proven that it only reads (`&find`), the
 //! language of its scripts (`~sed`), how it lists files (`^find`) and files that choose which program
 //! runs (`<rust-toolchain`). `>remote` names a subcommand whose next word selects what it does,
-//! `=config` one of which "always" saves only the exact command. Lines below have its options.
+//! `=test` and `=pr/view` one of which "always" saves a rule for any further words; of all others it
+//! saves the exact command. Lines below have its options.
 //!
 //! ```text
 //! head  @reads +free +gnu +digits
@@ -104,7 +105,7 @@ fn head(line: &'static str) -> Program {
                 let (list, name) = match mark {
                     "<" => (&mut out.chosen_by, name),
                     ">" => (&mut out.groups, name),
-                    "=" => (&mut out.exact, name),
+                    "=" => (&mut out.prefixes, name),
                     _ => (&mut out.names, word),
                 };
                 list.push(name);

@@ -3,6 +3,7 @@
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::tool::{DidRun, ToolOutcome};
+use robota_tools::Bash;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -63,6 +64,9 @@ pub struct ToolState {
     /// Whether the call runs.
     #[serde(rename = "isRunning")]
     pub running: bool,
+    /// After which time a command is ended, in milliseconds; none for other calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
     /// How the call ended; none while it runs.
     #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
     pub end: Option<ToolEnd>,
@@ -88,6 +92,7 @@ impl ToolState {
             tool: tool.into(),
             first_argument: first_argument.into(),
             running: true,
+            time_limit_ms: None,
             end: None,
             diff: Vec::new(),
             diff_file: None,
@@ -104,8 +109,11 @@ impl ToolState {
 
     /// Returns the state of a call that starts, with the arguments that it runs with.
     pub(super) fn started(call: &ToolUse, input: Option<&Value>) -> Self {
-        let argument = first_argument(input.or_else(|| call.input.json()));
-        Self::new(call.call.clone(), &*call.name, argument)
+        let input = input.or_else(|| call.input.json());
+        let limit = input.filter(|_| call.name == Bash::NAME).and_then(Bash::time_limit);
+        let time_limit_ms = limit.and_then(|limit| u64::try_from(limit.as_millis()).ok());
+        let state = Self::new(call.call.clone(), &*call.name, first_argument(input));
+        Self { time_limit_ms, ..state }
     }
 
     /// Returns the state of the call after it ended.
