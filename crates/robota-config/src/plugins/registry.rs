@@ -139,6 +139,7 @@ impl Plugins {
             state: PluginState::Enabled,
             git: None,
             marketplace: None,
+            options: IndexMap::new(),
         });
         Ok(())
     }
