@@ -1,5 +1,5 @@
 //! Fuzzing on stable Rust. The fuzzer writes new inputs to a scratch folder; an input that should
-//! be kept is moved to the committed corpus by hand.
+//! be kept is moved to the committed corpus by the developer.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn run(root: &Path, secs: &str, target: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The names of the targets: the files in `fuzz/fuzz_targets`.
+/// Returns the names of the targets: the files in `fuzz/fuzz_targets`.
 fn targets(root: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root.join("fuzz/fuzz_targets"))? {

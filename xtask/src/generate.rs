@@ -32,7 +32,7 @@ pub const GENERATED: &[Generated] = &[
     (stream_json::SCHEMA, stream_json::schema),
 ];
 
-/// The JSON Schema of a settings file, for editors.
+/// Returns the JSON Schema of a settings file, for editors.
 fn settings_schema(_: &Tree) -> Result<String> {
     Ok(serde_json::to_string_pretty(&robota_config::schema())? + "\n")
 }
@@ -66,7 +66,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files that differ from what the code makes, with what the code makes.
+/// Returns the files that differ from what the code makes, with what the code makes.
 fn stale(tree: &Tree, generated: &[Generated]) -> Result<Vec<(&'static str, String)>> {
     let mut found = Vec::new();
     for (path, make) in generated {

@@ -21,7 +21,7 @@ pub fn run(root: &Path, args: &[&str]) -> Result<()> {
     )
 }
 
-/// The variables that tell the oracle what to try.
+/// Returns the variables that configure the oracle.
 fn variables(args: &[&str]) -> Result<Vec<(String, String)>> {
     let mut variables = Vec::new();
     for pair in args.chunks(2) {

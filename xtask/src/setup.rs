@@ -24,8 +24,8 @@ const OPTIONAL: &[(&str, &str)] = &[
 /// The parts of the toolchain that the checks use; the smallest rustup profile has neither.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// Whether a missing part of the system is a failure: in CI, or when the user asks for all tests.
-/// `robota_testkit::requires` follows the same rule.
+/// Returns whether a missing part of the system is a failure: in CI, or when the user asks for all
+/// tests. `robota_testkit::requires` follows the same rule.
 #[must_use]
 pub fn nothing_may_skip() -> bool {
     sh::var("CI").as_deref() == Some("true") || sh::var("ROBOTA_TEST_ALL").as_deref() == Some("1")

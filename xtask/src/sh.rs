@@ -65,7 +65,7 @@ pub fn read(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<(String,
     Ok((stdout, stderr))
 }
 
-/// Whether a command succeeds. A command that does not exist does not.
+/// Returns whether a command succeeds. A command that does not exist does not.
 #[must_use]
 pub fn succeeds(dir: &Path, words: &[&str]) -> bool {
     read(dir, words, &[]).is_ok()
@@ -98,7 +98,7 @@ pub struct Spent {
     pub success: bool,
 }
 
-/// Runs a command without output and returns what it used, whatever its exit code.
+/// Runs a command without output and returns what it used, for any exit code.
 pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent> {
     let start = Instant::now();
     let mut command = command(dir, words)?;

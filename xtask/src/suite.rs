@@ -70,8 +70,8 @@ fn run_all(steps: Vec<Step<'_>>) -> Result<()> {
     Ok(())
 }
 
-/// What was skipped: one line per part of the system that was missing. Each line of `log` has the
-/// part, the test, and how to get the part, separated by tabs.
+/// Returns what was skipped: one line per part of the system that was missing. Each line of `log`
+/// has the part, the test, and how to get the part, separated by tabs.
 fn summary(log: &str) -> String {
     let mut parts: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for line in log.lines() {

@@ -4,7 +4,7 @@
 //! The sources are formatted by rustfmt, so the checks read them line by line: an item at the
 //! first column is at the top level of its file, and four spaces are one level below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -21,6 +21,7 @@ pub const CHECKS: &[Check] = &[
     ("forgotten files", orphans),
     ("machine paths", machine_paths),
     ("links", links),
+    ("named sources", named_sources),
     ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
 ];
@@ -42,7 +43,7 @@ pub fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file has at most 800 lines.
+/// Finds files with more than 800 lines.
 #[must_use]
 pub fn length(tree: &Tree) -> Vec<String> {
     let lines = |file: &File| file.text.lines().count();
@@ -51,7 +52,7 @@ pub fn length(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// A type has at most 30 public methods, in all files of its crate together.
+/// Finds types with more than 30 public methods, in all files of their crate together.
 #[must_use]
 pub fn methods(tree: &Tree) -> Vec<String> {
     // Types with the same name in one crate are counted as one.
@@ -81,7 +82,7 @@ pub fn methods(tree: &Tree) -> Vec<String> {
     .collect()
 }
 
-/// The type of `impl<T> Type<T> {`; none for the implementation of a trait.
+/// Returns the type of `impl<T> Type<T> {`; none for the implementation of a trait.
 fn inherent_type(line: &str) -> Option<String> {
     if line.contains(" for ") {
         return None;
@@ -91,7 +92,7 @@ fn inherent_type(line: &str) -> Option<String> {
     Some(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
 }
 
-/// Every source is a target of cargo, or another file has a `mod` line for it. Otherwise it is
+/// Finds sources that are neither a target of cargo nor declared by a `mod` line: such a file is
 /// never compiled, and its tests never run.
 #[must_use]
 pub fn orphans(tree: &Tree) -> Vec<String> {
@@ -100,7 +101,7 @@ pub fn orphans(tree: &Tree) -> Vec<String> {
     tree.rust().filter(forgotten).map(message).collect()
 }
 
-/// Whether cargo compiles this file as the root of a target.
+/// Returns whether cargo compiles this file as the root of a target.
 fn is_target(tree: &Tree, path: &str) -> bool {
     let Some(package) = package(path) else { return false };
     let inner = &path[package.len() + 1..];
@@ -117,7 +118,7 @@ fn is_target(tree: &Tree, path: &str) -> bool {
     discovered || manifest.contains(&format!("path = \"{inner}\""))
 }
 
-/// Whether a parent of this module declares it.
+/// Returns whether a parent of this module declares it.
 fn is_declared(tree: &Tree, path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     // What a `#[path]` attribute ends with.
@@ -143,8 +144,8 @@ fn is_declared(tree: &Tree, path: &str) -> bool {
         || tree.rust().any(|other| other.text.contains(&format!("{tail}\"]\n")))
 }
 
-/// No absolute path of one machine. The prefixes are put together from halves, so that this file
-/// does not contain them.
+/// Finds absolute paths of one machine. The prefixes are put together from halves, so that this
+/// file does not contain them.
 #[must_use]
 pub fn machine_paths(tree: &Tree) -> Vec<String> {
     let prefixes = [concat!("/wo", "rk/"), concat!("/ro", "ot/")];
@@ -173,7 +174,7 @@ fn each_line<'a>(
     found
 }
 
-/// Links in Markdown lead to files that exist.
+/// Finds links in Markdown to files that do not exist.
 #[must_use]
 pub fn links(tree: &Tree) -> Vec<String> {
     let pages = tree.files.iter().filter(|file| {
@@ -189,15 +190,54 @@ pub fn links(tree: &Tree) -> Vec<String> {
     })
 }
 
-/// Every test that the threat model names exists.
+/// Finds sources (`a/b.rs`) and tests (`core_07_…`) that pages name in code and that do not exist. The
+/// changelog and the decisions are about earlier versions, and the checklist has a check of its own.
+#[must_use]
+pub fn named_sources(tree: &Tree) -> Vec<String> {
+    let functions = functions(tree);
+    let history = |path: &str| {
+        path.starts_with("docs/decisions/")
+            || ["CHANGELOG.md", "docs/checklist.md"].contains(&path)
+            || path.starts_with("fixtures/")
+    };
+    let pages = tree.files.iter().filter(|file| file.path.ends_with(".md"));
+    each_line(pages.filter(|file| !history(&file.path)), |_, line| {
+        let mut spans = line.split('`').skip(1).step_by(2);
+        let missing = |span: &str| {
+            let plain =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-/.".contains(c);
+            let path = span.ends_with(".rs") && span.contains('/') && span.chars().all(plain);
+            let path = path && !span.starts_with("foo/");
+            let test =
+                span.split('_').nth(1).is_some_and(|id| id.len() == 2 && id.parse::<u8>().is_ok());
+            let end = format!("/{span}");
+            let prefix = span.trim_end_matches('…');
+            path && !tree.files.iter().any(|file| file.path == span || file.path.ends_with(&end))
+                || test
+                    && !functions
+                        .range(prefix..)
+                        .next()
+                        .is_some_and(|name| name.starts_with(prefix))
+        };
+        spans.find(|span| missing(span)).map(|span| format!("`{span}` does not exist"))
+    })
+}
+
+/// Returns the names of all functions of the sources.
+fn functions(tree: &Tree) -> BTreeSet<&str> {
+    fn name(line: &str) -> Option<&str> {
+        let line = line.trim_start();
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        let line = line.strip_prefix("async ").unwrap_or(line);
+        line.strip_prefix("fn ")?.split(['(', '<']).next()
+    }
+    tree.rust().flat_map(|file| file.text.lines()).filter_map(name).collect()
+}
+
+/// Finds tests that the threat model names and that do not exist.
 #[must_use]
 pub fn threat_model(tree: &Tree) -> Vec<String> {
-    let functions: std::collections::BTreeSet<&str> = tree
-        .rust()
-        .flat_map(|file| file.text.lines())
-        .filter_map(|line| line.trim_start().strip_prefix("async ").or(Some(line.trim_start())))
-        .filter_map(|line| line.strip_prefix("fn ")?.split(['(', '<']).next())
-        .collect();
+    let functions = functions(tree);
     let page = tree.files.iter().filter(|file| file.path == "docs/threat-model.md");
     each_line(page, |_, line| {
         // The last column of a table has the names.
@@ -208,7 +248,7 @@ pub fn threat_model(tree: &Tree) -> Vec<String> {
     })
 }
 
-/// The targets of `[text](target "title")` and `[name]: target`.
+/// Returns the targets of `[text](target "title")` and `[name]: target`.
 fn targets(line: &str) -> Vec<String> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let definition = line.strip_prefix('[').and_then(|rest| Some(rest.split_once("]: ")?.1));
@@ -216,7 +256,7 @@ fn targets(line: &str) -> Vec<String> {
     inline.chain(definition).map(target).collect()
 }
 
-/// Whether a target is a file of the tree, or not a path of this repository at all.
+/// Returns whether a target is a file of the tree, or not a path of this repository at all.
 fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     let path = target.split('#').next().unwrap_or_default();
     if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
@@ -235,7 +275,7 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     tree.has(&parts.join("/"))
 }
 
-/// The core never branches on a provider or a model: neither its code nor its strings name one.
+/// Finds names of providers and models in the core, which must not branch on them.
 #[must_use]
 pub fn vendors(tree: &Tree) -> Vec<String> {
     const NAMES: [&str; 10] = [

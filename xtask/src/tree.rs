@@ -52,7 +52,7 @@ impl Tree {
         self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     }
 
-    /// Whether this path is a file, or a folder with files.
+    /// Returns whether this path is a file, or a folder with files.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
@@ -79,7 +79,7 @@ pub fn package(path: &str) -> Option<&str> {
     Some(&path[.."crates/".len() + name.len()])
 }
 
-/// Whether a file contains only tests or benches.
+/// Returns whether a file contains only tests or benches.
 #[must_use]
 pub fn is_test_code(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/benches/")

@@ -104,3 +104,42 @@ fn core_07_the_core_names_no_vendor() {
     let tree = xtask::tree::Tree::load(&xtask::tree::root()).unwrap();
     assert_eq!(xtask::tidy::vendors(&tree), [""; 0]);
 }
+
+/// Compares the module tables of `docs/ARCHITECTURE.md` with the sources: each module that a table names
+/// exists, and each module of a crate with a table is named.
+#[test]
+fn the_architecture_page_lists_every_module() {
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let page = std::fs::read_to_string(root.join("docs/ARCHITECTURE.md")).unwrap();
+    let mut crates = 0;
+    for section in page.split("\nModules of `").skip(1) {
+        let (folder, table) = section.split_once('`').unwrap();
+        let rows = table.trim_start_matches([':', '\n']).lines();
+        let rows: Vec<_> = rows.take_while(|row| row.starts_with('|')).skip(2).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        crates += 1;
+        let source = root.join("crates").join(folder);
+        let names = rows
+            .iter()
+            .flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+        let listed: BTreeSet<&str> = names.collect();
+        for name in &listed {
+            assert!(
+                source.join(format!("{name}.rs")).exists(),
+                "{folder}/{name}.rs does not exist"
+            );
+        }
+        for file in std::fs::read_dir(&source).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            let Some(module) = name.strip_suffix(".rs") else { continue };
+            let left_out = ["lib", "main", "tests"].contains(&module);
+            assert!(
+                left_out || listed.contains(module),
+                "docs/ARCHITECTURE.md: add {folder}/{module}"
+            );
+        }
+    }
+    assert!(crates > 5, "the tables were not found");
+}

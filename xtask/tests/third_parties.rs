@@ -1,5 +1,6 @@
 //! The licences, sources and bans of `deny.toml`, checked without an installed `cargo deny`, so that
-//! no machine skips them. `cargo deny check advisories` needs the network and is run by hand.
+//! no machine skips them. `cargo deny check advisories` needs the network and is not part of the
+//! tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cargo_metadata::{CargoOpt, MetadataCommand};
@@ -8,7 +9,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(xtask::tree::root().join(name)).unwrap()
 }
 
-/// Whether an SPDX expression can be satisfied with the allowed licences. Only one level of
+/// Returns whether an SPDX expression can be satisfied with the allowed licences. Only one level of
 /// parentheses is used in practice.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let plain = |text: &str| {

@@ -283,7 +283,7 @@ pub(crate) async fn fallback(
     Ok(Some(Fallback { provider, model, served: Arc::default() }))
 }
 
-/// Says that there is no session to resume in the words that hosts look for.
+/// Reports that there is no session to resume, with the text that hosts look for.
 fn missing_session(error: SdkError, sessions: &SessionArgs) -> anyhow::Error {
     match (&sessions.resume, error) {
         (Some(Some(id)), error @ SdkError::SessionNotFound(_)) => anyhow::Error::new(error)

@@ -164,7 +164,7 @@ impl SessionHost for ProgramSessions {
         model: &str,
     ) -> Result<String, HostError> {
         if self.scripted() {
-            // A script has one provider, whatever the model is called.
+            // A script has one provider for all model names.
             session.session().config().set_model(model, None);
             return Ok(model.to_owned());
         }

@@ -61,7 +61,7 @@ pub(crate) struct StdoutLines {
 }
 
 impl StdoutLines {
-    /// Starts the thread. `gone` is cancelled when nothing reads standard output any more.
+    /// Starts the thread. `gone` is cancelled when no process reads standard output.
     pub(crate) fn start(gone: CancellationToken) -> Self {
         let (lines, mut receive) = mpsc::channel::<String>(QUEUE);
         let (done, written) = oneshot::channel();

@@ -26,7 +26,7 @@ pub(crate) fn bytes(bytes: &[u8]) {
 /// Writes bytes to standard output unchanged.
 ///
 /// # Errors
-/// When nothing reads standard output any more.
+/// When no process reads standard output.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn try_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();

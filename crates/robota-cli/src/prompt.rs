@@ -89,7 +89,7 @@ impl Drop for HiddenInput {
         #[cfg(unix)]
         {
             use rustix::termios::{OptionalActions, tcsetattr};
-            // Nothing can be done if the terminal is gone.
+            // The error is ignored: if the terminal is closed, nothing can be restored.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
         }
     }

@@ -10,7 +10,7 @@ use std::str::Chars;
 /// sequence tried to hide stays in the text, where it can be seen.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
-    // Most files are plain ASCII, which is quickly seen.
+    // Fast path: most files are plain ASCII and need no change.
     let plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
     if text.bytes().all(plain) || !text.chars().any(|letter| letter == '\r' || is_hidden(letter)) {
         return Cow::Borrowed(text);

@@ -187,7 +187,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    // And again, because the file may have been replaced in between.
+    // Check the opened file again: the path may have been replaced in between.
     require_regular(&file.metadata()?)?;
     Ok(Some(file))
 }

@@ -177,7 +177,7 @@ impl Instructions {
         files
     }
 
-    /// Returns the sections "Compact Instructions" of the files, which tell how to summarise a
+    /// Returns the sections "Compact Instructions" of the files, which say how to summarise a
     /// conversation; none if there is no such section.
     #[must_use]
     pub fn compact_instructions(&self) -> Option<String> {

@@ -86,7 +86,7 @@ pub enum Merge {
     Concat,
     /// Objects are merged field by field at any depth; other values as [`Merge::Highest`].
     Deep,
-    /// The strict value wins, whichever layer sets it.
+    /// The strict value wins, in any layer.
     Sticky(Strict),
     /// The rules of the permission mode: see `docs/settings.md`.
     Mode,

@@ -20,7 +20,7 @@ pub struct Mention {
     pub range: std::ops::Range<usize>,
     /// The path, without quotes, escapes and lines.
     pub path: String,
-    /// The lines that are meant; none means the whole file.
+    /// The lines that the mention selects; none selects the whole file.
     pub lines: Option<LineRange>,
 }
 
@@ -60,7 +60,7 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// Tells which lines of a Markdown text belong to fenced code.
+/// Tracks which lines of a Markdown text belong to fenced code.
 #[derive(Debug, Default)]
 pub(crate) struct Fences {
     open: Option<(char, usize)>,

@@ -112,7 +112,7 @@ fn merge(rule: Merge, low: Merged, high: Merged) -> Merged {
                 Merged::One { value: high, by: high_by, overridden: under }
             }
         },
-        // The rule of a key makes it a list or a value, so the two never meet.
+        // A key is always a list or always a value, so these cases do not occur.
         (_, high) => high,
     }
 }

@@ -61,7 +61,7 @@ impl fmt::Display for KeyPath {
                 f.write_str(".")?;
             }
             let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '@' | '/');
-            // Quotes and escapes other names: a file of a stranger could otherwise send control
+            // Quotes and escapes other names: the file of a checkout could otherwise send control
             // characters to the terminal.
             if !name.is_empty() && name.chars().all(plain) {
                 f.write_str(name)?;

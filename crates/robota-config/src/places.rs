@@ -63,7 +63,7 @@ pub enum SettingsArgument {
 }
 
 impl From<&str> for SettingsArgument {
-    /// A text that starts with `{` is JSON; any other is a path.
+    /// Takes a text that starts with `{` as JSON, and any other as a path.
     fn from(text: &str) -> Self {
         if text.trim_start().starts_with('{') {
             Self::Inline(text.to_owned())

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::reader::ContextReader;
 
-/// What the names of files tell about a project.
+/// What the names of a project's files show about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ProjectFacts {
     /// The types, such as `node` or `rust`.
@@ -30,7 +30,7 @@ pub struct ProjectFacts {
     pub git: bool,
 }
 
-/// A file name, or its ending with `*` in front, and the type, language and tool that it tells.
+/// A file name, or its ending with `*` in front, and the type, language and tool that it shows.
 type Marker = (&'static str, &'static str, &'static str, &'static str);
 
 const MARKERS: &[Marker] = &[

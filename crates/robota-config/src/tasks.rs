@@ -48,7 +48,7 @@ const MAX_FILES: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskStatus {
-    /// Someone works on it.
+    /// Work on it has begun.
     InProgress,
     /// It has not begun.
     Todo,
@@ -86,7 +86,7 @@ pub struct Task {
     /// The part of the project that it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// What it is to achieve.
+    /// Its goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// The items that are not done.

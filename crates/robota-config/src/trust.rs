@@ -203,14 +203,9 @@ impl Hash {
     }
 }
 
-/// Returns a SHA-256 as it is recorded.
+/// Formats a SHA-256 as it is recorded.
 pub(crate) fn hex(digest: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = "sha256:".to_owned();
-    for byte in digest {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", robota_core::hash::hex(digest))
 }
 
 /// Returns the canonical text of a value: sorted keys, no spaces.

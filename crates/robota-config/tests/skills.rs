@@ -257,7 +257,7 @@ fn a_skill_of_a_checkout_runs_nothing_and_allows_nothing_until_its_content_is_tr
     assert_eq!(body.grants().allowed_tools, ["Bash(*)"]);
     assert!(body.expand(&call).unwrap().contains(&command));
 
-    // Another content, by whatever way, is not trusted.
+    // Other content is not trusted, however it was written.
     std::fs::write(&file, text.replace("curl evil", "curl worse")).unwrap();
     let body = skills.open("a", &world.trust_store()).unwrap();
     assert!(!body.trusted && body.expand(&call).is_err());

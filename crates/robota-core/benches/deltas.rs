@@ -1,5 +1,5 @@
-//! What a thousand pieces of streamed text cost, through the real driver into a journal in
-//! memory: when they have all arrived, and when each makes the driver wait.
+//! Measures a thousand streamed pieces of text through the real driver into a journal in memory:
+//! with all pieces available, and with a wait for each.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod sessions;

@@ -1,5 +1,5 @@
-//! What an event costs: to write, to read, to fold. The claim is that it costs the same in a
-//! journal of ten as in one of a hundred thousand.
+//! Measures writing, reading and folding an event. The claim: it costs the same in a journal of ten
+//! events as in one of a hundred thousand.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod sessions;
@@ -49,7 +49,7 @@ fn journal(criterion: &mut Criterion) {
             });
         });
         group.bench_function(BenchmarkId::new("fold", size), |bencher| {
-            // Taking the state apart again is not folding.
+            // Dropping the state is not part of folding.
             bencher.iter_batched(
                 || (),
                 |()| State::fold(black_box(events)).unwrap(),

@@ -1,5 +1,5 @@
-//! What one more round of model and tool costs, through the real driver. The claim is that it
-//! costs the same after twenty thousand rounds as after ten.
+//! Measures one more round of model and tool, through the real driver. The claim: it costs the same
+//! after twenty thousand rounds as after ten.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod sessions;
@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use robota_core::state::State;
 use sessions::{Loop, Session};
 
-/// Rounds of one measured turn, so that what a turn costs does not drown what a round does.
+/// Rounds of one measured turn: many, so that the fixed cost of a turn does not dominate.
 const ROUNDS: u32 = 20;
 
 fn rounds(criterion: &mut Criterion) {
@@ -25,10 +25,12 @@ fn rounds(criterion: &mut Criterion) {
             bencher.iter_custom(|times| {
                 let mut total = Duration::ZERO;
                 for _ in 0..times {
-                    // A copy of its own: shared with the next one, each would copy it first.
+                    // Each turn gets its own copy: with a shared list, the first append would copy
+                    // it.
                     let mut own = state.clone();
                     let mut messages = state.view.messages.to_vec();
-                    // A list that grew has room; one that was copied has none.
+                    // A copied list has no spare capacity, and the first append would reallocate
+                    // it.
                     messages.reserve(messages.len());
                     own.view.messages = messages.into();
                     let mut session = Session::new(Loop::calling(), own);

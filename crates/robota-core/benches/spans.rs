@@ -1,4 +1,4 @@
-//! What the spans of a round cost when no subscriber wants them: the same work with and without
+//! Measures the spans of a round when no subscriber enables them: the same work with and without
 //! them. The work is the least that a round does, encoding and folding its events, so the real
 //! share is smaller.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]

@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::hash::hex;
 use crate::journal::JournalError;
 use crate::message::BlobRef;
 
@@ -56,16 +57,4 @@ impl BlobRef {
     pub fn of(bytes: &[u8]) -> Self {
         Self { sha256: hex(&Sha256::digest(bytes)), bytes: bytes.len() as u64 }
     }
-}
-
-/// Converts bytes to lower-case hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

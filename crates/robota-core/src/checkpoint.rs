@@ -156,8 +156,8 @@ pub trait CrashCleanup: RestoreFiles {
     /// of the process if it is known.
     async fn end_process(&self, call: &CallId, process: &ProcessIdentity) -> Option<i32>;
 
-    /// Makes sure that of these files, which one call was about to change, either all are changed or
-    /// none is, and returns the state of each. Files that something else changed since are not
+    /// Completes or reverts a call's changes to these files, so that all of them are changed or
+    /// none is. Returns the state of each. Files that something else changed since are not
     /// touched.
     async fn settle_files(&self, files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile>;
 }

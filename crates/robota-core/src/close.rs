@@ -255,7 +255,7 @@ fn apply_post_hook(
             ("cancelled", None, Some(ToolOutcome::failed("withheld", text)))
         }
     };
-    // The call ran, whatever the model sees of it.
+    // A hook may hide the outcome from the model; the call ran nevertheless.
     let replaced = replaced.map(|replaced| ToolOutcome { ran: outcome.ran, ..replaced });
     let finished = HookFinished {
         point: HookPoint::PostToolUse,

@@ -130,6 +130,8 @@ impl Drive {
         }
         tokio::select! {
             biased;
+            // Biased: what a task reported is appended before its outcome, and a fast stream does
+            // not delay outcomes.
             () = self.task_events.ready() => {}
             Some(input) = self.tasks.next() => self.inputs.push_back(input),
             inputs = ModelRun::next(&mut self.model) => self.inputs.extend(inputs),
@@ -167,6 +169,7 @@ impl Drive {
     /// Interrupts the turn. What has arrived from the model is kept, no more effects start, and
     /// running tasks are cancelled. The turn ends once its running calls have ended.
     pub async fn interrupt(&mut self, recorder: &mut Recorder, cause: Cause, note: Option<String>) {
+        // Text that arrived before the interrupt belongs to the answer, so it is processed first.
         let arrived = self.model.as_mut().map(ModelRun::take_arrived).unwrap_or_default();
         self.inputs.extend(arrived);
         while self.report.is_none()
@@ -181,6 +184,8 @@ impl Drive {
 
     async fn feed(&mut self, recorder: &mut Recorder, mut input: Input) {
         redact::redact(&self.config.redactor, &mut input);
+        // Tools may change only between two model calls, and the machine prepares the next call
+        // after an append.
         if matches!(input, Input::Appended)
             && let Err(error) = self.refresh_tools(recorder).await
         {
@@ -188,6 +193,7 @@ impl Drive {
             return;
         }
         if matches!(input, Input::ToolFinished { .. }) {
+            // A call can add hooks (a skill, for instance), which apply from the next call on.
             self.turn.set_hook_points(hook_points(&self.ports));
         }
         let effects = {
@@ -230,6 +236,7 @@ impl Drive {
                         self.append_failed(error.to_data(), effects.into());
                         return;
                     }
+                    // Queued and not fed now: the remaining effects of this list start first.
                     self.inputs.push_back(Input::Appended);
                 }
                 Effect::Finish(report) => self.report = Some(report),
@@ -243,7 +250,7 @@ impl Drive {
                     }
                     self.tasks.cancel(&target);
                 }
-                // After a failed append nothing starts any more.
+                // After a failed append no further effect starts.
                 _ if self.broken => {}
                 Effect::CallModel(call) => {
                     if self.round.1 != call.round {
@@ -293,6 +300,8 @@ impl Drive {
     }
 
     fn append_failed(&mut self, error: ErrorData, dropped: Vec<Effect>) {
+        // These inputs answer effects of a turn that is closed now; running calls still report
+        // their outcomes.
         self.inputs.clear();
         let mut finished = None;
         for effect in &dropped {

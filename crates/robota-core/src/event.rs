@@ -214,7 +214,7 @@ events! {
     "schedule_removed" ScheduleRemoved Fact Synced "A schedule was removed.";
     "room_joined" RoomJoined Fact Synced "A member joined the room that this journal belongs to.";
     "room_left" RoomLeft Fact Synced "A member left the room.";
-    "room_said" RoomSaid Fact Synced "Somebody said something in the room.";
+    "room_said" RoomSaid Fact Synced "A message was sent to the room.";
     "room_delivered" RoomDelivered Fact Written "A member's session accepted a message of the room.";
     "room_heard" RoomHeard Fact Synced "This session knows the messages of a room up to a number: it joined late.";
     "failed" Failed Fact Written "Something failed outside a turn.";

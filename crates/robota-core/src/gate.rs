@@ -49,7 +49,7 @@ pub trait Gate: Send + Sync {
         Err("this gate cannot remember rules".to_owned())
     }
 
-    /// Denies calls that match these rules until the session ends, or lets them need approval.
+    /// Denies calls that match these rules until the session ends, or requires approval for them.
     ///
     /// # Errors
     /// As [`Gate::remember`], and for the verdict allow.
@@ -122,7 +122,7 @@ pub enum Grant {
     #[default]
     Full,
     /// Reading only. The call was allowed for no other reason than a proof that it changes nothing,
-    /// so the tool makes sure that it cannot, wherever the system offers a way.
+    /// so the tool prevents changes where the system can enforce that.
     ReadOnly,
 }
 

@@ -74,6 +74,7 @@ pub mod env_ref;
 pub mod error;
 pub mod event;
 pub mod gate;
+pub mod hash;
 pub mod history;
 pub mod hook;
 pub mod ids;

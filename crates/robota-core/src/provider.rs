@@ -76,7 +76,7 @@ pub trait Provider: Send + Sync {
         }
     }
 
-    /// Asks the service for the limits of a model; `None` if it does not tell them.
+    /// Asks the service for the limits of a model; `None` if it does not report them.
     async fn limits(&self, model: &str) -> Option<ModelLimits> {
         match self.inner() {
             Some(inner) => inner.limits(model).await,
@@ -123,7 +123,7 @@ pub trait Provider: Send + Sync {
     }
 }
 
-/// The limits of a model, as its service tells them.
+/// The limits of a model, as its service reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelLimits {
     /// The context window in tokens, prompt and answer together; `None` if the service does not report it.

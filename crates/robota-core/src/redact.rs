@@ -177,7 +177,8 @@ impl SecretText {
     }
 
     /// Returns how many bytes at the end of the other text are the start of this secret, without a
-    /// complete secret. Takes time in proportion to the length of the secret, whatever the text is.
+    /// complete secret. Takes time in proportion to the length of the secret, independent of the
+    /// text.
     fn started_at_the_end_of(&self, other: &str) -> usize {
         let bytes = self.text.as_bytes();
         let end = &other.as_bytes()[other.len().saturating_sub(bytes.len() - 1)..];

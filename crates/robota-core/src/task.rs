@@ -38,7 +38,7 @@ impl TaskKind {
     }
 }
 
-/// Whether somebody waits for a task.
+/// Whether a tool call waits for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskMode {
@@ -177,7 +177,7 @@ pub struct TaskWorktree {
 pub struct TaskSpawned {
     /// What runs it.
     pub kind: TaskKind,
-    /// Whether somebody waits for it.
+    /// Whether a tool call waits for it.
     pub mode: TaskMode,
     /// What it does, in a few words.
     pub label: String,
@@ -305,7 +305,8 @@ pub enum TaskChange {
     /// It ended.
     Finished(TaskFinished),
     /// Its end was reported to the model.
-    Told,
+    #[serde(rename = "told")]
+    Reported,
     /// It was removed from the list.
     Closed,
 }

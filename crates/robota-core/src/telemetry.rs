@@ -7,7 +7,7 @@
 //!
 //! | span | conventions' operation | parent |
 //! |---|---|---|
-//! | [`turn_span`] | `invoke_agent` | whatever span the caller is in |
+//! | [`turn_span`] | `invoke_agent` | the current span of the caller |
 //! | [`round_span`] | none | the turn |
 //! | [`model_call_span`] | `chat` | the round |
 //! | [`tool_span`] | `execute_tool` | the round |

@@ -82,7 +82,7 @@ pub trait Tool: Send + Sync {
     /// required and unknown keys, and the types of values.
     ///
     /// # Errors
-    /// When the arguments are not valid. The text tells the model what to correct.
+    /// When the arguments are not valid. The text says what the model must correct.
     fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         validate(&self.spec().input_schema, input)
     }

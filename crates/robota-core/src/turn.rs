@@ -141,8 +141,8 @@ pub struct Turn {
 struct Unfinished {
     /// Its text so far.
     text: String,
-    /// Whether a limit cut it, so that the model has to be asked to continue. A service continues an
-    /// answer that it paused by itself.
+    /// Whether a limit cut it, so that the model has to be asked to continue. An answer that the
+    /// service paused needs no such request.
     cut: bool,
 }
 
@@ -287,7 +287,7 @@ impl Turn {
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {
         let mut out = Out::default();
         // A turn that ends early ignores everything but appends and the outcomes of its running
-        // calls: whatever else arrives belongs to an effect that was cancelled.
+        // calls: all other inputs belong to effects that were cancelled.
         let accepts = match self.phase {
             Phase::Finished => false,
             Phase::Closing => matches!(
@@ -467,7 +467,7 @@ impl Turn {
     }
 }
 
-/// The reason for rejecting a reply that is for another hook point: hooks never fail open.
+/// Returns the reason for rejecting a reply that is for another hook point: hooks never fail open.
 fn wrong_hook_point(point: HookPoint) -> String {
     format!("the {point:?} hook answered for another point")
 }

@@ -350,24 +350,24 @@ async fn core_12_a_run_can_be_dropped_at_any_await() {
         dropped_in_a_tool += usize::from(open);
         let report = agent.run("Again").await;
         assert_eq!(report.end, TurnEnd::Complete, "{polls} polls: {:?}", report.error);
-        let mut owed = Vec::new();
+        let mut open = Vec::new();
         for message in agent.messages().iter() {
             let results: Vec<_> =
                 message.tool_results().map(|result| result.call.clone()).collect();
-            assert_eq!(results, owed, "{polls} polls: one result for each call, right after it");
-            owed = message.tool_uses().map(|call| call.call.clone()).collect();
+            assert_eq!(results, open, "{polls} polls: one result for each call, right after it");
+            open = message.tool_uses().map(|call| call.call.clone()).collect();
         }
-        assert!(owed.is_empty());
+        assert!(open.is_empty());
         assert_eq!(agent.state().turn, None, "{polls} polls");
         if finished.is_some() {
             assert!(dropped_in_a_tool > 3, "{dropped_in_a_tool} of {polls} runs");
             return;
         }
     }
-    panic!("the run never ends by itself");
+    panic!("the run does not end");
 }
 
-/// An agent that lives long may keep messages, and not every piece in which they streamed.
+/// An agent with `drop_chunks` keeps its messages, and drops the streamed chunks.
 #[tokio::test]
 async fn core_29_streamed_pieces_of_earlier_runs_can_be_dropped() {
     let model = ScriptedProvider::new(two_rounds().text("More."));

@@ -61,12 +61,12 @@ async fn core_12_abort_while_tools_run_gives_every_call_a_result() {
         .collect();
     assert_eq!(results.len(), 3);
     assert_eq!(results[0], (false, "fast".to_owned()), "what finished keeps its result");
-    assert!(results[1].0, "what ran was told to stop");
+    assert!(results[1].0, "the running call was cancelled");
     assert_eq!(results[2], (true, "Execution interrupted by user".to_owned()));
 }
 
-/// Abort settles at once although the provider will never say another word: time is paused and
-/// nothing advances it.
+/// An abort ends immediately although the provider never sends anything: time is paused and nothing
+/// advances it.
 #[tokio::test(start_paused = true)]
 async fn core_13_abort_does_not_wait_for_a_silent_provider() {
     let started = tokio::time::Instant::now();
@@ -267,8 +267,8 @@ async fn effects_are_synced_before_they_start_and_before_their_result_is_added()
     }
 }
 
-/// Whatever the append that fails: nothing starts after it, and the next turn first delivers
-/// what is owed, so that the journal tells everything that happened.
+/// After any append that fails, no effect starts, and the next turn first writes the events that
+/// were not written, so that the journal is complete.
 #[tokio::test(start_paused = true)]
 async fn a_failed_append_starts_nothing_and_is_written_later() {
     for nth in 1..24 {
@@ -312,7 +312,7 @@ async fn a_call_that_needs_approval_is_denied_without_an_approver() {
     assert_eq!(ran.report.tools_executed, 0);
 }
 
-/// Says a secret in every way a tool can.
+/// Returns a secret in every way that a tool has.
 #[tokio::test(start_paused = true)]
 async fn sess_13_secrets_never_reach_an_event_or_the_model() {
     let secret = "sk-live-0123456789";
@@ -340,7 +340,7 @@ async fn sess_13_secrets_never_reach_an_event_or_the_model() {
     assert!(journal.contains("bad key [REDACTED]"), "{journal}");
 }
 
-/// KODE's timeouts only signalled; ours end the call, and one that will not stop is left behind.
+/// A timeout ends the call; a tool that does not stop is abandoned.
 #[tokio::test(start_paused = true)]
 async fn kode_07_a_call_that_exceeds_its_timeout_is_ended() {
     for (tool, ran, says) in [
@@ -369,7 +369,8 @@ async fn kode_07_a_call_that_exceeds_its_timeout_is_ended() {
     }
 }
 
-/// Fast words are told together, slow ones at once, and none is lost to an abort.
+/// Deltas that arrive quickly are joined into one chunk, slow ones are passed on immediately, and
+/// an abort loses none.
 #[tokio::test(start_paused = true)]
 async fn core_13_fast_text_is_joined_and_an_abort_loses_none() {
     let chunks = |ran: &robota_testkit::RunResult| {
@@ -388,8 +389,8 @@ async fn core_13_fast_text_is_joined_and_an_abort_loses_none() {
             cancel.cancel();
         });
         assert_eq!(ran.text, "ab".repeat(50), "every {millis} ms");
-        let told = chunks(&ran);
-        assert!((at_least..=at_most).contains(&told), "{told} pieces, one every {millis} ms");
+        let count = chunks(&ran);
+        assert!((at_least..=at_most).contains(&count), "{count} pieces, one every {millis} ms");
     }
 }
 

@@ -1,5 +1,5 @@
-//! A round costs the same however long the conversation is. The benches measure it; this shows
-//! the reason, which needs no clock: no round copies the conversation.
+//! A round costs the same for a conversation of any length. The benches measure the time; this test
+//! checks the reason: no round copies the conversation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,8 @@ impl Seen {
     }
 }
 
-/// Asks for a tool for ever, and keeps each request until its answer ends, as real ones do.
+/// Asks for a tool in every answer, and keeps each request until its answer ends, as real providers
+/// do.
 #[derive(Clone, Default)]
 struct Asking(Arc<Mutex<Vec<Seen>>>);
 
@@ -95,7 +96,7 @@ async fn no_round_copies_the_conversation() {
     let seen = provider.0.lock().unwrap().clone();
     assert_eq!(seen.len(), ROUNDS as usize + 1);
     for (before, after) in seen.iter().zip(&seen[1..]) {
-        // A copy is made while the original is alive, so it is somewhere else.
+        // A copy would be at another address, because the original still exists.
         assert_eq!((before.view, before.first), (after.view, after.first));
         assert_eq!(after.messages, before.messages + 2, "an answer and its results");
     }

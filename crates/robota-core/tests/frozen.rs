@@ -1,8 +1,8 @@
-//! The frozen journals: whatever was written in format 1 is read by every later version, and comes
+//! The frozen journals: every journal of format 1 is read by every later version, and comes
 //! to the same state.
 //!
 //! A journal may be added to the folder, with its expectation and its line below. None may ever be
-//! changed or taken away.
+//! changed or removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ fn read(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}; frozen: never change"))
 }
 
-/// The journals by name, as bytes and as events.
+/// Returns the journals by name, as bytes and as events.
 fn journals() -> Vec<(&'static str, Vec<u8>, Vec<Envelope>)> {
     let names = FROZEN.iter().filter_map(|(name, _)| name.strip_suffix(".jsonl"));
     names
@@ -106,7 +106,7 @@ fn message(message: &Message) -> Value {
     })
 }
 
-/// What a journal comes to, in words that stay when the state learns new ones.
+/// Returns a summary of a journal that does not change when the state gets new fields.
 fn summary(events: &[Envelope], rewritten: &[u64]) -> Value {
     let state = State::fold(events).unwrap();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
@@ -145,7 +145,7 @@ fn summary(events: &[Envelope], rewritten: &[u64]) -> Value {
     })
 }
 
-/// Writes the events again, and tells which lines come out otherwise.
+/// Writes the events again, and returns the lines that differ.
 fn rewritten(name: &str, bytes: &[u8], events: &[Envelope]) -> Vec<u64> {
     let mut changed = Vec::new();
     for (line, event) in lines(bytes).zip(events) {

@@ -1,4 +1,4 @@
-//! What the fuzzer and its corpora found, and the promises that came of it.
+//! Regression tests for inputs that the fuzzer found.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn line(envelope: &Envelope) -> Vec<u8> {
     line
 }
 
-/// A line whose data is `data`, sealed.
+/// Returns a line whose data is `data`, sealed.
 fn sealed(kind: &str, data: &str) -> Vec<u8> {
     let ts = Timestamp::UNIX_EPOCH;
     let body = format!(r#"{{"seq":1,"epoch":1,"ts":"{ts}","type":"{kind}","data":{data}"#);
@@ -94,7 +94,8 @@ fn the_deepest_arguments_that_can_be_read_can_be_journaled() {
 
 #[test]
 fn nothing_is_written_that_cannot_be_read() {
-    // Data of 256 levels is read, on a small stack; of one more it is neither written nor read.
+    // Data with 256 levels is read, on a small stack; data with 257 levels is neither written nor
+    // read.
     let mut value = json!([]);
     for _ in 0..254 {
         value = json!([value]);
@@ -111,7 +112,7 @@ fn nothing_is_written_that_cannot_be_read() {
     let data = format!(r#"{{"round":1,"text":{}}}"#, nested(256));
     let error = Envelope::decode(&sealed("text_chunk", &data)).unwrap_err().to_string();
     assert!(error.contains("256 levels"), "{error}");
-    // What is carried and not understood has no limit.
+    // Data of unknown events has no limit.
     let carried = Envelope::decode(&sealed("tomorrow", &nested(100_000))).unwrap();
     assert_eq!(Envelope::decode(&line(&carried)), Ok(carried));
 }
@@ -147,8 +148,7 @@ fn the_last_number_there_is_folds_and_nothing_follows_it() {
     for seq in [0, 1, u64::MAX] {
         assert!(state.apply(&closed(seq, u32::MAX)).is_err());
     }
-    // No writer gets there, so no line is believed that says so: whoever goes on after it
-    // would have no number left.
+    // No writer reaches these numbers, and no event could follow them, so such lines are refused.
     for (seq, epoch) in [(u64::MAX, 1), (1 << 53, 1), (1, u32::MAX)] {
         let decoded = Envelope::decode(&line(&closed(seq, epoch)));
         assert!(matches!(decoded, Err(DecodeError::Malformed(_))), "{decoded:?}");

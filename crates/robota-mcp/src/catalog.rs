@@ -83,7 +83,7 @@ impl ToolDefinition {
     /// Returns the hash of everything that a model or a person reads of the tool.
     #[must_use]
     pub fn hash(&self) -> String {
-        robota_core::blob::hex(&Sha256::digest(canonical(&self.0).as_bytes()))
+        robota_core::hash::hex(&Sha256::digest(canonical(&self.0).as_bytes()))
     }
 }
 
@@ -92,7 +92,7 @@ impl ToolDefinition {
 pub struct PromptDefinition {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Its arguments, in order.
     pub arguments: Vec<PromptArgument>,
@@ -146,7 +146,7 @@ pub struct ToolChanges {
     pub added: Vec<String>,
     /// Tools whose definition differs.
     pub changed: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that the server no longer has.
     pub removed: Vec<String>,
 }
 

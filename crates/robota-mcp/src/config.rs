@@ -16,7 +16,7 @@ const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A program that speaks on its standard streams.
+    /// A program with the transport standard input and output.
     Stdio {
         /// The program.
         command: String,
@@ -25,9 +25,9 @@ pub enum Endpoint {
         /// Variables that are added to its environment.
         env: BTreeMap<String, String>,
     },
-    /// An address that speaks streamable HTTP.
+    /// An address with the transport streamable HTTP.
     Http(HttpEndpoint),
-    /// An address that speaks the older HTTP with server-sent events.
+    /// An address with the older transport, HTTP with server-sent events.
     Sse(HttpEndpoint),
     /// The program that started this one.
     Host,
@@ -47,7 +47,7 @@ pub struct HttpEndpoint {
 /// How a client registers with the authorisation server of a server.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct OAuthConfig {
-    /// The id of a client that was registered by hand.
+    /// The id of a client that the user registered.
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
@@ -62,7 +62,7 @@ pub struct OAuthConfig {
 pub enum ProtocolChoice {
     /// Versions with a handshake.
     Legacy,
-    /// Asks which versions the server speaks, then falls back to the handshake.
+    /// Asks which versions the server supports, then falls back to the handshake.
     Auto,
     /// Versions without a handshake.
     Modern,
@@ -277,7 +277,7 @@ fn identity(name: &str, endpoint: &Endpoint, entry: &Map<String, Value>) -> Stri
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    robota_core::blob::hex(&hash.finalize())
+    robota_core::hash::hex(&hash.finalize())
 }
 
 /// Returns the text of an object with sorted keys.

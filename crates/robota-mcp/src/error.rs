@@ -13,7 +13,7 @@ pub enum McpError {
         /// What happened.
         problem: String,
     },
-    /// The server wants a login.
+    /// The server requires a login.
     #[error("the MCP server `{server}` needs a login; run `robota mcp login {server}`")]
     NeedsLogin {
         /// The server.
@@ -21,7 +21,7 @@ pub enum McpError {
     },
     /// The rights of the login do not suffice.
     #[error(
-        "the MCP server `{server}` wants more rights than the login has{}; run `robota mcp login \
+        "the MCP server `{server}` requires more rights than the login has{}; run `robota mcp login \
          {server}`", scope.as_ref().map(|scope| format!(" ({scope})")).unwrap_or_default()
     )]
     NeedsRights {

@@ -1,7 +1,7 @@
 //! MCP, client and server: the only crate that names the MCP library.
 //!
-//! Protocol crates change often, so this one keeps theirs behind a wall: the rest of the
-//! workspace sees tools of [`robota_core`] and nothing else.
+//! Protocol crates change often, so this crate hides theirs: the rest of the workspace uses the
+//! tools of [`robota_core`] and no type of the library.
 //!
 //! [`client`] connects to servers and has their tools for a session, [`config`] reads the
 //! configuration of a server, [`oauth`] logs in, [`server`] offers tools and agents to others.

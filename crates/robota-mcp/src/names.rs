@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The longest name that every model service accepts.
 const MAX_NAME: usize = 64;
-/// How much of a name the server may take, so that its tools can still be told apart.
+/// The maximum length of the server's part of a name, so that the names of its tools stay distinct.
 const MAX_SERVER: usize = 32;
 
 /// Returns the part of a server in the names of its tools. Neither end has an underscore and no two
@@ -66,7 +66,7 @@ pub fn tool_names(server: &str, tools: &[&str]) -> Vec<String> {
 
 /// Cuts a text and adds a hash of the original, so that two long names stay different.
 fn shorten(original: &str, text: &str, limit: usize) -> String {
-    let hash = robota_core::blob::hex(&Sha256::digest(original.as_bytes()));
+    let hash = robota_core::hash::hex(&Sha256::digest(original.as_bytes()));
     let hash = hash.get(..8).unwrap_or_default();
     let kept: String = text.chars().take(limit.saturating_sub(hash.len() + 1)).collect();
     let kept = kept.trim_end_matches('_');

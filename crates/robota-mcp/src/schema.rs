@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// References and nested schemas are followed to this depth; what lies below accepts anything.
+/// References and nested schemas are followed to this depth; deeper schemas accept anything.
 const MAX_DEPTH: usize = 12;
 /// At most this many nested schemas are produced. A recursive schema would otherwise grow without
 /// end.
@@ -154,7 +154,7 @@ impl Projection<'_> {
                 }
                 "items" => {
                     let items = match value {
-                        // Lists of schemas are a form of old drafts.
+                        // Old drafts of JSON Schema allow a list of schemas here.
                         Value::Array(items) => items.first().cloned().unwrap_or_default(),
                         other => other.clone(),
                     };

@@ -1,7 +1,7 @@
 //! The MCP server: offers tools to MCP hosts over standard input and output, or over HTTP.
 //!
-//! The caller implements [`ServedTools`]; this module speaks the protocol. It knows nothing of
-//! sessions and permissions.
+//! The caller implements [`ServedTools`]; this module implements the protocol. It does not depend
+//! on sessions or permissions.
 
 mod events;
 mod handler;
@@ -50,13 +50,13 @@ pub struct ServedCall {
     pub tool: String,
     /// The arguments.
     pub arguments: Map<String, Value>,
-    /// Cancelled when the host gives up.
+    /// Cancelled when the host cancels the call.
     pub cancel: CancellationToken,
     /// The host, for progress and questions.
     pub host: McpHost,
 }
 
-/// What a call led to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServedResult {
     /// What the model of the host sees.
@@ -122,12 +122,12 @@ impl McpHost {
         self.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
     }
 
-    /// Tells the host how far the call is. `step` must grow. A host that did not ask for it is told
-    /// nothing.
+    /// Sends the progress of the call to the host. `step` must grow. Does nothing if the host did
+    /// not ask for progress.
     pub async fn progress(&self, step: f64, message: impl Into<String>) {
         let Some(token) = self.token.clone() else { return };
         let params = ProgressNotificationParam::new(token, step).with_message(message);
-        // The host may be gone; the call ends by itself then.
+        // Fails if the host has disconnected; then the call is cancelled anyway.
         let _ = self.peer.notify_progress(params).await;
     }
 
@@ -150,7 +150,7 @@ impl McpHost {
     }
 }
 
-/// What a server says of itself.
+/// How a server describes itself.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
     /// The name.

@@ -1,5 +1,5 @@
-//! Servers that ask: the user, the model, or for patience. The servers are this test binary, started as a
-//! program.
+//! Servers that ask the user or the model, or that need more time. The servers are this test
+//! binary, started as a program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn fake_server() {
     fake_mcp::serve_if_asked();
 }
 
-/// A user who gives the same answer to every question, and a model that repeats what it is asked.
+/// A user who gives the same answer to every question, and a model that repeats its prompt.
 struct Client {
     answer: ElicitAnswer,
     addresses: bool,
@@ -151,7 +151,7 @@ async fn forms_that_the_protocol_does_not_allow_are_declined() {
     let client = Client::new(ElicitAnswer::Accept(json!({})));
     let answer = call(&servers("", Some(&client), &[]), "nest", json!({})).await;
     assert_eq!(answer, json!({"action": "decline"}));
-    assert!(client.asked.lock().unwrap().is_empty(), "nobody is asked");
+    assert!(client.asked.lock().unwrap().is_empty(), "the user is not asked");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn a_task_that_does_not_end_is_cancelled() {
     };
     let (outcome, ()) = tokio::join!(run(&servers, "long_task", json!({}), context), cancelling);
     assert!(matches!(outcome.ran, DidRun::Maybe | DidRun::No), "{outcome:?}");
-    // With a time limit the server is told so.
+    // After the time limit the server gets a cancellation.
     let mut entry = fake_mcp::command("fake_server", "");
     entry["timeout"] = json!(1_000);
     let limited = self::servers(

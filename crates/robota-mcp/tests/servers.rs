@@ -161,7 +161,7 @@ async fn a_crash_in_a_call_is_reported_and_the_next_call_starts_the_server_again
     assert!(outcome.text().contains("may have had effects"), "{}", outcome.text());
     assert_eq!(run(&tools, "mcp__fake__echo", json!({"text": "back"})).await.text(), "back");
     assert_eq!(world.starts(), 2);
-    // A server that keeps crashing is given up.
+    // A server that keeps crashing is no longer restarted.
     for _ in 0..3 {
         run(&tools, "mcp__fake__crash", json!({})).await;
     }
@@ -173,7 +173,7 @@ async fn a_crash_in_a_call_is_reported_and_the_next_call_starts_the_server_again
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_ends_although_the_server_goes_on() {
+async fn a_cancelled_call_ends_although_the_server_continues() {
     let world = World::new();
     let servers = world.server("plain");
     servers.check("fake").await.unwrap();

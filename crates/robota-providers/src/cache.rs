@@ -71,7 +71,7 @@ fn key(provider: &str, request: &ModelRequest) -> Result<String, ProviderError> 
         ProviderError::new(ErrorKind::Validation, format!("cannot encode the request: {error}"))
     })?;
     bytes.extend_from_slice(provider.as_bytes());
-    Ok(robota_core::blob::hex(&Sha256::digest(&bytes)))
+    Ok(robota_core::hash::hex(&Sha256::digest(&bytes)))
 }
 
 #[async_trait::async_trait]

@@ -26,7 +26,7 @@ const CERTIFICATE_FILES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 /// The start of something in PEM format.
 const PEM: &[u8] = b"-----BEGIN ";
 
-/// A variable counts as set when it is not blank.
+/// Returns the value of a variable; a blank value counts as not set.
 fn get(lookup: Lookup<'_>, name: &str) -> Option<String> {
     lookup(name).filter(|value| !value.trim().is_empty())
 }

@@ -54,7 +54,7 @@ impl Failure {
         self
     }
 
-    /// The stream ended without its terminal event.
+    /// Creates the failure of a stream that ended without its terminal event.
     pub(crate) fn truncated() -> Self {
         Self::with_reason(
             FailureReason::Truncated,
@@ -62,7 +62,7 @@ impl Failure {
         )
     }
 
-    /// An event that is not JSON, or does not have the required shape.
+    /// Creates the failure of an event that is not JSON, or does not have the required shape.
     pub(crate) fn unreadable(error: &serde_json::Error, data: &str) -> Self {
         let shown = shorten(data, 120);
         Self::with_reason(

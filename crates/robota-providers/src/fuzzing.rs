@@ -94,7 +94,8 @@ fn text_of(delta: &Delta) -> Option<&str> {
     }
 }
 
-/// The compatibility options of a local server, with every form of call and reasoning enabled.
+/// Returns the compatibility options of a local server, with every form of call and reasoning
+/// enabled.
 pub(crate) fn local_quirks() -> Quirks {
     use TextCallForm as F;
     Quirks {

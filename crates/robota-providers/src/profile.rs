@@ -170,11 +170,11 @@ pub struct Profile {
     /// The path of the models endpoint below the base URL; absent if there is no such endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models_path: Option<String>,
-    /// The path, from the root of the server, of a page that tells the context window that the server
-    /// really uses; absent if the list of models tells it, or nothing does.
+    /// The path, from the root of the server, of a page with the context window that the server
+    /// really uses; absent if the list of models has it, or nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_path: Option<String>,
-    /// Whether that page is asked for one model, with POST and the field `model`.
+    /// Whether the request for that page names one model, with POST and the field `model`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limits_of_model: bool,
     /// Headers of every request. They must not contain secrets.

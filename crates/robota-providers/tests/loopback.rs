@@ -320,7 +320,7 @@ async fn core_04_the_limits_of_a_model_are_asked_once() {
     let lines: Vec<_> = server.received().into_iter().map(|request| request.line).collect();
     assert_eq!(lines, ["GET /props HTTP/1.1", "GET /v1/models HTTP/1.1"]);
 
-    // A service that tells nothing is not an error.
+    // A service that reports no limits is not an error.
     let server = Server::start(vec![Answer::body(404, "no")]).await;
     assert_eq!(provider("anthropic", settings(&server.url)).limits("m-1").await, None);
 }

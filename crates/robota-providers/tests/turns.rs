@@ -318,7 +318,7 @@ async fn core_09_a_forced_summary_keeps_the_tools_and_forbids_calls() {
 }
 
 #[tokio::test]
-async fn core_08_cut_refused_and_filtered_answers_are_told_apart_on_every_wire() {
+async fn core_08_cut_refused_and_filtered_answers_are_distinguished_on_every_wire() {
     for wire in Wire::ALL {
         let refused = Reply::new().text("No").stop(StopReason::Refusal);
         let ran = run(wire, &mock(refused).await).prompt("hello").await;

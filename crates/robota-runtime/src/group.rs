@@ -21,7 +21,7 @@ impl TaskManager {
 }
 
 impl Groups {
-    /// Creates a group and starts its tasks. Nobody waits before all of them were started.
+    /// Creates a group and starts its tasks. Returns after all of them were started.
     ///
     /// # Errors
     /// If the group cannot be recorded. A task that cannot be started does not hold up the others.
@@ -90,7 +90,7 @@ impl Groups {
         self.summarize(group)
     }
 
-    /// Returns what became of the tasks of a group.
+    /// Returns how the tasks of a group ended, and which still run.
     ///
     /// # Errors
     /// If there is no such group.

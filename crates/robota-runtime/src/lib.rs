@@ -1,5 +1,5 @@
-//! Work beside the conversation, and many agents at once: background tasks, subagents, worktrees,
-//! groups of tasks, schedules, pools and rooms.
+//! Work in parallel to the conversation, and many agents in one process: background tasks,
+//! subagents, worktrees, groups of tasks, schedules, pools and rooms.
 //!
 //! A [`TaskManager`] runs tasks within limits and records everything that happens to them in the
 //! journal of a session, through a port. What a task does is the work of a [`TaskRunner`]:

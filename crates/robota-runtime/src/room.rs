@@ -2,8 +2,8 @@
 //!
 //! A room has a journal of its own: who joined and left, what was said to whom, and who received it.
 //! A message is first recorded in the room, then accepted as an input by each receiver, whose source
-//! is its number in the room: so every receiver gets every message exactly once and in order,
-//! whenever the process dies. `docs/rooms.md` has an example.
+//! is its number in the room: so every receiver gets every message exactly once and in order, also
+//! after a crash of the process. `docs/rooms.md` has an example.
 
 mod error;
 mod mentions;
@@ -81,7 +81,7 @@ pub struct RoomMessage {
     pub hops: u32,
 }
 
-/// What became of a message.
+/// How a message was delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// Its number in the room.
@@ -98,7 +98,7 @@ impl RoomMessage {
         Self { number, from, to, text, hops }
     }
 
-    /// Returns the text that a receiver gets: it tells who spoke.
+    /// Returns the text that a receiver gets: the name of the sender, then the message.
     #[must_use]
     pub fn to_text(&self) -> String {
         format!("[from:{}] {}", self.from, self.text)

@@ -1,8 +1,8 @@
 //! Schedules: inputs that a session gets at certain times, or after a number of steps.
 //!
 //! A schedule is part of the session's journal, so it survives the process. The input that it sends
-//! contains the due time: every due time gives at most one input, whenever the process dies. `docs/schedules.md` describes time zones, missed times and
-//! jitter.
+//! contains the due time: every due time gives at most one input, also after a crash of the
+//! process. `docs/schedules.md` describes time zones, missed times and jitter.
 //!
 //! ```
 //! use std::time::Duration;

@@ -38,7 +38,7 @@ pub enum Isolation {
 pub struct AgentWork {
     /// The type of the agent: the name of its definition.
     pub agent: String,
-    /// What it is to do.
+    /// The work that it has to do.
     pub prompt: String,
     /// The model; none for that of the definition.
     pub model: Option<String>,
@@ -65,7 +65,7 @@ pub struct AgentJob {
     pub task: TaskId,
     /// The tool call that started it.
     pub call: Option<CallId>,
-    /// What it is to do.
+    /// The work that it has to do.
     pub work: AgentWork,
 }
 
@@ -105,11 +105,11 @@ pub trait AgentSessions: Send + Sync {
 /// Runs when agents start and before they end (RUN-09).
 #[async_trait]
 pub trait AgentHooks: Send + Sync {
-    /// An agent starts. Returns text that is added to its prompt.
+    /// Runs when an agent starts. Returns text that is added to its prompt.
     async fn started(&self, job: &AgentJob) -> Option<String>;
 
-    /// An agent is about to end with this answer. Returns why it must continue; `again` says whether
-    /// this happened before.
+    /// Runs before an agent ends with this answer. Returns why it must continue; `again` says
+    /// whether this happened before.
     async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String>;
 }
 

@@ -47,14 +47,14 @@ impl Template {
         self
     }
 
-    /// Gives sessions of this template the tool `RoomSay`, with which they speak in rooms.
+    /// Gives sessions of this template the tool `RoomSay`, with which they send messages to rooms.
     #[must_use]
     pub fn joins_rooms(mut self) -> Self {
         self.rooms = true;
         self
     }
 
-    /// Returns whether sessions of this template speak in rooms.
+    /// Returns whether sessions of this template have the tool `RoomSay`.
     #[must_use]
     pub fn is_in_rooms(&self) -> bool {
         self.rooms

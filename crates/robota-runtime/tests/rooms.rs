@@ -53,7 +53,7 @@ async fn settle(pool: &Pool) {
     }
 }
 
-async fn heard(store: &dyn JournalStore, name: &str) -> Vec<String> {
+async fn received(store: &dyn JournalStore, name: &str) -> Vec<String> {
     said(&events(store, &id(name)).await, "[from:")
 }
 
@@ -68,16 +68,19 @@ async fn kode_10_mentions_are_direct_and_broadcasts_go_to_all_but_the_sender() {
     assert_eq!(all.delivered, ["bob", "carol"]);
     room.say("user", "Hello").await.unwrap();
     settle(&pool).await;
-    assert_eq!(heard(&*store, "alice").await, ["[from:user] Hello"]);
+    assert_eq!(received(&*store, "alice").await, ["[from:user] Hello"]);
     assert_eq!(
-        heard(&*store, "bob").await,
+        received(&*store, "bob").await,
         [
             "[from:alice] @bob Please review the PR",
             "[from:alice] Meeting at 3pm",
             "[from:user] Hello"
         ]
     );
-    assert_eq!(heard(&*store, "carol").await, ["[from:alice] Meeting at 3pm", "[from:user] Hello"]);
+    assert_eq!(
+        received(&*store, "carol").await,
+        ["[from:alice] Meeting at 3pm", "[from:user] Hello"]
+    );
     assert!(room.leave("carol").await.unwrap());
     assert!(!room.leave("carol").await.unwrap());
     assert_eq!(room.say("alice", "Bye").await.unwrap().delivered, ["bob"]);
@@ -98,7 +101,7 @@ async fn kode_10_a_late_joiner_sees_what_was_said() {
     }
     room.join("bob", id("bob"), 2).await.unwrap();
     settle(&pool).await;
-    assert_eq!(heard(&*store, "bob").await, [""; 0], "the history starts no turn");
+    assert_eq!(received(&*store, "bob").await, [""; 0], "the history starts no turn");
     let bob = pool.get(&id("bob")).unwrap().session().await.unwrap();
     let view = bob.journal().state(|state| state.view.messages[0].text()).await.unwrap();
     assert_eq!(
@@ -108,7 +111,7 @@ async fn kode_10_a_late_joiner_sees_what_was_said() {
     room.say("alice", "hi").await.unwrap();
     drop(bob);
     settle(&pool).await;
-    assert_eq!(heard(&*store, "bob").await, ["[from:alice] hi"]);
+    assert_eq!(received(&*store, "bob").await, ["[from:alice] hi"]);
     let history = room.history(10).await.unwrap();
     assert_eq!(history.len(), 4);
     assert_eq!(history[3].to_text(), "[from:alice] hi");
@@ -126,14 +129,14 @@ async fn kode_10_a_room_survives_its_process() {
     assert_eq!(room.members().await.len(), 3);
     assert_eq!(room.say("bob", "two").await.unwrap().number, 2);
     settle(&next).await;
-    assert_eq!(heard(&*store, "carol").await, ["[from:alice] one", "[from:bob] two"]);
+    assert_eq!(received(&*store, "carol").await, ["[from:alice] one", "[from:bob] two"]);
     let open = Room::open(&next, ROOM).await.err().unwrap();
     assert!(matches!(open, RoomError::Journal(_)), "one process has it open: {open}");
     let session = Room::open(&next, id("nobody")).await.unwrap();
     session.close().await.unwrap();
 }
 
-/// Whatever the process wrote last, in the room or in a member's journal, every member is accounted
+/// After a crash at any event, of the room or of a member's journal, every member is accounted
 /// for and receives every message once.
 #[tokio::test(start_paused = true)]
 async fn kode_10_whichever_event_is_the_last_every_message_arrives_once() {
@@ -176,7 +179,7 @@ async fn kode_10_whichever_event_is_the_last_every_message_arrives_once() {
                     .filter(|text| history.iter().any(|said| said.text == **text))
                     .map(|text| format!("[from:alice] {text}"))
                     .collect();
-                let found = heard(&*left, name).await;
+                let found = received(&*left, name).await;
                 assert_eq!(found, expected, "{name}, room {room_events}, bob {bob_events}");
             }
             next.shutdown(Duration::ZERO).await;
@@ -193,18 +196,20 @@ fn possible(
     room: &robota_core::state::RoomState,
 ) -> usize {
     use robota_core::event::{Event, InputSource};
-    let heard = |at: usize| match &events[at].event {
+    let received = |at: usize| match &events[at].event {
         Event::InputAccepted(data) => match &data.source {
             Some(InputSource::Room { number, .. }) => Some(*number),
             _ => None,
         },
         _ => None,
     };
-    let not_sent = (0..events.len()).find(|at| heard(*at).is_some_and(|number| number > room.said));
+    let not_sent =
+        (0..events.len()).find(|at| received(*at).is_some_and(|number| number > room.said));
     let most = not_sent.unwrap_or(events.len());
     let owed = room.owed.iter().filter(|owed| owed.to.iter().any(|name| name == member));
     let owed: Vec<u64> = owed.map(|owed| owed.number).collect();
-    let delivered = (0..most).filter(|at| heard(*at).is_some_and(|number| !owed.contains(&number)));
+    let delivered =
+        (0..most).filter(|at| received(*at).is_some_and(|number| !owed.contains(&number)));
     let least = delivered.max().map_or(0, |at| at + 1);
     wanted.clamp(least, most.max(least))
 }
@@ -242,10 +247,10 @@ async fn kode_10_agents_that_answer_each_other_come_to_an_end() {
     assert_eq!(quiet.await, 5, "the first message and four answers");
     let hops: Vec<u32> = room.history(9).await.unwrap().iter().map(|it| it.hops).collect();
     assert_eq!(hops, [0, 1, 2, 3, 4]);
-    // The model is told why.
-    let told = [a, b].map(SessionId::from);
+    // The result of the tool says why.
+    let ids = [a, b].map(SessionId::from);
     let mut refused = 0;
-    for id in &told {
+    for id in &ids {
         let text = format!("{:?}", events(&*store, id).await);
         refused += usize::from(text.contains("4 answers followed each other"));
     }
@@ -270,5 +275,5 @@ async fn a_message_to_a_member_that_cannot_be_opened_is_delivered_later() {
     pool.resume(id("bob"), AgentOptions::default()).await.unwrap();
     assert_eq!(room.say("alice", "two").await.unwrap().delivered, ["bob", "carol"]);
     settle(&pool).await;
-    assert_eq!(heard(&*store, "bob").await, ["[from:alice] one", "[from:alice] two"]);
+    assert_eq!(received(&*store, "bob").await, ["[from:alice] one", "[from:alice] two"]);
 }

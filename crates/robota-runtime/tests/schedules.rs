@@ -24,7 +24,7 @@ fn id() -> SessionId {
     SessionId::from("agent:dev/session:main")
 }
 
-/// The times at which a schedule fired, and how many earlier ones it accounts for.
+/// Returns the times at which a schedule fired, and how many earlier ones it accounts for.
 fn fired(events: &[Envelope], schedule: &str) -> Vec<(String, u64, bool)> {
     let fired = events.iter().filter_map(|envelope| match &envelope.event {
         Event::InputAccepted(data) => match &data.source {
@@ -43,7 +43,7 @@ fn fired(events: &[Envelope], schedule: &str) -> Vec<(String, u64, bool)> {
     fired.collect()
 }
 
-/// The times at which a schedule sent an input.
+/// Returns the times at which a schedule sent an input.
 fn runs(events: &[Envelope], schedule: &str) -> Vec<String> {
     let fired = fired(events, schedule).into_iter().filter(|(_, _, ran)| *ran);
     fired.map(|(due, _, _)| due).collect()
@@ -81,16 +81,16 @@ async fn kode_08_a_week_over_a_change_of_the_clocks_fires_exactly_the_expected_l
     drop(schedules);
     let mut session = session;
 
-    // The process dies after these hours, and the next one starts that many minutes later.
-    let lives = [(16, 0), (1, 45), (30, 5), (23, 300), (9, 0), (1, 1), (40, 600), (20, 0)];
+    // The process crashes after these hours, and the next one starts that many minutes later.
+    let processes = [(16, 0), (1, 45), (30, 5), (23, 300), (9, 0), (1, 1), (40, 600), (20, 0)];
     let mut alive = Vec::new();
-    for (hours, minutes) in lives {
+    for (hours, minutes) in processes {
         let from = clock.now();
         tokio::time::sleep(HOUR * hours).await;
         idle(&session).await;
         alive.push((from, clock.now()));
         store = crash(&*store, &[&id()]).await;
-        // The dead process must not write to the new store.
+        // The crashed process must not write to the new store.
         session.shutdown("the test ends this process").await.unwrap();
         tokio::time::sleep(MINUTE * minutes).await;
         let resumed = builder(clock).resume(store.clone(), &id(), Resume::default()).await;
@@ -140,8 +140,8 @@ async fn kode_08_a_week_over_a_change_of_the_clocks_fires_exactly_the_expected_l
     let mut times = 0;
     while due <= end {
         let down = alive.windows(2).any(|pair| {
-            let (died, born) = (pair[0].1, pair[1].0);
-            due > died && due < born && born.duration_since(due).as_secs() > 60
+            let (crashed, restarted) = (pair[0].1, pair[1].0);
+            due > crashed && due < restarted && restarted.duration_since(due).as_secs() > 60
         });
         if !down {
             expected.push(due.to_string());

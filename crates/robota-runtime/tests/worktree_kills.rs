@@ -99,7 +99,7 @@ async fn child() {
     assert_eq!(matches!(settled, Removed::Removed { .. }), clean, "{settled:?}");
 }
 
-/// Runs the process until it is killed at this step. Returns false if it ended by itself.
+/// Runs the process until it is killed at this step. Returns false if it exited first.
 async fn run_and_kill(place: &Place, scenario: Scenario, kill: &str) -> bool {
     let count = place.folder.join("count");
     let _ = std::fs::remove_file(&count);

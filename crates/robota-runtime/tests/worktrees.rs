@@ -22,7 +22,7 @@ struct Repository {
     environment: Environment,
 }
 
-/// The folder of the worktrees of a repository.
+/// Returns the folder of the worktrees of a repository.
 fn folder(repository: &Path) -> PathBuf {
     repository.join(".robota/worktrees")
 }
@@ -200,7 +200,7 @@ async fn run_05_many_are_made_at_once() {
     paths.dedup();
     assert_eq!(paths.len(), 6);
     let pruned = repository.worktrees.prune(&path).await.unwrap();
-    // This process made them and lives.
+    // This process made them and still runs.
     assert!(pruned.iter().all(|(_, removed)| matches!(removed, Removed::Kept { .. })));
 }
 
@@ -288,7 +288,7 @@ async fn run_05_a_failed_creation_leaves_nothing() {
     repository.prepare().await;
 }
 
-/// Worktrees of a process that died are found, and removed if nothing is lost.
+/// Worktrees of a crashed process are found, and removed if nothing is lost.
 #[tokio::test]
 async fn run_05_worktrees_of_a_dead_process_are_pruned() {
     let repository = repository().await;
@@ -307,7 +307,7 @@ async fn run_05_worktrees_of_a_dead_process_are_pruned() {
     assert_eq!(repository.branches().await, std::slice::from_ref(&dirty.branch));
 }
 
-/// An agent that writes a file in its folder, and fails or crashes if it is told so.
+/// An agent that writes a file in its folder, and fails or crashes if its prompt says so.
 struct Writer;
 
 #[async_trait]

@@ -69,7 +69,7 @@ pub struct AgentOptions {
     /// Hooks that run before and after the tool calls of agents, besides those of the settings and the
     /// first hooks of the session.
     pub hooks: Vec<Arc<dyn Hooks>>,
-    /// Is called for the events of agents, in their own tasks.
+    /// Receives the events of agents. It is called in the tasks of the agents.
     pub observer: Option<Observer>,
     /// The program that runs agents in processes of their own; none if agents cannot have one.
     pub program: Option<AgentProgram>,
@@ -78,7 +78,7 @@ pub struct AgentOptions {
     pub own_processes: bool,
 }
 
-/// What agents are made of: parts of the session that starts them.
+/// The parts of a session that its agents use.
 pub(crate) struct AgentParts {
     pub(crate) project: Arc<Project>,
     pub(crate) definitions: AgentCatalogue,
@@ -94,7 +94,7 @@ pub(crate) struct AgentParts {
     /// The instructions of the project, for the prompt.
     pub(crate) instructions: String,
     pub(crate) budget: BudgetGuard,
-    /// Hooks that agents have too.
+    /// Hooks of the session that agents use too.
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     pub(crate) observer: Option<Observer>,
     pub(crate) permissions: AgentPermissions,

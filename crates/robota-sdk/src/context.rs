@@ -1,5 +1,5 @@
 //! The user's files for agents (SDK-12): instructions, output style, memory, tasks and skills, and
-//! the system prompt that is made of them.
+//! the system prompt that is composed from them.
 
 mod nested;
 
@@ -28,7 +28,7 @@ pub(crate) struct ProjectContext {
     pub(crate) parts: Vec<PromptPart>,
     /// The instructions of the project alone, for agents.
     pub(crate) instructions: String,
-    /// How the user wants conversations to be summarised.
+    /// The user's instructions for summaries of conversations.
     pub(crate) compact_instructions: Option<String>,
     /// The skills.
     pub(crate) skills: Arc<Mutex<Skills>>,

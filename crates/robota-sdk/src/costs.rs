@@ -85,7 +85,7 @@ impl Costs {
     /// Returns the price of the calls whose price is known, in dollars.
     #[must_use]
     pub fn known_cost(&self) -> f64 {
-        // The sum of nothing is -0.0.
+        // An empty sum of floats is -0.0.
         self.models.values().filter_map(|model| model.cost).sum::<f64>() + 0.0
     }
 

@@ -12,7 +12,7 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
-/// Tools behind the gate of a session. Nobody is asked.
+/// Runs tools through the gate of a session. A call that needs approval does not run.
 #[derive(Clone)]
 pub(crate) struct GatedTools {
     tools: Vec<Arc<dyn Tool>>,

@@ -3,8 +3,7 @@
 //! [`HttpHooks`] sends the event to a server, [`PromptHooks`] asks a model, [`AgentHooks`] gives the
 //! question to an agent with read-only tools. A
 //! [`HookRunner`](robota_core::hook::HookRunner) selects the hooks of an event and passes each to
-//! the executor of its kind. Whatever goes wrong is a failure, and a failure blocks where hooks
-//! decide.
+//! the executor of its kind. Every error is a failure, and a failure blocks where hooks decide.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -87,9 +87,9 @@ pub struct OpenRequest {
     pub mode: Option<Mode>,
     /// Who decides on calls that need approval.
     pub approvals: Approvals,
-    /// Who answers the questions of the model; none does not offer the tool.
+    /// Answers the questions of the model; without it the tool is not offered.
     pub questions: Option<Arc<dyn QuestionHandler>>,
-    /// Who answers the questions of MCP servers; without it `questions` does.
+    /// Answers the questions of MCP servers; without it `questions` does.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// The editor that has the folder open.
     pub editor: Option<Arc<dyn EditorFiles>>,

@@ -122,7 +122,7 @@ pub struct NotASession {
     pub reason: &'static str,
 }
 
-/// Reads a session. `id` is used if the lines do not tell one.
+/// Reads a session. `id` is used if the lines contain none.
 ///
 /// # Errors
 /// When the lines contain no message.

@@ -112,7 +112,7 @@ impl InteractiveSession {
         InteractiveSessionBuilder::new(project.into(), model)
     }
 
-    /// Uses a session that was built elsewhere, for tests and for programs that compose their own. It
+    /// Wraps a session that the caller built, for tests and for programs that compose their own. It
     /// has the built-in commands and no settings.
     #[must_use]
     pub fn from_session(session: Session) -> Self {
@@ -158,7 +158,7 @@ impl InteractiveSession {
         self.0.session.id()
     }
 
-    /// Returns the settings of the folder; none for a session that was built elsewhere.
+    /// Returns the settings of the folder; none for a session that the caller built.
     #[must_use]
     pub fn project(&self) -> Option<&Arc<Project>> {
         self.0.project.as_ref()
@@ -183,7 +183,7 @@ impl InteractiveSession {
         OfferedTools(self)
     }
 
-    /// Returns the hooks of the settings; none for a session that was built elsewhere.
+    /// Returns the hooks of the settings; none for a session that the caller built.
     #[must_use]
     pub fn settings_hooks(&self) -> Option<Arc<HookRunner>> {
         self.0.settings_hooks.clone()

@@ -37,7 +37,7 @@ const HOST_WAIT: Duration = Duration::from_secs(10);
 /// ```
 /// use robota_sdk::McpSetup;
 ///
-/// // Only this server, whatever the settings configure.
+/// // Only this server, not those of the settings.
 /// let servers = r#"{"mcpServers": {"docs": {"type": "http", "url": "https://example.com/mcp"}}}"#;
 /// let setup =
 ///     McpSetup { arguments: vec![servers.to_owned()], strict: true, ..McpSetup::default() };

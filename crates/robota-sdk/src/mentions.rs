@@ -1,8 +1,8 @@
 //! Files that a prompt mentions: `@path`, `@"path with spaces"`, `@path#L10-20`, or a folder.
 //!
 //! Each mentioned file is read through the gate of the session, like a call of the model, and added
-//! to the prompt. Nobody is asked: a file that may not be read without a question is not attached.
-//! The text of the prompt stays as it was typed.
+//! to the prompt. A mention never asks the user: a file whose reading needs approval is not
+//! attached. The text of the prompt stays as it was typed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -19,8 +19,8 @@ const NOTICE: &str = "<plan-mode>\nPlan mode is active: only calls that read are
     task changes nothing, such as a question, answer without it.\n</plan-mode>";
 
 /// Ends plan mode once the user has approved the plan. The gate asks about every call of it in plan
-/// mode, whatever the rules allow. Who approves may choose the next mode before; otherwise it is
-/// `default`.
+/// mode, even if a rule allows it. The client that approves may choose the next mode first;
+/// otherwise it is `default`.
 pub(crate) struct ExitPlanMode {
     spec: ToolSpec,
     open: OpenSessions,
@@ -67,7 +67,8 @@ impl Tool for ExitPlanMode {
                 }
                 Err(error) => ToolOutcome::failed("plan_mode", error.to_string()),
             },
-            // Who approved the plan has chosen the mode, or there was no plan mode.
+            // The client that approved the plan has chosen the mode, or the session was not in plan
+            // mode.
             other => {
                 let text =
                     format!("Plan mode is not active (mode {other}): carry out the plan now.");

@@ -88,7 +88,7 @@ pub struct Project {
     pub sandbox: Option<SandboxLevel>,
     /// The installed plugins.
     pub plugins: Plugins,
-    /// Whether the caller trusts the folder, whatever the user decided.
+    /// Whether the caller trusts the folder, instead of the user's decision.
     pub(crate) trusted_by_caller: bool,
     secrets: Vec<Secret>,
 }
@@ -256,7 +256,7 @@ pub fn working_directory(given: Option<&Path>) -> Result<PathBuf, SdkError> {
         Some(dir) => dir.to_owned(),
         #[expect(clippy::disallowed_methods, reason = "the default of an option of the caller")]
         None => std::env::current_dir().map_err(|source| SdkError::Io {
-            what: "the current folder does not exist any more".to_owned(),
+            what: "the current folder no longer exists".to_owned(),
             source,
         })?,
     };

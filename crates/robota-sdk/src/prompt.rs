@@ -25,7 +25,7 @@ const IDENTITY: &str = "You are a coding agent in a terminal.";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PromptPart {
-    /// What it is, such as the path of a file.
+    /// The name of the part, such as the path of a file.
     pub name: String,
     /// Its size in bytes.
     pub bytes: usize,
@@ -38,7 +38,7 @@ pub struct PromptPart {
 pub(crate) struct SystemText {
     /// Replaces the instructions at the start.
     pub(crate) replace: Option<String>,
-    /// Is added at the end.
+    /// Text that is added at the end.
     pub(crate) append: Option<String>,
 }
 

@@ -31,7 +31,7 @@ pub trait Transport: Send {
     /// Sets where the sessions come from. Must be called before [`Transport::start`].
     fn attach(&mut self, sessions: Arc<dyn SessionHost>);
 
-    /// Serves clients until the last one is gone or the transport is stopped.
+    /// Serves clients until the last one has disconnected or the transport is stopped.
     ///
     /// # Errors
     /// If no sessions were attached, or the transport cannot reach its clients.

@@ -123,7 +123,7 @@ trait Tx: Query {
     /// Runs a changing statement and returns the number of affected rows.
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError>;
 
-    /// The current time for leases, in milliseconds.
+    /// Returns the current time for leases, in milliseconds.
     async fn now(&mut self) -> Result<i64, JournalError>;
 
     /// Returns the id for a new journal.

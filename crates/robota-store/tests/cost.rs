@@ -37,7 +37,7 @@ async fn syncs(rounds: usize, class: Class, level: DurabilityLevel) -> u64 {
 }
 
 async fn per_round(class: Class, level: DurabilityLevel) -> u64 {
-    // So few that no snapshot is due, which is one more append.
+    // So few events that no snapshot is written, which would be another append.
     let more = syncs(15, class, level).await - syncs(5, class, level).await;
     assert_eq!(more % 10, 0);
     more / 10

@@ -271,7 +271,7 @@ async fn kode_12_connections_that_do_not_answer_are_closed() {
     journal.append(&events(1..=1), Durability::Synced).await.unwrap();
     let heads = (0..4).map(|_| store.head(&session));
     futures::future::join_all(heads).await;
-    // Each way to use a connection notices the failure by itself.
+    // Each way to use a connection detects the failure.
     for seq in 2..=4 {
         let before = proxy.connections();
         proxy.silence();

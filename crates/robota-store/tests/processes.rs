@@ -19,7 +19,7 @@ const TASK: &str = "ROBOTA_STORE_TEST_CHILD";
 
 fn child(task: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_child_of_the_other_tests", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "child_process_entry", "--nocapture", "--test-threads=1"])
         .env(TASK, task)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -30,7 +30,7 @@ fn child(task: &str) -> Child {
 
 /// Does nothing unless one of the other tests starts it.
 #[test]
-fn the_child_of_the_other_tests() {
+fn child_process_entry() {
     let Ok(task) = std::env::var(TASK) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let parts: Vec<_> = task.split(' ').collect();
@@ -40,7 +40,7 @@ fn the_child_of_the_other_tests() {
             let mut journal = store.create(&SessionId::from("s")).await.unwrap();
             journal.append(&events(1..=2), Durability::Written).await.unwrap();
             println!("\nholding");
-            // Until the parent kills this process.
+            // Waits until the parent kills this process.
             let _ = std::io::stdin().read(&mut [0]);
         }),
         ["append", kind, folder] => runtime.block_on(async {
@@ -138,7 +138,7 @@ async fn check(store: &dyn JournalStore, output_lines: &[String], what: &str) {
         }
         Err(error) => panic!("{what}: {error}"),
     }
-    // Whatever is left of it, it can be deleted and created again.
+    // The remains of the session can be deleted, and it can be created again.
     store.delete(&fork()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
     if last > 4 {
         let first = envelope(9, 4, robota_core::event::Renamed { name: "again".to_owned() });
@@ -158,7 +158,7 @@ fn die(point: &str, kind: &str, folder: &Path) -> (Vec<String>, bool) {
 async fn every_death(kind: &str, of: impl Fn(&str) -> bool) {
     for point in failpoint::POINTS.iter().filter(|point| of(point)) {
         let mut deaths = 0;
-        // At the first time it is reached, the second, and so on.
+        // Once for each time that the process reaches the failpoint.
         for nth in 1..=20 {
             let folder = tempfile::tempdir().unwrap();
             let (output_lines, died) = die(&format!("{point}:{nth}"), kind, folder.path());

@@ -43,8 +43,8 @@ pub trait CommandTasks: Send + Sync {
     /// If it cannot be started.
     async fn start(&self, command: NewCommand) -> Result<(String, Running), NotStarted>;
 
-    /// The end of the command was reported to the model.
-    fn end_was_told(&self, id: &str);
+    /// Called when the end of the command was reported to the model.
+    fn end_reported(&self, id: &str);
 }
 
 /// The background commands of a session. Dropping the last handle ends all of them.
@@ -93,10 +93,10 @@ impl BackgroundCommands {
         Ok(self.add(id, &command_line, running))
     }
 
-    /// Tells the session that the model knows that a command ended.
-    pub(crate) fn end_was_told(&self, id: &str) {
+    /// Reports to the session that the model received the end of a command.
+    pub(crate) fn end_reported(&self, id: &str) {
         if let Some(tasks) = &self.tasks {
-            tasks.end_was_told(id);
+            tasks.end_reported(id);
         }
     }
 

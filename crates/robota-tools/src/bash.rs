@@ -175,7 +175,7 @@ impl Bash {
         let mut outcome = run.map_err(|error| not_run(&error))?;
         let total = outcome.stdout.total_bytes();
         let new_cwd = tracker.and_then(|tracker| tracker.take(&mut outcome.stdout));
-        // The marker is the end of the output.
+        // The marker is at the end of the output: what the stored output must leave out.
         let marker_bytes = total - outcome.stdout.total_bytes();
         let stored = store_output(&outcome.stdout, marker_bytes, context).await;
         let cwd_note = new_cwd.filter(|dir| *dir != start).map(|dir| {
@@ -352,7 +352,7 @@ fn may_have_failed_by_the_fence(outcome: &Outcome) -> bool {
     !outcome.exit.is_success() && ERRORS.iter().any(|error| text().contains(error))
 }
 
-/// Half of the shown bytes are the start of the output, half the end.
+/// Returns the limits of the output: half of the shown bytes from its start, half from its end.
 fn limits(context: &ToolContext) -> Limits {
     let shown = context.output.as_ref().map_or(DEFAULT_SHOWN_BYTES, |output| output.limit());
     Limits { head: shown / 2, tail: shown - shown / 2 }

@@ -91,7 +91,7 @@ pub(crate) fn new_output(command: &BackgroundCommand, workspace: &ToolWorkspace)
     };
     text.push_str(&note);
     if end.is_some() {
-        workspace.background.end_was_told(&command.id);
+        workspace.background.end_reported(&command.id);
     }
     let outcome = ToolOutcome::ok(text)
         .with_metadata("bash_id", command.id.as_str())

@@ -27,8 +27,8 @@ pub struct BundleRules {
     pub approver: Option<Arc<dyn Approver>>,
 }
 
-/// The file tools: Read, Write, Edit, MultiEdit, Glob, Grep. Reading and changing files in the
-/// workspace is allowed, except for blocked patterns. Other files need an allow pattern.
+/// Creates the file tools: Read, Write, Edit, MultiEdit, Glob, Grep. Reading and changing files in
+/// the workspace is allowed, except for blocked patterns. Other files need an allow pattern.
 ///
 /// # Errors
 /// If a pattern is invalid.
@@ -47,8 +47,8 @@ pub fn fs(
     with_rules(workspace, rules, tools, Mode::AcceptEdits, &["Read", "Edit"])
 }
 
-/// The command tools: Bash, BashOutput, BashInput, KillShell. Commands that are proven to be
-/// read-only are allowed; others need an allow pattern.
+/// Creates the command tools: Bash, BashOutput, BashInput, KillShell. Commands that are proven to
+/// be read-only are allowed; others need an allow pattern.
 ///
 /// # Errors
 /// If a pattern is invalid.
@@ -65,7 +65,7 @@ pub fn bash(
     with_rules(workspace, rules, tools, Mode::Default, &["Bash"])
 }
 
-/// The Agent tool, which gives tasks to other agents.
+/// Creates the Agent tool, which gives tasks to other agents.
 #[must_use]
 pub fn task(runner: Arc<dyn TaskRunner>) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Task::new(runner))]

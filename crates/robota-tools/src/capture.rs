@@ -1,8 +1,9 @@
 //! Records which files of the workspace a command changes, so that a checkpoint can restore them.
 //!
 //! Before a command runs, the content of every file of the workspace is stored, unless it is stored
-//! already: metadata tells which files changed since the last time. After the command, the files are
-//! compared with that record. Folders are listed again only where their own metadata changed. `docs/checkpoints.md` says what is covered.
+//! already: the metadata shows which files changed since the last time. After the command, the
+//! files are compared with that record. Folders are listed again only where their own metadata
+//! changed. `docs/checkpoints.md` says what is covered.
 
 mod ignored;
 mod quick;

@@ -16,7 +16,8 @@ use crate::file::{FileStamp, PlannedChange, commit, open_file};
 /// The files and terminals of an editor.
 #[async_trait::async_trait]
 pub trait EditorFiles: Send + Sync {
-    /// Returns the text of a file as the editor has it, saved or not; none if it does not tell.
+    /// Returns the text of a file as the editor has it, saved or not; none if the editor does not
+    /// return it.
     async fn read(&self, path: &Path) -> Option<String>;
 
     /// Writes the text of a file and saves it. Returns false if the editor does not.

@@ -21,7 +21,7 @@ pub enum FileError {
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What it is instead, such as `a directory`.
+        /// The actual kind, such as `a directory`.
         what: &'static str,
     },
     /// The file is not text.

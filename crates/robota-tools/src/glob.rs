@@ -74,7 +74,7 @@ impl Glob {
         let (total, shown) = run_blocking(move || {
             let found = find(&workspace, &root, &pattern, &cancel)?;
             // Checked lazily: only for files that are returned, not for everything that was found.
-            // A folder that was replaced by a link during the walk may lead elsewhere.
+            // A folder that was replaced by a link during the walk may lead out of the folder.
             let readable =
                 |below: &&PathBuf| folder.contains(below) && workspace.may_read(&root.join(below));
             let shown: Vec<_> = found

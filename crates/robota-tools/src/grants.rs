@@ -1,5 +1,5 @@
-//! Hands the files that the gate has judged to the tools. Between the judgement and the call, a link
-//! in the path can change; the call uses the file that the path led to when it was judged.
+//! Passes the files that the gate has judged to the tools. Between the judgement and the call, a
+//! link in the path can change; the call uses the file that the path led to when it was judged.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -122,7 +122,7 @@ pub enum OpenApiError {
     },
 }
 
-/// The tools of a document, and the operations that none could be made of.
+/// The tools of a document, and the operations that could not become tools.
 pub struct OpenApiTools {
     /// The tools, sorted by name.
     pub tools: Vec<Arc<dyn Tool>>,
@@ -148,8 +148,8 @@ pub async fn load(
     let fetched = client.get(place, &HeaderMap::new(), MAX_DOCUMENT_BYTES, &may).await;
     let fetched = fetched.map_err(OpenApiError::Fetch)?;
     let failed = |problem: String| OpenApiError::Read { place: place.to_owned(), problem };
-    if let Some(elsewhere) = &fetched.elsewhere {
-        return Err(failed(format!("it redirects to {elsewhere}; use that address")));
+    if let Some(redirect_to) = &fetched.redirect_to {
+        return Err(failed(format!("it redirects to {redirect_to}; use that address")));
     }
     if !(200..300).contains(&fetched.status) {
         return Err(failed(format!("the server answers with status {}", fetched.status)));

@@ -48,7 +48,7 @@ pub struct TaskRequest {
     pub description: String,
     /// The full instructions. The agent does not see the conversation.
     pub prompt: String,
-    /// The name of the kind of agent.
+    /// The name of the agent's type.
     pub agent: String,
     /// The model; none for that of the agent.
     pub model: Option<String>,
@@ -141,8 +141,8 @@ impl Task {
             name: "Agent".to_owned(),
             description,
             input_schema: schema_of::<Input>(),
-            // Starting an agent changes nothing: each of its calls is judged by itself. So agents of one
-            // answer run at the same time.
+            // Starting an agent changes nothing: the gate judges each of its calls. So agents of
+            // one answer run at the same time.
             class: Class::Inspect,
         };
         Self { spec: shared_spec(spec), runner }
@@ -200,7 +200,7 @@ impl Tool for Task {
         &self.spec
     }
 
-    /// Models that know other programs call it Task.
+    /// Returns `Task`, the name that models know from other programs.
     fn aliases(&self) -> &'static [&'static str] {
         &["Task"]
     }

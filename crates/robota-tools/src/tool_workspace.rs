@@ -157,7 +157,7 @@ impl ToolWorkspace {
         self.with(|parts| parts.background = BackgroundCommands::of_tasks(Some(tasks)))
     }
 
-    /// Returns the same workspace without anybody who answers questions to the user.
+    /// Returns the same workspace without a handler for questions to the user.
     #[must_use]
     pub fn without_questions(self) -> Self {
         self.with(|parts| parts.question_handler = None)

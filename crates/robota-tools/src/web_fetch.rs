@@ -86,12 +86,12 @@ impl WebFetch {
         };
         let skip = usize::try_from(input.offset.unwrap_or(0)).unwrap_or(usize::MAX);
         let (head, body) = (heading(&fetched), fetched.body);
-        let (status, elsewhere, cut) = (fetched.status, fetched.elsewhere, fetched.cut);
+        let (status, redirect_to, cut) = (fetched.status, fetched.redirect_to, fetched.cut);
         let kind = fetched.content_type;
-        let outcome = if let Some(elsewhere) = elsewhere {
+        let outcome = if let Some(redirect_to) = redirect_to {
             let text =
-                format!("{head}It redirects to {elsewhere}: fetch that URL if you want it.\n");
-            ToolOutcome::ok(text).with_metadata("redirect", elsewhere.to_string())
+                format!("{head}It redirects to {redirect_to}: fetch that URL if you want it.\n");
+            ToolOutcome::ok(text).with_metadata("redirect", redirect_to.to_string())
         } else {
             let bytes = body.len();
             let shown_kind = kind.clone();

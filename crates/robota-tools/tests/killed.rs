@@ -37,7 +37,7 @@ async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
         ]);
         let path = dir.path().to_owned();
         let (exit, ()) = tokio::join!(run(copy), async move {
-            // The pipe stays open until the kill: without a reader the copy would end by itself.
+            // The pipe stays open until the kill: without a reader the copy would end too early.
             let line = tokio::task::spawn_blocking(move || {
                 let pipe = BufReader::new(std::fs::File::open(path.join("pipe")).unwrap());
                 let mut lines = pipe.lines();

@@ -109,7 +109,7 @@ async fn sdk_17_edits_by_tools_and_commands_of_one_turn_are_one_checkpoint() {
     assert!(diff.unwrap().contains("-again\n+original\n"));
     let report = session.checkpoints().restore("1", code()).await.unwrap();
     assert_eq!(report.not_restored, []);
-    assert_eq!(tree(&test.root()), before, "the folders that Write created are gone");
+    assert_eq!(tree(&test.root()), before, "the folders that Write created are removed");
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ async fn run_helper(name: &str, dir: &Path) -> Exit {
     run(copy.args(["--exact", name, "--ignored"])).await
 }
 
-/// Every path that differs between two trees.
+/// Returns every path that differs between two trees.
 fn differences(a: &Value, b: &Value) -> Vec<String> {
     let (a, b) = (a.as_object().unwrap(), b.as_object().unwrap());
     let mut names: Vec<_> =

@@ -126,7 +126,7 @@ impl Place {
         Ok(spent)
     }
 
-    /// The allocations of one answer; none without the program that counts.
+    /// Returns the allocations of one answer; none without the program that counts.
     fn allocations(&self, model: &Running) -> Result<Option<f64>> {
         let Some(counted) = &self.counted else { return Ok(None) };
         let words = [&[counted.as_str()][..], &ASK].concat();
@@ -237,7 +237,7 @@ impl Place {
     }
 }
 
-/// A scenario with this many reads of a file, and an answer.
+/// Returns a scenario with this many reads of a file, and an answer.
 pub(super) fn calls(count: usize) -> String {
     let call = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n";
     format!("{}- Done.\n", call.repeat(count))
@@ -251,7 +251,7 @@ fn text(path: PathBuf) -> Result<String> {
     path.into_os_string().into_string().ok().context("a path that is not UTF-8")
 }
 
-/// The median, in seconds.
+/// Returns the median, in seconds.
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)

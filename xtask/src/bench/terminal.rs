@@ -23,7 +23,7 @@ const STARTS: usize = 11;
 const IDLE_KEYS: usize = 100;
 /// Letters that are typed at once in the stream; they fit into one row.
 const BURST: usize = 60;
-/// How long the program is left alone.
+/// How long the program is idle.
 const IDLE: Duration = Duration::from_secs(30);
 /// When nothing was printed for this long, everything that happened is on the screen.
 const QUIET: Duration = Duration::from_millis(1_500);
@@ -86,7 +86,7 @@ fn starts(place: &Place, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// An answer of usual Markdown, in small pieces.
+/// Returns an answer of usual Markdown, in small pieces.
 fn long_answer() -> String {
     let mut steps = String::new();
     for group in 0..GROUPS {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::tree::{File, Tree, package};
 
-/// The list that is written by hand.
+/// The source of the page, which people edit.
 pub const IDS: &str = "docs/checklist.ids";
 /// The page that is made from it.
 pub const PAGE: &str = "docs/checklist.md";
@@ -57,7 +57,7 @@ pub fn page(tree: &Tree) -> Result<String> {
     let promises = load(tree)?;
     check(&promises, &tests(tree))?;
     let counts = counts(&promises);
-    let mut page = format!("{HEAD}\n{} promises, {}.\n", promises.len(), told(counts));
+    let mut page = format!("{HEAD}\n{} promises, {}.\n", promises.len(), counted(counts));
     for promise in &promises {
         let _ = write!(page, "\n## {} {}\n\n", promise.id, promise.title);
         page.push_str("| clause | status | tests |\n|---|---|---|\n");
@@ -77,9 +77,9 @@ pub fn readme(tree: &Tree) -> Result<String> {
     let text = tree.text(README).context("it is missing")?;
     let (before, after) = text.split_once(MARKER).context("the marker line is missing")?;
     let rest = after.split_once("\n\n").map_or("", |(_, rest)| rest);
-    let told = told(counts(&load(tree)?));
+    let counted = counted(counts(&load(tree)?));
     Ok(format!(
-        "{before}{MARKER}[The checklist](docs/checklist.md) splits the promises into {told}.\n\n{rest}"
+        "{before}{MARKER}[The checklist](docs/checklist.md) splits the promises into {counted}.\n\n{rest}"
     ))
 }
 
@@ -88,7 +88,7 @@ fn counts(promises: &[Promise]) -> [usize; 3] {
     STATUSES.map(|(status, _)| clauses().filter(|clause| clause.status == status).count())
 }
 
-fn told([shown, partial, not_yet]: [usize; 3]) -> String {
+fn counted([shown, partial, not_yet]: [usize; 3]) -> String {
     let all = shown + partial + not_yet;
     format!("{all} clauses: {shown} are shown by tests, {partial} in part, {not_yet} not yet")
 }
@@ -146,7 +146,7 @@ fn parse_line(promises: &mut Vec<Promise>, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// The id at the start of a name: `CORE-01` of `core_01_round_trip`.
+/// Returns the id at the start of a name: `CORE-01` of `core_01_round_trip`.
 fn id_of(name: &str) -> Option<String> {
     let (area, rest) = name.split_once('_')?;
     let (number, _) = rest.split_once('_')?;
@@ -188,8 +188,8 @@ fn check(promises: &[Promise], tests: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The tests that run by default, as `package::file::name`; inline modules are left out. Cases of
-/// the conformance suites count as tests: the adapters run each of them.
+/// Returns the tests that run by default, as `package::file::name`; inline modules are left out.
+/// Cases of the conformance suites count as tests: the adapters run each of them.
 fn tests(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for file in tree.rust() {
@@ -212,7 +212,7 @@ fn tests(tree: &Tree) -> Vec<String> {
     found
 }
 
-/// The name of the function that a line begins.
+/// Returns the name of the function that a line begins.
 fn function(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line);

@@ -38,12 +38,12 @@ impl Shapes {
         Self { events, named: generator.take_definitions(true) }
     }
 
-    /// The name behind a reference: `Usage` behind `#/$defs/Usage`.
+    /// Returns the name behind a reference: `Usage` behind `#/$defs/Usage`.
     fn target(schema: &Value) -> Option<&str> {
         schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
     }
 
-    /// The named schemas that are not the data of an event, by name.
+    /// Returns the named schemas that are not the data of an event, by name.
     fn shared(&self) -> Vec<(&String, &Value)> {
         let data: Vec<_> = self.events.iter().filter_map(|(_, it)| Self::target(it)).collect();
         let other = self.named.iter().filter(|(name, _)| !data.contains(&name.as_str()));
@@ -84,7 +84,7 @@ pub fn schema(_: &Tree) -> Result<String> {
     Ok(format!("{schema:#}\n"))
 }
 
-/// The fields around the data of an event.
+/// Returns the fields around the data of an event.
 fn envelope() -> Value {
     let field = |kind: &str, meaning: &str| json!({"type": kind, "description": meaning});
     let mut fields = json!({
@@ -142,7 +142,7 @@ pub fn page(_: &Tree) -> Result<String> {
     Ok(page)
 }
 
-/// An example line with a valid checksum.
+/// Returns an example line with a valid checksum.
 fn example() -> Result<Envelope> {
     let started = ToolStarted { call: CallId::from("call-7"), class: Class::Execute, input: None };
     Ok(Envelope {

@@ -63,8 +63,8 @@ fn row(case: &Value) -> Result<String> {
     Ok(format!("| {call} | {rules} | **{}** | {why} |", text("verdict")?))
 }
 
-/// Code in a cell of a table: control characters are escaped, and so is the bar, which would end
-/// the cell.
+/// Formats code for a cell of a table: control characters are escaped, and so is the bar, which
+/// would end the cell.
 fn code(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {

@@ -61,6 +61,16 @@ fn tests_of_the_threat_model_that_do_not_exist_are_found() {
 }
 
 #[test]
+fn sources_and_tests_that_do_not_exist_are_found() {
+    let code = ("crates/a/src/lib.rs", "#[test]\nfn core_07_all() {}\n");
+    let count = |text: &str| found(named_sources, &[("docs/ARCHITECTURE.md", text), code]);
+    for wrong in ["`a/src/old.rs`", "`core_07_none`", "`core_08_…`"] {
+        assert_eq!(count(wrong), 1, "{wrong}");
+    }
+    assert_eq!(count("`a/src/lib.rs`, `core_07_…`, `core_07_all`, `lib.rs`, `foo/tests.rs`"), 0);
+}
+
+#[test]
 fn links_to_missing_files_are_found() {
     let count = |text: &str| {
         found(links, &[("docs/guide.md", text), ("docs/events.md", ""), ("README.md", "")])

@@ -42,8 +42,8 @@ pub(crate) struct McpServeArgs {
     #[arg(long)]
     pub(crate) no_agent: bool,
 
-    /// Let the host decide about calls of the agent (agent_decide). A host that is a model decides
-    /// about its own wishes then.
+    /// Let the host decide about calls of the agent (agent_decide). A host that is a model then
+    /// decides about its own calls.
     #[arg(long)]
     pub(crate) host_decides: bool,
 

@@ -5,9 +5,14 @@ mod explain;
 mod preset;
 mod test;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use robota_core::permission::{Class, Verdict};
-use robota_exec::OsPaths;
+use robota_core::tool::READ_OUTPUT;
+use robota_exec::{Environment, OsPaths, Supervisor};
 use robota_policy::{Explanation, Policy, ToolCall};
+use robota_tools::ToolWorkspace;
 use serde_json::Value;
 
 pub(crate) use check::tree_lines;
@@ -30,18 +35,29 @@ pub(crate) fn judge(policy: &Policy, tool: &str, input: &Value) -> Explanation {
     policy.explain(&ToolCall { tool, input, class: declared_class(tool) }, &OsPaths)
 }
 
-/// Returns the class of a built-in tool. An unknown tool is treated as one that executes code.
+/// Returns the class that a tool declares. An unknown tool is treated as one that executes code.
 fn declared_class(tool: &str) -> Class {
-    match tool {
-        "Read" | "Glob" | "Grep" | "WebFetch" | "WebSearch" | "TodoWrite" | "AskUserQuestion" => {
-            Class::Inspect
-        }
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Class::Modify,
-        _ => Class::Execute,
-    }
+    CLASSES.get(tool).copied().unwrap_or(Class::Execute)
 }
 
-/// The name of a verdict, as rules and test files spell it.
+/// The classes of the built-in tools, as the tools themselves declare them: `permissions check` must
+/// give the verdict that a run gives.
+static CLASSES: LazyLock<HashMap<String, Class>> = LazyLock::new(|| {
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+    let mut classes = HashMap::new();
+    for tool in robota_tools::tools(&workspace) {
+        let spec = tool.spec();
+        let aliases = tool.aliases().iter().map(|alias| (*alias).to_owned());
+        classes.extend(aliases.chain([spec.name.clone()]).map(|name| (name, spec.class)));
+    }
+    // These need parts of a session, so they are not in the list.
+    for name in ["Agent", "Task", "Skill", READ_OUTPUT] {
+        classes.insert(name.to_owned(), Class::Inspect);
+    }
+    classes
+});
+
+/// Returns the name of a verdict, as rules and test files spell it.
 fn name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",

@@ -269,7 +269,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns the line that tells of a trigger, an answer or a failure.
+/// Returns the line that reports a trigger, an answer or a failure.
 fn event_line(event: &Event) -> Option<String> {
     let now = time::minute(SystemClock.now());
     match event {

@@ -1,4 +1,4 @@
-//! `robota worktrees`: lists and removes the git worktrees of agents, whenever they were made.
+//! `robota worktrees`: lists and removes the git worktrees of agents, also those of earlier runs.
 
 use robota_exec::Supervisor;
 use robota_sdk::{ListedWorktree, Removed, Worktrees, processes};

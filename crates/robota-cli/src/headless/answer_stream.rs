@@ -48,7 +48,7 @@ struct StreamedCall {
     has_input: bool,
 }
 
-/// What the start of an answer says of it.
+/// The data of the event that starts an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct AnswerStart<'a> {
     /// The model.

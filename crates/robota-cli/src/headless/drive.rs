@@ -36,7 +36,7 @@ use crate::signals::Cancel;
 use crate::{Exit, output};
 use robota_stream_json::{InitLine, MemoryPaths, PluginInfo, SessionStateText};
 
-/// What `system/init` says of the run.
+/// The facts about the run that `system/init` contains.
 pub(crate) struct RunFacts {
     /// The working folder.
     pub(crate) cwd: String,
@@ -78,8 +78,8 @@ pub(crate) struct Drive {
     pub(crate) scheduled: Option<mpsc::UnboundedReceiver<ScheduledInput>>,
     /// Counts the model calls of earlier runs.
     pub(crate) earlier: Option<JoinHandle<Result<(), JournalError>>>,
-    /// The interrupt that is being made. What the host sends meanwhile is not part of the turn that
-    /// is interrupted.
+    /// The interrupt in progress. Messages that the host sends meanwhile are not part of the
+    /// interrupted turn.
     pub(crate) interrupting: Option<JoinHandle<()>>,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
@@ -215,6 +215,8 @@ impl Drive {
         };
         tokio::select! {
             biased;
+            // Biased: signals first, then what is printed, and new messages of the host last, so
+            // that the lines of a turn come before the answer to a later message.
             () = self.cancel.token().cancelled(), if !stopping => Next::Signal,
             () = self.writer.closed().cancelled(), if !stopping => Next::OutputClosed,
             Some(command) = self.commands.recv() => Next::Command(command),
@@ -323,7 +325,7 @@ impl Drive {
         if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
             metadata.insert("uuid".to_owned(), Value::from(uuid));
         }
-        // What is sent again after an interrupt is expanded again.
+        // A prompt that is sent again after an interrupt is expanded again.
         let as_sent = content.clone();
         let as_is = from_host.as_ref().is_some_and(|message| message.as_is);
         let expanded = match as_is {
@@ -386,7 +388,7 @@ impl Drive {
             self.projection.provide(blobs);
         }
         if let Event::ToolResultAdded(_) = event.event() {
-            // The messages of an agent stand before the result of the call that started it.
+            // The messages of an agent are printed before the result of the call that started it.
             self.print_tasks();
         }
         let ended = self.projection.on_event(&event.envelope);
@@ -402,12 +404,12 @@ impl Drive {
         }
     }
 
-    /// A chat ended: mostly with its turn, which was printed already.
+    /// Handles the end of a chat: mostly with its turn, which was printed already.
     async fn on_chat_end(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
         let Some(sent) = progress.inputs.0.pop_front() else { return Ok(()) };
         match sent.chat.end() {
             Some(ChatEnd::Ended { end: TurnEnd::StoreFailed, error }) => {
-                // No event says it: the journal could not be written.
+                // No event reports it, because the journal could not be written.
                 let record = self.projection.record();
                 record.end = Some(TurnEnd::StoreFailed);
                 record.error.clone_from(error);

@@ -99,7 +99,8 @@ fn event(name: &str) -> Option<HookEvent> {
     HookEvent::ALL.into_iter().find(|event| event.name() == name)
 }
 
-/// A callback is a command hook whose command is the id of the callback.
+/// Returns the hooks of a matcher. A callback is a command hook whose command is the id of the
+/// callback.
 fn group(matcher: &HostMatcher) -> HookGroup {
     let mut other = Map::new();
     if matcher.blocks_on_failure() {

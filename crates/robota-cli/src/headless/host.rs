@@ -69,6 +69,7 @@ impl Host {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let request_id = format!("robota-{number}");
         let (sender, answer) = oneshot::channel();
+        // Before the line is printed: the host may answer from another thread immediately.
         self.lock().insert(request_id.clone(), sender);
         let withdraw = Withdraw { host: self, request_id };
         let kind = Default::default();
@@ -81,6 +82,7 @@ impl Host {
                 Ok(Err(error)) => Err(HostError::Refused(error)),
                 Err(_) => Err(HostError::Gone),
             },
+            // After the answer, so that an answer counts even if the host closes its output right after it.
             () = self.gone.cancelled() => Err(HostError::Gone),
             () = tokio::time::sleep(limit) => Err(HostError::TimedOut(limit)),
         }
@@ -110,7 +112,7 @@ impl Host {
     }
 }
 
-/// Withdraws a request that was not answered, and tells the host.
+/// Withdraws a request that was not answered, and notifies the host.
 struct Withdraw<'a> {
     host: &'a Host,
     request_id: String,
@@ -118,6 +120,7 @@ struct Withdraw<'a> {
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
+        // False after an answer: then there is nothing to withdraw.
         let waiting = self.host.lock().remove(&self.request_id).is_some();
         if waiting && !self.host.gone.is_cancelled() {
             let request_id = &self.request_id;

@@ -1,6 +1,6 @@
-//! What a run knows of its model calls besides the events of the session: the tokens that a service
-//! counts when it begins to answer, its rate limits, and the ends of the blocks of an answer, which
-//! events of a streamed answer do not tell.
+//! Records what a run learns about its model calls in addition to the events of the session: the
+//! tokens that a service counts when it begins to answer, its rate limits, and the ends of the
+//! blocks of an answer, which the events of a streamed answer do not contain.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -274,7 +274,7 @@ fn names(
     usable.map(|info| info.name).collect()
 }
 
-/// Says that a session with the id exists in the words that hosts look for.
+/// Reports that a session with the id exists, with the text that hosts look for.
 pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
     match &error {
         SdkError::Journal(JournalError::Exists(id))
@@ -286,7 +286,7 @@ pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
     }
 }
 
-/// Starts to count the model calls of earlier runs of a session, if the result tells them.
+/// Starts to count the model calls of earlier runs of a session, if the result includes them.
 fn count_earlier(
     store: &Arc<dyn JournalStore>,
     selected: &SelectedSession,

@@ -113,7 +113,7 @@ pub(crate) enum PermissionChange {
     RemoveDirectories { directories: Vec<String>, layer: Layer },
 }
 
-/// What becomes of the changes that the host returned.
+/// The changes that the host returned, as far as they are accepted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// The suggested rules that are kept.

@@ -250,7 +250,7 @@ fn rule_value(rule: &str) -> RuleValue {
     }
 }
 
-/// Returns what a call does, in the words of its arguments.
+/// Describes a call by its arguments.
 fn description(input: &Value) -> &str {
     ["description", "command", "file_path", "path", "url", "pattern"]
         .iter()

@@ -304,7 +304,7 @@ impl Projection {
         self.stream.start(start, &self.ids, &self.writer);
     }
 
-    /// Prints a piece of text or reasoning. Events do not tell where a block ends, so that a piece
+    /// Prints a piece of text or reasoning. Events do not contain where a block ends, so a piece
     /// may contain the end of one block and the start of the next.
     fn piece(
         &mut self,

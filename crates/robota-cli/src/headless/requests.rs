@@ -59,7 +59,7 @@ pub(crate) struct HostSetup {
     pub(crate) mcp_servers: Vec<String>,
     /// Definitions of agents.
     pub(crate) agents: Vec<AgentDefinition>,
-    /// Whether it wants the text and reasoning of agents, not only their calls.
+    /// Whether the host receives the text and reasoning of agents, not only their calls.
     pub(crate) agent_text: bool,
 }
 
@@ -467,7 +467,7 @@ impl Requests {
         let wanted = model.filter(|model| model != "default");
         let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
         if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {
-            // A script has one provider, whatever the model is called.
+            // A script has one provider for all model names.
             if let Some(session) = self.session() {
                 session.config().set_model(wanted.clone(), None);
             }

@@ -69,7 +69,7 @@ pub(crate) enum QueueRequest {
 
 impl Queue {
     /// Prepares an interrupt of the turn that runs, and returns the receipt. Inputs that wait for the
-    /// turn are sent again after it, or cancelled if the host wants that.
+    /// turn are sent again after it, or cancelled if the host asks for that.
     pub(crate) fn interrupt(&mut self, cancel_queued: bool) -> Value {
         let mut waiting = Vec::new();
         for (at, sent) in self.0.iter_mut().enumerate() {

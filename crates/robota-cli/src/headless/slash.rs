@@ -79,7 +79,7 @@ impl Drive {
         }
     }
 
-    /// Attaches the files that a prompt mentions, and tells which of them may not be read.
+    /// Attaches the files that a prompt mentions, and reports which of them may not be read.
     async fn attach_mentions(
         &mut self,
         content: Vec<Block>,

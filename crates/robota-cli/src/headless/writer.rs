@@ -1,4 +1,4 @@
-//! Writes lines to standard output, and notices when nothing reads it any more.
+//! Writes lines to standard output, and detects when no process reads it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,6 +106,7 @@ impl LineWriter {
                 if polled[0].revents().intersects(gone) {
                     return closed.cancel();
                 }
+                // Odd and unchanged for a second: the same write waits for the host.
                 let now = writes.load(Ordering::Relaxed);
                 let waits = now % 2 == 1 && now == last;
                 stuck = if waits { stuck + Duration::from_secs(1) } else { Duration::ZERO };
@@ -122,7 +123,7 @@ impl LineWriter {
         });
     }
 
-    /// Elsewhere a closed output is noticed at the next line.
+    /// Does nothing: on other systems a closed output is detected at the next line.
     #[cfg(not(unix))]
     pub(crate) fn watch(&self, _limit: Duration) {}
 

@@ -2,7 +2,7 @@
 
 use super::text::{Line, Role, Span, Style};
 
-/// Reads lines of output. Colours go on from line to line, as in a terminal.
+/// Reads lines of output. Colours continue from line to line, as in a terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
     style: Style,

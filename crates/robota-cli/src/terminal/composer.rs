@@ -50,7 +50,7 @@ pub(crate) enum Action {
     Clear,
     HistoryPrevious,
     HistoryNext,
-    /// Begins to search the history, or goes on to the next older entry.
+    /// Starts a search of the history, or continues with the next older entry.
     SearchHistory,
     /// Takes the entry that the search found.
     AcceptSearch,
@@ -202,7 +202,7 @@ impl Composer {
         self.apply(Action::Clear);
     }
 
-    /// Begins to search the history, or goes on to the next older entry.
+    /// Starts a search of the history, or continues with the next older entry.
     pub(crate) fn search_history(&mut self) {
         self.apply(Action::SearchHistory);
     }

@@ -173,7 +173,7 @@ impl Conversation {
         self.committed.checked_sub(1).map(|at| &self.entries[at])
     }
 
-    /// Returns the lines of the text that is being written, and whether it goes on with the list of
+    /// Returns the lines of the text that is being written, and whether it continues the list of
     /// the block before.
     pub(crate) fn open_lines(&mut self, width: usize) -> (&[Line], bool) {
         let continues = self.stream.open_continues();

@@ -68,7 +68,7 @@ pub(crate) fn rows(lines: &[DiffLine], path: Option<&str>, width: usize) -> Diff
     rows
 }
 
-/// The colours of the old and the new file, which go on from line to line.
+/// The colours of the old and the new file, which continue from line to line.
 struct Colours {
     old: Option<Highlighter>,
     new: Option<Highlighter>,

@@ -11,8 +11,8 @@ use robota_core::permission::Mode;
 use super::composer::Draft;
 use super::run::WorkContext;
 
-/// Something that the update asks for. The session's side carries out most of them, the thread that
-/// draws the rest.
+/// Something that the update asks for. The worker performs most of them, the thread that draws the
+/// rest.
 pub(crate) enum Effect {
     /// Take a text that the user entered: a prompt or a command.
     Enter(Draft),
@@ -49,7 +49,7 @@ pub(crate) enum Effect {
     },
     /// Change the permission mode.
     SetMode(Mode),
-    /// Trust the folder's settings, or go on without them.
+    /// Trust the folder's settings, or continue without them.
     Trust(bool),
     /// Do something for a page and return the result as [`super::event::Event::Answered`].
     Work(Work),

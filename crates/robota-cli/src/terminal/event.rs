@@ -92,7 +92,8 @@ pub(crate) enum Event {
     History(Vec<String>),
     /// The image of the clipboard was read, or why not.
     ImagePasted(Result<Vec<u8>, String>),
-    /// Something else needs the terminal: the thread that draws runs this meanwhile.
+    /// Another part of the program needs the terminal: the thread that draws runs this function and
+    /// does not draw meanwhile.
     Away(Box<dyn FnOnce() + Send>),
     /// The external editor returned this text.
     Edited(String),
@@ -182,7 +183,7 @@ pub(crate) struct RuleMeaning {
     pub(crate) also: Vec<String>,
 }
 
-/// How long ago something was, in the form `0:07`, `12:30` or `1:02:03`.
+/// Returns how long ago something was, in the form `0:07`, `12:30` or `1:02:03`.
 pub(crate) fn clock_text(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

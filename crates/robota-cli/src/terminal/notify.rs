@@ -1,4 +1,5 @@
-//! Reports to a user who looks elsewhere: the bell, or a notification of the terminal.
+//! Notifies a user who does not look at the terminal: with the bell, or with a notification of the
+//! terminal.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub(crate) struct Notifier {
     last_key: Option<Duration>,
 }
 
-/// What is known of the terminal.
+/// The properties of the terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminalKind {
     /// `TERM_PROGRAM`, or `TERM` where that names the terminal.

@@ -8,7 +8,7 @@ use super::event::{Asked, RuleTest};
 use super::widgets::question::Rows;
 
 /// Keys that are typed so soon after a question appeared, or after each other since then, were not
-/// meant for it.
+/// typed as its answer.
 pub(crate) const QUIET: Duration = Duration::from_millis(300);
 
 /// The questions, of which the first is shown.
@@ -54,7 +54,7 @@ pub(crate) enum FieldKind {
     Rule,
     /// A note for the model.
     Note,
-    /// What the user wants to be different in a plan.
+    /// The changes to a plan that the user asks for.
     Change,
 }
 
@@ -70,7 +70,8 @@ impl Questions {
         }
     }
 
-    /// Removes a question that was answered, here or elsewhere. Returns whether it was shown.
+    /// Removes a question that was answered, here or by another client. Returns whether it was
+    /// shown.
     pub(crate) fn remove(&mut self, call: &robota_core::ids::CallId, now: Duration) -> bool {
         let Some(at) = self.waiting.iter().position(|asked| asked.call == *call) else {
             return false;

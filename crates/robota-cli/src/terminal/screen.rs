@@ -139,6 +139,8 @@ impl Screen {
         let (live, cursor) = clip(live, cursor, self.rows);
         let live = &*fitting(live, self.columns);
         self.buffer.clear();
+        // One write for the whole frame, inside a synchronised update, so that no half-drawn frame
+        // is visible.
         self.buffer.extend_from_slice(BEGIN);
         let columns = self.columns;
         let finished: Vec<Line> = std::mem::take(&mut self.finished)
@@ -149,6 +151,7 @@ impl Screen {
         painter.row = self.at.row;
         if self.resized {
             let above = rows_above(&self.live, self.at, self.columns, self.narrowing);
+            // Rows that scrolled out of the screen cannot be reached: they stay as they are.
             painter.up(above.min(self.rows - 1));
             painter.raw(ERASE_BELOW);
             painter.row = 0;

@@ -63,7 +63,7 @@ pub(crate) trait Page: Send {
     fn view(&mut self, size: Size, context: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>);
 }
 
-/// What a page wants after a key or a reply.
+/// What the program does after a page took a key or a reply.
 pub(crate) enum PageOutcome {
     /// The page does not use the key. Esc and Ctrl+C then close it.
     Ignored,

@@ -1,4 +1,4 @@
-//! Everything that the terminal program knows. [`super::update`] changes it, [`super::view`] shows
+//! The state of the terminal program. [`super::update`] changes it, [`super::view`] shows
 //! it; neither does I/O.
 
 use std::collections::VecDeque;

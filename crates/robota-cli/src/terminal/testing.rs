@@ -30,7 +30,7 @@ fn short(number: usize) -> NonZeroU16 {
 }
 
 impl Harness {
-    /// A program whose session is not open yet.
+    /// Creates a program whose session is not open yet.
     pub(crate) fn starting(columns: usize, rows: usize) -> Self {
         Self::with_theme(columns, rows, Colours::Dark)
     }
@@ -52,7 +52,7 @@ impl Harness {
         harness
     }
 
-    /// A program whose session is open.
+    /// Creates a program whose session is open.
     pub(crate) fn open(columns: usize, rows: usize) -> Self {
         let mut harness = Self::starting(columns, rows);
         harness.send(Event::Opened(Box::new(opened())));
@@ -208,7 +208,7 @@ pub(crate) fn opened() -> Opened {
     }
 }
 
-/// A question about an edit.
+/// Returns a question about an edit.
 pub(crate) fn edit_question(call: &str) -> Asked {
     let old =
         "import sys\n\n\ndef greet(name):\n    return \"Hello, \" + name\n\n\ngreet(sys.argv[1])\n";
@@ -224,7 +224,7 @@ pub(crate) fn edit_question(call: &str) -> Asked {
     }
 }
 
-/// A question about a command.
+/// Returns a question about a command.
 pub(crate) fn command_question(call: &str, command: &str, rules: &[&str]) -> Asked {
     Asked {
         call: CallId::from(call),

@@ -47,7 +47,7 @@ pub(crate) enum Role {
     Ansi(u8),
 }
 
-/// What a piece of text stands on.
+/// The background of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub(crate) enum Ground {
     /// The terminal's background.
@@ -75,7 +75,7 @@ pub(crate) struct Style {
     pub(crate) underline: bool,
     pub(crate) strike: bool,
     pub(crate) reverse: bool,
-    /// Whether the row that begins with this text goes on with the line of the row above, which was
+    /// Whether the row that begins with this text continues the line of the row above, which was
     /// too long. The terminal joins them when the user copies them.
     pub(crate) goes_on: bool,
 }
@@ -188,7 +188,7 @@ impl Line {
         self.0.iter().all(|span| span.text.is_empty())
     }
 
-    /// Returns whether the row goes on with the line of the row above.
+    /// Returns whether the row continues the line of the row above.
     pub(crate) fn goes_on(&self) -> bool {
         self.0.first().is_some_and(|span| span.style.goes_on)
     }

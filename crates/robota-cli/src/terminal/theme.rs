@@ -11,7 +11,7 @@ pub(crate) enum Colours {
     Light,
     /// The 16 colours of the terminal's own palette.
     Sixteen,
-    /// No colours; bold, underline and the like remain (`NO_COLOR`).
+    /// No colours; attributes such as bold and underline remain (`NO_COLOR`).
     None,
     /// No escape sequences for appearance at all (`TERM=dumb`).
     Dumb,
@@ -114,7 +114,7 @@ impl Theme {
     }
 }
 
-/// The terminals that are known to print the sequence instead of a link.
+/// Returns false for the terminals that are known to print the sequence instead of a link.
 fn supports_links(environment: &Environment<'_>) -> bool {
     let old_vte = environment
         .vte_version
@@ -281,7 +281,7 @@ fn sixteen(style: Style, attributes: &mut Attributes) -> (&'static str, &'static
     (on_ground.unwrap_or(role), "")
 }
 
-/// Says without colours what would be lost without them.
+/// Adds attributes in place of colours that carry a meaning.
 fn without_colours(style: Style, attributes: &mut Attributes) {
     match style.ground {
         Ground::AddedWord | Ground::RemovedWord => attributes.underline = true,

@@ -273,7 +273,7 @@ fn context(state: &State) -> Context {
     }
 }
 
-/// Does what keys do everywhere but on pages.
+/// Handles keys that work everywhere except on pages.
 fn everywhere(state: &mut State, action: Option<Action>) -> Option<Vec<Effect>> {
     match action? {
         Action::ClearOrQuit => Some(clear_or_quit(state)),

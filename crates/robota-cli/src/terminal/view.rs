@@ -77,7 +77,7 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     Frame { finished, live, cursor, page: None }
 }
 
-/// Renders what became finished.
+/// Renders the entries that finished since the last frame.
 fn finished(state: &mut State, width: usize) -> Vec<Line> {
     let expanded = state.expanded;
     let mut lines = Vec::new();

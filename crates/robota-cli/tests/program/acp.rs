@@ -206,26 +206,26 @@ async fn sdk_08_acp_sessions_are_loaded_resumed_forked_and_deleted() {
     let Some(Ran { seen, mock, .. }) = typescript("load", scenario, Home::new()).await else {
         return;
     };
-    // A load tells what was told live, in the same order.
-    let told = |updates: &Value| -> Vec<String> {
-        let mut told: Vec<String> = Vec::new();
+    // A load sends the same updates as the live session, in the same order.
+    let shown = |updates: &Value| -> Vec<String> {
+        let mut shown: Vec<String> = Vec::new();
         for update in updates.as_array().unwrap() {
             match update["sessionUpdate"].as_str().unwrap() {
                 "agent_message_chunk" => {
                     let text = update["content"]["text"].as_str().unwrap();
-                    match told.last_mut().filter(|last| last.starts_with('"')) {
+                    match shown.last_mut().filter(|last| last.starts_with('"')) {
                         Some(last) => last.push_str(text),
-                        None => told.push(format!("\"{text}")),
+                        None => shown.push(format!("\"{text}")),
                     }
                 }
-                "tool_call" => told.push(update["title"].to_string().replace('"', "")),
+                "tool_call" => shown.push(update["title"].to_string().replace('"', "")),
                 _ => {}
             }
         }
-        told
+        shown
     };
-    assert_eq!(told(&seen["live"]), ["\"I look.", "`touch made`", "\"Done."]);
-    assert_eq!(told(&seen["replayed"]), told(&seen["live"]));
+    assert_eq!(shown(&seen["live"]), ["\"I look.", "`touch made`", "\"Done."]);
+    assert_eq!(shown(&seen["replayed"]), shown(&seen["live"]));
     let replayed = seen["replayed"].as_array().unwrap();
     assert_eq!(replayed[0]["sessionUpdate"], "user_message_chunk", "{replayed:?}");
     assert!(replayed.iter().any(|update| update["status"] == "completed"));
@@ -241,7 +241,7 @@ async fn sdk_08_acp_sessions_are_loaded_resumed_forked_and_deleted() {
     assert_eq!(seen["list2"]["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(seen["relative"]["error"]["code"], -32602);
     let messages = |call: usize| mock.calls()[call].json["messages"].as_array().unwrap().len();
-    assert_eq!(messages(3), messages(2) + 2, "the fork goes on from the same conversation");
+    assert_eq!(messages(3), messages(2) + 2, "the fork continues the same conversation");
 }
 
 #[tokio::test]
@@ -386,7 +386,7 @@ async fn sdk_08_acp_commands_run_in_terminals_of_the_editor_after_the_gate() {
 }
 
 #[tokio::test]
-async fn sdk_08_acp_an_editor_that_vanishes_leaves_a_session_that_goes_on() {
+async fn sdk_08_acp_a_session_can_be_continued_after_its_editor_vanished() {
     let half = Reply::new().text("Half an answer").gate("never");
     let scenario = Scenario::reply(half).then("Going on.");
     let home = Home::new();
@@ -531,7 +531,7 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
         (request(13, "session/new", Value::Null), -32602),
     ];
     let mut lines: Vec<_> = odd.iter().map(|(line, _)| line.clone()).collect();
-    // Afterwards the agent works: any version that is asked for is answered with its own.
+    // Then the agent answers any requested version with its own.
     for version in [0, 1, 2, 99] {
         lines.push(request(100 + version, "initialize", json!({"protocolVersion": version})));
     }

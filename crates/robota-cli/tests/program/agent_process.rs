@@ -284,8 +284,8 @@ async fn run_04_the_question_of_an_agent_process_goes_to_the_host_and_cancel_end
     let stop = json!({"subtype": "stop_task", "task_id": started["task_id"]});
     send(json!({"type": "control_request", "request_id": "s1", "request": stop})).await;
     ended.await.unwrap();
-    let told = run.until(|line| line["subtype"] == "task_notification").await;
-    assert_eq!(told["status"], "stopped", "{told}");
+    let line = run.until(|line| line["subtype"] == "task_notification").await;
+    assert_eq!(line["status"], "stopped", "{line}");
     run.until(|line| line["type"] == "result").await;
     drop(stdin);
     run.child.wait().await.unwrap();

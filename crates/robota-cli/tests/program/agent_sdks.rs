@@ -240,7 +240,7 @@ async fn sdk_08_the_official_sdks_resume_and_fork() {
             .iter()
             .map(|call| call.json["messages"].as_array().unwrap().len())
             .collect();
-        assert_eq!(sent, [1, 3, 5], "{sdk:?}: the conversation goes on");
+        assert_eq!(sent, [1, 3, 5], "{sdk:?}: the conversation continues");
         let error = seen["missing"]["error"].as_str().unwrap();
         assert!(error.contains("No conversation found with session ID"), "{sdk:?} {error}");
     }

@@ -23,7 +23,7 @@ fn of<'l>(lines: &'l [Value], subtype: &str) -> Vec<&'l Value> {
 }
 
 #[tokio::test]
-async fn sdk_15_an_agent_of_the_command_line_works_and_is_told_in_lines() {
+async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     let home = Home::new();
     home.write("project/notes.txt", "hello world\n");
     let agents = json!({"reader": {

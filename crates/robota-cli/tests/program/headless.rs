@@ -461,8 +461,8 @@ fn sdk_08_a_blocked_prompt_has_no_model_call() {
     let request = host.until("control_request").pop().unwrap();
     host.answer(&request, &json!({"decision": "block", "reason": "not now"}));
     let turn = host.until("result");
-    let told = turn.iter().find(|line| line["subtype"] == "informational").unwrap();
-    assert_eq!(told["prevent_continuation"], true);
+    let line = turn.iter().find(|line| line["subtype"] == "informational").unwrap();
+    assert_eq!(line["prevent_continuation"], true);
     let result = turn.last().unwrap();
     assert_eq!((&result["num_turns"], &result["is_error"]), (&json!(0), &json!(false)));
     assert_eq!(result["result"], "not now");
@@ -502,7 +502,7 @@ fn sdk_08_a_line_that_cannot_be_read_ends_the_run() {
 }
 
 #[test]
-fn sdk_08_a_failed_turn_is_told_and_the_exit_code_is_1() {
+fn sdk_08_a_failed_turn_is_reported_and_the_exit_code_is_1() {
     let home = Home::new();
     let script = "- error: {kind: authentication, message: The key was refused.}";
     let mut host = Host::start(&home, script, &[]);
@@ -515,7 +515,7 @@ fn sdk_08_a_failed_turn_is_told_and_the_exit_code_is_1() {
     assert!(printed[2]["result"].as_str().unwrap().starts_with("API Error: "), "{printed:?}");
 }
 
-/// A command that writes its process id into a pipe and runs until it is ended.
+/// Returns a command that writes its process id into a pipe and runs until it is ended.
 #[cfg(unix)]
 pub(crate) fn long_command(home: &Home) -> (String, std::path::PathBuf) {
     let fifo = home.path("project/pid");
@@ -536,7 +536,7 @@ pub(crate) const BYPASS: [&str; 1] = ["--dangerously-skip-permissions"];
 
 #[cfg(unix)]
 #[test]
-fn sdk_08_an_interrupt_ends_the_turn_and_the_session_goes_on() {
+fn sdk_08_an_interrupt_ends_the_turn_and_the_session_continues() {
     let home = Home::new();
     let (script, fifo) = long_command(&home);
     let mut host = Host::start(&home, &script, &BYPASS);
@@ -588,7 +588,7 @@ fn sdk_08_a_host_that_reads_no_more_ends_the_run_and_the_session_can_be_resumed(
     let mut host = Host::start(&home, &script, &BYPASS);
     host.say("go");
     let pid = std::fs::read_to_string(&fifo).unwrap();
-    // The host is gone: nothing reads the output, and its input has ended.
+    // The host has exited: nothing reads the output, and its input has ended.
     drop(host.stdout.take());
     drop(host.stdin.take());
     let output = host.child.wait_with_output().unwrap();

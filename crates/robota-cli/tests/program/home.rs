@@ -14,7 +14,7 @@ impl Home {
         Self::of(tempfile::tempdir().unwrap())
     }
 
-    /// Creates the folders in this folder, whatever the system's folder for such is.
+    /// Creates the folders in this folder, not in the system's folder for temporary files.
     #[cfg(target_os = "linux")]
     pub(crate) fn in_folder(folder: &str) -> Self {
         Self::of(tempfile::tempdir_in(folder).unwrap())

@@ -443,7 +443,7 @@ async fn denied_servers_are_not_used() {
     }
 }
 
-/// A web service with one operation.
+/// Returns a web service with one operation.
 async fn pets() -> (String, Value) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());

@@ -39,7 +39,7 @@ struct HttpServer {
     _child: Child,
 }
 
-/// A home whose rules allow one command.
+/// Creates a home whose rules allow one command.
 fn home() -> Home {
     let home = Home::new();
     let settings = json!({"permissions": {"allow": ["Bash(echo allowed-by-rule)"]}});
@@ -62,7 +62,7 @@ async fn http_server(home: &Home, mock: &MockServer, args: &[&str]) -> HttpServe
         let line = lines.next_line().await.unwrap().expect("the server says its address");
         if let Some(url) = line.strip_prefix("robota: MCP server at ") {
             let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-            // Nobody reads the rest, but the pipe must stay open.
+            // The test does not read the rest, but the pipe must stay open.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return HttpServer { url: url.to_owned(), address, _child: child };
         }
@@ -193,7 +193,7 @@ async fn sdk_08_mcp_a_host_decides_only_if_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn sdk_08_mcp_a_lost_connection_goes_on_by_last_event_id() {
+async fn sdk_08_mcp_a_lost_connection_resumes_by_last_event_id() {
     let Some(Ran { seen, .. }) = run("resume", Way::Http, Scenario::reply("-"), &[]).await else {
         return;
     };

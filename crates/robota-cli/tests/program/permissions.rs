@@ -14,7 +14,7 @@ fn home() -> Home {
     home
 }
 
-/// The output of the program, with the exit code where it is not 0.
+/// Returns the output of the program, with the exit code where it is not 0.
 fn run(home: &Home, args: &[&str]) -> String {
     let output = home.command(&[&["permissions"], args].concat()).output().unwrap();
     let text = stdout(&output).replace(&home.path("").display().to_string(), "/TEMP/");
@@ -44,6 +44,11 @@ fn check_shows_each_command_with_its_verdict() {
     assert_eq!(value["commands"][1]["verdict"], "allow");
     let old = run(&home, &["check", "--tool", "Read", "--input", r#"{"file_path": ".env"}"#]);
     assert!(old.starts_with("deny"), "{old}");
+    // A tool is judged by the class that it declares, as in a run.
+    for (tool, verdict) in [("BashOutput", "allow"), ("Task", "allow"), ("Write", "ask")] {
+        let text = run(&home, &["check", "--tool", tool, "--input", r#"{"file_path": "a.txt"}"#]);
+        assert!(text.starts_with(verdict), "{tool}: {text}");
+    }
     assert!(run(&home, &["check"]).contains("exit code Some(2)"));
     assert!(run(&home, &["check", "ls", "--tool", "Bash"]).contains("exit code Some(2)"));
 }

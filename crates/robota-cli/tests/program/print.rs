@@ -45,7 +45,7 @@ impl Project {
         found
     }
 
-    /// The journal of the only session.
+    /// Returns the journal of the only session.
     fn journal(&self) -> Vec<Envelope> {
         let sessions = self.sessions();
         assert_eq!(sessions.len(), 1);

@@ -648,7 +648,7 @@ fn sdk_08_the_host_sets_a_schema_and_a_prompt() {
 }
 
 #[tokio::test]
-async fn cli_03_the_cost_of_a_session_goes_on_when_it_is_resumed() {
+async fn cli_03_the_cost_of_a_session_continues_when_it_is_resumed() {
     let home = Home::new();
     let mock = MockServer::start(Scenario::reply("Hello.").looped()).await.unwrap();
     let variables =
@@ -773,7 +773,7 @@ fn cli_03_the_prompt_and_standard_input_are_joined() {
 #[test]
 fn cli_03_text_has_the_answer_alone_on_standard_output() {
     let home = Home::new();
-    for (script, printed, code, told) in [
+    for (script, printed, code, error) in [
         ("- \"Two\\nlines\\n\"", "Two\nlines\n", 0, ""),
         ("- \"\"", "\n", 0, ""),
         ("- {text: Part, stop: max_tokens}", "Part\n", 4, "output limit"),
@@ -787,6 +787,6 @@ fn cli_03_text_has_the_answer_alone_on_standard_output() {
         if code != 4 {
             assert_eq!(stdout(&output), printed, "{script}");
         }
-        assert!(stderr(&output).contains(told), "{script}: {}", stderr(&output));
+        assert!(stderr(&output).contains(error), "{script}: {}", stderr(&output));
     }
 }

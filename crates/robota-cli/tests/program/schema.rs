@@ -19,7 +19,7 @@ pub(crate) fn parse_lines(text: &str) -> Vec<Value> {
     lines
 }
 
-/// Asserts that every line of the protocol in a program's output is valid, whatever else is there.
+/// Asserts that every line of the protocol in a program's output is valid; other lines are ignored.
 pub(crate) fn check_output(text: &str) {
     for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         match &line {

@@ -1,4 +1,4 @@
-//! Ways out of the terminal program, for a while and for good: the terminal is as before, and the
+//! Ways to suspend and to end the terminal program: the terminal is as before, and the
 //! session can be resumed.
 
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::home::{Home, stdout};
 use crate::pty::{KEY, Start, Terminal};
 
-/// A model that never completes its first answer.
+/// Creates a model that never completes its first answer.
 async fn stalled() -> MockServer {
     let stalled = Reply::new().text("Working").step(Step::Stall(Stall::Forever));
     MockServer::start(Scenario::reply(stalled)).await.unwrap()

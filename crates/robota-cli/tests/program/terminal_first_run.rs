@@ -5,7 +5,7 @@ use robota_testkit::mock::{MockServer, Reply, Scenario};
 use crate::home::Home;
 use crate::pty::{KEY, Start, Terminal};
 
-/// A folder whose settings run a command before each tool call.
+/// Creates a folder whose settings run a command before each tool call.
 fn untrusted() -> Home {
     let home = Home::new();
     let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command",
@@ -61,7 +61,7 @@ async fn cli_02_without_trust_the_session_runs_without_these_settings() {
 }
 
 #[tokio::test]
-async fn cli_02_the_first_start_sets_up_a_provider_and_goes_on() {
+async fn cli_02_the_first_start_sets_up_a_provider_and_continues() {
     let home = Home::new();
     let scenario = Scenario::reply(Reply::new().text("ready")).then("The first answer.");
     let mock = MockServer::start(scenario).await.unwrap();

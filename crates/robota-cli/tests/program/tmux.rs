@@ -87,7 +87,7 @@ impl Tmux {
         self.run("capture-pane -p -J -S -").await.join("\n")
     }
 
-    /// Waits until the screen is as expected; looks at it whenever something was written.
+    /// Waits until the screen is as expected; checks it each time that something was written.
     async fn until(&mut self, expected: impl Fn(&str) -> bool) {
         let waiting = async {
             loop {

@@ -327,8 +327,8 @@ async fn a_requested_sandbox_is_enforced_or_the_run_fails() {
     assert!(outside.exists());
 }
 
-/// A folder that this user can write to and that is not below `/tmp`, which every sandbox leaves
-/// writable. The target folder is used unless the clone itself is below `/tmp`.
+/// Returns a folder that this user can write to and that is not below `/tmp`, which every sandbox
+/// leaves writable. The target folder is used unless the clone itself is below `/tmp`.
 fn folder_outside_tmp() -> std::path::PathBuf {
     let tmp = std::fs::canonicalize("/tmp").unwrap_or_else(|_| "/tmp".into());
     let candidates = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/dev/shm"];

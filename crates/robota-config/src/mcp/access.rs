@@ -1,9 +1,9 @@
 //! Which MCP servers may be used at all: `allowedMcpServers` and `deniedMcpServers`.
 //!
 //! The lists come from the user's settings and from the file of the administrator,
-//! `/etc/robota/managed-settings.json`. A denied server is never used, whichever list denies it. If there
-//! is a list of allowed servers, others are not used; with `allowManagedMcpServersOnly` only the
-//! administrator's list counts. A checkout can add denials and nothing else.
+//! `/etc/robota/managed-settings.json`. A server that any of the lists denies is never used. If
+//! there is a list of allowed servers, others are not used; with `allowManagedMcpServersOnly` only
+//! the administrator's list counts. A checkout can add denials and nothing else.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,8 @@ impl McpAccess {
             return Some("it is in `deniedMcpServers`".to_owned());
         }
         let allowed = self.allowed.as_ref()?;
-        // Where programs or addresses are listed, a name is not enough: anybody can choose one.
+        // Where programs or addresses are listed, a name is not enough: a checkout can give any
+        // name to a server.
         let is_command = |it: &&McpServerMatch| matches!(it, McpServerMatch::Command(_));
         let is_url = |it: &&McpServerMatch| matches!(it, McpServerMatch::Url(_));
         let of_kind: Vec<_> = match reached {

@@ -49,7 +49,8 @@ impl Folders {
         let cwd = real(&places.cwd);
         let home = places.home.as_deref().map(real);
         let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-        // A home folder under version control is no checkout: its files are not for strangers' links.
+        // A home folder under version control is no checkout: links of a checkout must not lead to
+        // its files.
         let is_checkout =
             |folder: &&Path| !home.as_deref().is_some_and(|home| home.starts_with(folder));
         let root = cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(&cwd);

@@ -60,8 +60,8 @@ impl ContextReader {
         };
         let mut entries = Vec::new();
         for (at, entry) in found.flatten().enumerate() {
-            // Which entries the system returns first is not stable, so no part of such a folder is
-            // used.
+            // The order of entries is not stable, so a part of them would differ from run to run;
+            // the folder is not used.
             if at >= MAX_ENTRIES {
                 return Err(format!("it has more than {MAX_ENTRIES} entries"));
             }

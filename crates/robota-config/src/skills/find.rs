@@ -40,7 +40,7 @@ const PROJECT: &[(&str, Layer, SkillKind)] = &[
     (".agents/skills", Layer::ProjectRobota, SkillKind::Skill),
 ];
 
-/// Returns the folders, highest priority first. The user's folders stand where their kinds do:
+/// Returns the folders, highest priority first. The user's folders are placed by kind:
 /// `~/.claude` before the project, `~/.robota/skills` before `.agents/skills`.
 pub(super) fn sources(folders: &Folders) -> Vec<Source> {
     let user = |layer, name: &str, kind| {

@@ -1,6 +1,6 @@
 //! The files of a checkout that settings run: scripts of hooks, programs of MCP servers, the status
-//! line and other helpers. Who changes such a file changes what runs, as if the setting itself had
-//! been changed. So their content belongs to the trust in a folder, and agents may not change them
+//! line and other helpers. A change of such a file changes what runs, like a change of the setting
+//! itself. So their content belongs to the trust in a folder, and agents may not change them
 //! without approval.
 
 mod words;
@@ -42,7 +42,7 @@ enum Fingerprint {
     Unreadable,
 }
 
-/// What a file system knows of the content of a file without reading it.
+/// The metadata of a file that changes with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,

@@ -1,4 +1,4 @@
-//! Sessions made up for the benches: rounds of one tool call each, and what runs another.
+//! Generates sessions for the benches: rounds of one tool call each, and a driver that runs more.
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 /// Events of one round of [`rounds`].
 pub(crate) const EVENTS_A_ROUND: usize = 9;
 
-/// A turn of so many rounds, as a journal tells it; it is still running.
+/// Returns the events of a turn with this many rounds that is still running.
 pub(crate) fn rounds(count: usize) -> Vec<Envelope> {
     let ids = CountingIds::default();
     let mut journal = Vec::with_capacity(count * EVENTS_A_ROUND + 1);
@@ -92,7 +92,7 @@ fn input() -> ToolInput {
     ToolInput::Json(json!({"path": "crates/some-crate/src/some/file.rs", "limit": 200}))
 }
 
-/// A model that plays the same answer for ever, one [`Delta`] at a time.
+/// A model that streams the same answer to every request, one [`Delta`] at a time.
 pub(crate) struct Loop {
     /// The answer.
     pub(crate) answer: Vec<Delta>,
@@ -101,7 +101,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Asks for a tool each time.
+    /// Creates a model that asks for a tool in every answer.
     pub(crate) fn calling() -> Self {
         let tool_use = ToolUse::new("".into(), "toolu_1", "look", input());
         let answer = vec![
@@ -113,7 +113,7 @@ impl Loop {
         Self { answer, slow: false }
     }
 
-    /// Says so many words.
+    /// Creates a model that answers with this many words.
     pub(crate) fn talking(words: usize, slow: bool) -> Self {
         let mut answer = vec![Delta::Text("word ".to_owned()); words];
         answer.push(Delta::End(StopReason::EndTurn));
@@ -133,7 +133,7 @@ impl Provider for Loop {
         _context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         let (slow, deltas) = (self.slow, VecDeque::from(self.answer.clone()));
-        // A real one keeps the request until its answer ends.
+        // A real provider keeps the request until its answer ends.
         let stream =
             futures::stream::unfold((deltas, request), move |(mut deltas, request)| async move {
                 if slow {
@@ -159,7 +159,7 @@ impl Tool for Look {
     }
 }
 
-/// A session that goes on after some events.
+/// A session that continues after some events.
 pub(crate) struct Session {
     ports: Ports,
     config: SessionConfig,
@@ -167,7 +167,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session of that model, in that state.
+    /// Creates a session of that model, in that state.
     pub(crate) fn new(model: Loop, state: State) -> Self {
         let spec = ToolSpec {
             name: "look".to_owned(),
@@ -188,14 +188,14 @@ impl Session {
             ids: Arc::new(RandomIds),
         };
         let mut turn = TurnRules::new("model");
-        // The history is to be long, not full.
+        // A large window, so that a long history is not compacted.
         turn.context_window = 0;
         let journal = Box::new(MemoryJournal::new());
         let recorder = Recorder::new(journal, Arc::new(SystemClock), state);
         Self { ports, config: SessionConfig::new(turn), recorder }
     }
 
-    /// Goes on for so many rounds, and the answer at their limit.
+    /// Runs this many rounds, and then the answer at the round limit.
     pub(crate) async fn go_on(&mut self, rounds: u32) -> TurnReport {
         self.config.turn.max_rounds = rounds;
         let cancel = CancellationToken::new();

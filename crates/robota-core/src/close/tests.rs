@@ -22,7 +22,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// A session in whose first turn the user said something and the model was asked.
+    /// Creates a session in whose first turn the user said something and the model was asked.
     fn new() -> Self {
         let mut journal = Self { lines: Vec::new(), ids: CountingIds::default() };
         let session = "s".into();
@@ -68,7 +68,7 @@ impl Journal {
         self.add(ToolCalled { round: 1, index: 0, tool_use })
     }
 
-    /// The answer that asks for the calls so far is committed.
+    /// Commits the answer that asks for the calls so far.
     fn commit(&mut self) -> &mut Self {
         let state = self.state();
         let calls = state.turn.iter().flat_map(|turn| turn.calls.values());
@@ -82,24 +82,24 @@ impl Journal {
         State::fold(&self.lines).unwrap()
     }
 
-    /// Recovers, and checks what must hold whatever was open.
+    /// Recovers, and checks the invariants of a recovered journal.
     fn recover(&mut self, known: &Closing) -> State {
         let events = recover(&self.state(), known, &self.ids);
         for event in events {
             self.add(event);
         }
         let state = self.state();
-        assert_eq!(state.turn, None, "nothing is open any more");
+        assert_eq!(state.turn, None, "no turn is open");
         assert!(!state.compacting && open_operations(&state).is_empty());
         assert_eq!(recover(&state, known, &self.ids), [], "twice is safe");
-        let mut owed: Vec<CallId> = Vec::new();
+        let mut open: Vec<CallId> = Vec::new();
         for message in state.view.messages.iter() {
             let results: Vec<_> =
                 message.tool_results().map(|result| result.call.clone()).collect();
-            assert_eq!(results, owed, "one result each, in order, in one message");
-            owed = message.tool_uses().map(|tool_use| tool_use.call.clone()).collect();
+            assert_eq!(results, open, "one result each, in order, in one message");
+            open = message.tool_uses().map(|tool_use| tool_use.call.clone()).collect();
         }
-        assert!(owed.is_empty());
+        assert!(open.is_empty());
         state
     }
 
@@ -175,8 +175,8 @@ fn kode_05_g_complete_calls_of_a_partial_answer_are_kept_and_get_results() {
     let state = journal.recover(&crash());
     let answer = &state.view.messages[1];
     assert_eq!((answer.text().as_str(), answer.tool_uses().count()), ("I look.", 2));
-    let told: Vec<_> = state.view.messages[2].tool_results().map(|r| r.as_text()).collect();
-    assert!(told[0].contains("may have had effects") && told[1].contains("did not run"));
+    let results: Vec<_> = state.view.messages[2].tool_results().map(|r| r.as_text()).collect();
+    assert!(results[0].contains("may have had effects") && results[1].contains("did not run"));
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn kode_05_b_d_c_and_allowed_did_not_run() {
         for event in events {
             journal.add(event);
         }
-        let told = journal.results(&crash());
-        assert!(told[0].contains("did not run"), "{word}: {told:?}");
+        let results = journal.results(&crash());
+        assert!(results[0].contains("did not run"), "{word}: {results:?}");
         assert_eq!(journal.sealed(), ["c1".into()]);
         let outcome = journal.lines.iter().find_map(|line| match &line.event {
             Event::ToolFinished(data) => Some(data.outcome.clone()),
@@ -222,9 +222,9 @@ fn kode_05_e_running_may_have_had_effects_and_says_what_is_known() {
     let partial_output = Some("compiling".to_owned());
     let hint = RecoveryHint { exit: Some(137), partial_output, ..RecoveryHint::of(call) };
     let hints = vec![hint];
-    let told = journal.results(&Closing { hints, ..crash() });
-    assert!(told[0].contains("may have had effects"), "{told:?}");
-    assert!(told[0].contains("code 137") && told[0].ends_with("compiling"), "{told:?}");
+    let results = journal.results(&Closing { hints, ..crash() });
+    assert!(results[0].contains("may have had effects"), "{results:?}");
+    assert!(results[0].contains("code 137") && results[0].ends_with("compiling"), "{results:?}");
 }
 
 #[test]
@@ -234,17 +234,17 @@ fn kode_05_f_a_hook_that_was_run_again_decides_about_the_recorded_outcome() {
         (PostToolDecision::Replace { outcome: ToolOutcome::ok("other") }, "other"),
         (PostToolDecision::Block { reason: "secret".to_owned() }, "Blocked by hook: secret"),
     ];
-    for (decision, told) in decisions {
+    for (decision, result) in decisions {
         let mut journal = Journal::new();
         journal.call("c1").commit().add(allowed()).add(started());
         journal.add(finished(ToolOutcome::ok("built"))).add(hook(HookPoint::PostToolUse));
         assert_eq!(awaiting_post_hook(&journal.state(), false).len(), 1);
         let reply = HookAnswer::PostToolUse(decision).into();
         let post_hooks = HashMap::from([("c1".into(), reply)]);
-        assert_eq!(journal.results(&Closing { post_hooks, ..crash() }), [told]);
+        assert_eq!(journal.results(&Closing { post_hooks, ..crash() }), [result]);
         assert_eq!(journal.sealed(), [], "it ended, so nothing is sealed");
         let ends = journal.lines.iter().filter(|line| line.event.kind() == "tool_finished");
-        assert_eq!(ends.count(), 1, "a recorded outcome stays what it is");
+        assert_eq!(ends.count(), 1, "a recorded outcome is not replaced");
     }
 }
 
@@ -253,8 +253,8 @@ fn kode_05_f_a_hook_without_a_reply_withholds_the_result() {
     let mut journal = Journal::new();
     journal.call("c1").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("a secret"))).add(hook(HookPoint::PostToolUse));
-    let told = journal.results(&crash());
-    assert!(told[0].contains("withheld") && !told[0].contains("secret"), "{told:?}");
+    let results = journal.results(&crash());
+    assert!(results[0].contains("withheld") && !results[0].contains("secret"), "{results:?}");
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn kode_05_finished_calls_keep_their_results_with_the_text_of_hooks() {
         stop: None,
     });
     assert!(awaiting_post_hook(&journal.state(), true).is_empty());
-    let told = journal.results(&crash());
-    assert_eq!(told[0], "built (slowly)");
-    assert!(told[1].contains("did not run"));
+    let results = journal.results(&crash());
+    assert_eq!(results[0], "built (slowly)");
+    assert!(results[1].contains("did not run"));
     assert_eq!(journal.sealed(), ["c2".into()]);
     let Event::TurnFinished(end) = &journal.lines[journal.lines.len() - 2].event else { panic!() };
     assert_eq!((end.tools_executed, end.usage.total()), (1, 15), "what was paid stays paid");
@@ -300,8 +300,8 @@ fn kode_05_the_caller_may_provide_an_outcome_but_not_replace_a_recorded_one() {
     let said = |text: &str| Choice::Outcome(ToolOutcome::ok(text));
     let choices =
         HashMap::from([("c1".into(), said("other")), ("c2".into(), said("done by hand"))]);
-    let told = journal.results(&Closing { choices, ..crash() });
-    assert_eq!(told, ["recorded", "done by hand"]);
+    let results = journal.results(&Closing { choices, ..crash() });
+    assert_eq!(results, ["recorded", "done by hand"]);
     assert_eq!(journal.sealed(), []);
 }
 
@@ -343,17 +343,17 @@ fn kode_05_an_unfinished_compaction_has_no_effect() {
 
 #[test]
 fn kode_05_results_that_a_torn_write_parted_are_one_message() {
-    for told in 1..=2 {
+    for kept in 1..=2 {
         let mut journal = Journal::new();
         journal.call("c1").call("c2").commit().add(allowed()).add(started());
         journal.add(finished(ToolOutcome::failed("exit", "broken")));
         let calls: Vec<_> = journal.state().turn.unwrap().calls.into_values().collect();
-        for call in &calls[..told] {
-            let result = ToolOutcome::failed("exit", "told").to_result(&call.tool_use);
+        for call in &calls[..kept] {
+            let result = ToolOutcome::failed("exit", "failed").to_result(&call.tool_use);
             journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
         }
         let state = journal.recover(&crash());
-        assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 2, "{told}");
+        assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 2, "{kept}");
         let batch = journal.lines.iter().find_map(|line| match &line.event {
             Event::ToolBatchFinished(data) => Some((data.added, data.failed)),
             _ => None,
@@ -362,8 +362,8 @@ fn kode_05_results_that_a_torn_write_parted_are_one_message() {
     }
 }
 
-/// What a turn's own output, processes and file changes were is part of its state: recovery
-/// needs no second look at the journal, however long the turn was.
+/// Output, processes and file changes of a turn are part of the state, so recovery does not read
+/// the journal again, for turns of any length.
 #[test]
 fn kode_05_e_the_end_of_the_output_is_in_the_result() {
     let mut journal = Journal::new();
@@ -384,19 +384,23 @@ fn kode_05_e_the_end_of_the_output_is_in_the_result() {
     let state = journal.state();
     let call = &state.turn.as_ref().unwrap().calls[&CallId::from("c1")];
     assert_eq!(call.processes, [process]);
-    let told = journal.results(&crash());
-    assert!(told[0].ends_with("line 5998\nline 5999\n"), "{}", told[0]);
-    assert!(told[0].len() < 5_000, "only the end of it");
+    let results = journal.results(&crash());
+    assert!(results[0].ends_with("line 5998\nline 5999\n"), "{}", results[0]);
+    assert!(results[0].len() < 5_000, "only the end of it");
 }
 
-/// A run that was dropped, an abort, a crash: the cause decides the words, not the pairing.
+/// For a dropped run, an abort and a crash, the texts of the results differ, and their pairing does
+/// not.
 #[test]
 fn every_cause_gives_each_call_one_result() {
     for cause in [Cause::User, Cause::Shutdown, Cause::Provider, Cause::Store, Cause::Crash] {
         let mut journal = Journal::new();
         journal.call("c1").call("c2").commit().add(allowed()).add(started());
-        let told = journal.results(&Closing::of(cause));
-        assert!(told[0].contains("may have had effects"), "{told:?}");
-        assert!(told[1].contains("did not run") || told[1].contains("interrupted"), "{told:?}");
+        let results = journal.results(&Closing::of(cause));
+        assert!(results[0].contains("may have had effects"), "{results:?}");
+        assert!(
+            results[1].contains("did not run") || results[1].contains("interrupted"),
+            "{results:?}"
+        );
     }
 }

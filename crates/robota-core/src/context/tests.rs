@@ -101,7 +101,7 @@ proptest! {
         } else {
             let candidates =
                 [estimate.serialized, estimate.provider.unwrap_or(0), estimate.floor];
-            // A maximum: no candidate lies above it and it is one of them, never a sum.
+            // A maximum: no candidate is larger, and it is one of them, never a sum.
             prop_assert!(candidates.iter().all(|candidate| estimate.effective >= *candidate));
             prop_assert!(candidates.contains(&estimate.effective));
         }

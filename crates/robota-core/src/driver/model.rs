@@ -122,6 +122,7 @@ impl ModelRun {
             }
         }
         let now = Instant::now();
+        // Everything that arrives restarts the idle timer, also bytes without content.
         this.deadline = now + this.idle_timeout;
         if this.buffer.bytes > 0 {
             this.last_passed_on = Some(now);

@@ -254,8 +254,8 @@ impl Recorder {
         }
     }
 
-    /// The journal ends with `last`, before events that it acknowledged: a power failure lost them,
-    /// because they were not synced. Queues them again; returns false if they are not known.
+    /// Queues events again that the journal acknowledged and lost, because they were not synced:
+    /// after a power failure it ends with `last`. Returns false if the events are not known.
     fn requeue_after(&mut self, last: Cursor) -> bool {
         let next = last.seq.saturating_add(1);
         let Some(at) = self.unsynced.iter().position(|envelope| envelope.seq == next) else {

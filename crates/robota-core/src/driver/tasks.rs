@@ -131,6 +131,7 @@ impl Tasks {
         {
             token.cancel();
         }
+        // Tools are not in this list: they end by their token and still report an outcome.
         self.abortable.retain(|_, (of, handle)| {
             if of == target {
                 handle.abort();
@@ -378,7 +379,8 @@ async fn run_tool(
     }
 }
 
-/// The outcome of a call whose time was up; `reported` is its own outcome after it was cancelled.
+/// Returns the outcome of a call whose time was up; `reported` is its own outcome after it was
+/// cancelled.
 fn timed_out(name: &str, time: Duration, reported: Option<ToolOutcome>) -> ToolOutcome {
     let ended =
         if reported.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
@@ -416,7 +418,7 @@ fn panicked(name: &str, message: &str) -> ToolOutcome {
     ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({message})."))
 }
 
-/// The answer of a hook that failed: hooks never fail open.
+/// Returns the answer of a hook that failed: hooks never fail open.
 fn refusal(point: HookPoint, why: &str) -> HookAnswer {
     let reason = format!("the {point:?} hook failed: {why}");
     match point {

@@ -14,7 +14,7 @@ fn seal(body: &str) -> Vec<u8> {
     format!("{body},\"crc\":\"{crc:08x}\"}}\n").into_bytes()
 }
 
-/// A whole line with that type and data.
+/// Returns a whole line with that type and data.
 fn raw(kind: &str, data: &str) -> Vec<u8> {
     let head = r#"{"seq":7,"epoch":2,"ts":"2026-01-02T03:04:05Z","type":"#;
     seal(&format!("{head}{},\"data\":{data}", json!(kind)))
@@ -92,7 +92,7 @@ fn core_20_a_journal_for_newer_readers_is_refused() {
             assert_eq!(read, Ok(envelope.clone()));
         }
     }
-    // Also when nothing else of the event makes sense to this version.
+    // Also if this version cannot read anything else of the event.
     let head =
         r#"{"seq":7,"epoch":2,"ts":"2026-01-02T03:04:05Z","min_reader":9,"type":"closed","data":7"#;
     assert_eq!(Envelope::decode(&seal(head)), Err(DecodeError::NewerReader { needed: 9 }));

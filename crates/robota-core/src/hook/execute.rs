@@ -20,6 +20,9 @@ pub enum HookKind {
 }
 
 impl HookKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Command, Self::Http, Self::Prompt, Self::Agent];
+
     /// Returns the name that is used in settings.
     #[must_use]
     pub fn name(self) -> &'static str {

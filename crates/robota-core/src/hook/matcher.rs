@@ -96,7 +96,8 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b',' | b'|')
 }
 
-/// The parser's message shows the position in several lines and ends with the reason.
+/// Returns the reason, which is the last line of the parser's message; the lines before show the
+/// position.
 fn last_line(text: &str) -> String {
     let line = text.lines().last().unwrap_or(text);
     line.strip_prefix("error: ").unwrap_or(line).to_owned()

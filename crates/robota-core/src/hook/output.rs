@@ -114,7 +114,7 @@ impl Reader {
         self.output
     }
 
-    /// Exit code 0.
+    /// Handles exit code 0.
     fn on_success(&mut self, exit: &HookExit) {
         match json(exit) {
             Some(Ok(wire)) => self.apply_json(wire),
@@ -130,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// Exit code 2: a block, whatever else the output contains.
+    /// Handles exit code 2: a block, which the rest of the output cannot lift.
     fn on_block_code(&mut self, exit: &HookExit) {
         if let Some(Ok(wire)) = json(exit) {
             self.apply_json(wire);
@@ -143,7 +143,7 @@ impl Reader {
         }
     }
 
-    /// An exit code without a special meaning.
+    /// Handles an exit code without a special meaning.
     fn on_other_code(&mut self, code: i32, exit: &HookExit) {
         let why = with_stderr(&format!("it ended with code {code}"), &exit.stderr);
         match json(exit) {
@@ -224,7 +224,7 @@ impl Reader {
         }
     }
 
-    /// The hook failed: nothing in its output may count as an approval.
+    /// Handles a failed hook: nothing in its output may count as an approval.
     fn fail(&mut self, why: &str) {
         let refuses = self.event.is_gate() || self.hook.strict && self.event.can_block();
         if refuses {

@@ -139,7 +139,7 @@ fn core_02_an_answer_that_the_user_interrupted_has_a_note() {
     let empty = Message::assistant(&ids, vec![], state);
     assert_eq!(empty.for_api().text(), note);
 
-    // What follows a call must be its result, so the note stands before the calls.
+    // What follows a call must be its result, so the note is placed before the calls.
     let calls = vec![Block::thinking("t", None), Block::ToolUse(call(ToolInput::parse("{}")))];
     let asks = Message::assistant(&ids, calls, state).for_api().into_owned();
     assert_eq!(asks.content[1], Block::text(note));

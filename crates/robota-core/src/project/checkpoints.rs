@@ -73,7 +73,7 @@ pub enum ChangeKind {
     Created,
     /// Its content, mode or kind changed.
     Modified,
-    /// It does not exist any more.
+    /// It no longer exists.
     Deleted,
 }
 

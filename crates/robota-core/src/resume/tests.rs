@@ -57,7 +57,7 @@ impl Written {
         journal.append(&[Arc::new(envelope)], crate::event::Durability::Synced).await.unwrap();
     }
 
-    /// How many snapshots the newest one builds on.
+    /// Returns how many snapshots the newest one builds on.
     async fn links(&self) -> usize {
         let mut links = 0;
         let mut next = self.store.head(&self.session).await.unwrap().snapshot;

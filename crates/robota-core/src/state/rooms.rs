@@ -1,4 +1,4 @@
-//! The state of a room, and what a session has heard in rooms.
+//! The fold of a room's journal, and of the messages that a session received from rooms.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -86,7 +86,7 @@ pub(super) fn fold_heard(heard: &mut IndexMap<SessionId, HeardMessage>, event: &
 }
 
 impl RoomState {
-    /// Notes that a member is not owed a message any more, or any message.
+    /// Records that a member received a message, or with `None` that it needs no message.
     fn settle(&mut self, number: Option<u64>, member: &str) {
         for owed in &mut self.owed {
             if number.is_none_or(|number| number == owed.number) {

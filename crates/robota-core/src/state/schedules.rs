@@ -107,7 +107,7 @@ pub(super) fn fold(
         }
         Event::AssistantMessage(data) if data.message.state() == MessageState::Complete => {
             // A turn that a schedule started does not count: otherwise a schedule could trigger
-            // itself for ever.
+            // itself without end.
             let scheduled = turn_input.is_some_and(|input| {
                 schedules.values().any(|schedule| schedule.progress.input.as_ref() == Some(input))
             });

@@ -59,7 +59,7 @@ fn finished(end: TurnEnd, error: Option<ErrorData>) -> TurnFinished {
     TurnFinished { end, rounds: 1, tools_executed: 0, usage: Usage::default(), error, stop: None }
 }
 
-/// A turn whose answer asks for one call.
+/// Creates a turn whose answer asks for one call.
 fn with_call() -> Journal {
     let mut journal = Journal::new();
     journal.add(started());
@@ -311,7 +311,7 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
     );
     journal.add(AssistantMessage { round: 1, message: asks });
     assert_eq!(journal.state.safe_points, SafePoints::default());
-    let result = ToolResult::text(&tool_use("c1"), "told", false);
+    let result = ToolResult::text(&tool_use("c1"), "failed", false);
     journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
     journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
     let last = Some(Cursor { epoch: 1, seq: 5 });
@@ -378,7 +378,7 @@ fn sdk_17_an_undoable_rewind_is_undone_and_two_of_them_together() {
     journal.add(ViewRestored { messages: 3 });
     assert_eq!(texts(&journal), ["one", "two", "three"]);
     assert_eq!((journal.state.view.bytes, journal.state.view.chars), (before.bytes, before.chars));
-    // What was said after the rewind stays when it is undone.
+    // Messages after the rewind stay when it is undone.
     copy.add(MessageInjected { message: user("m4", "four") });
     copy.add(ViewRestored { messages: 4 });
     assert_eq!(texts(&copy), ["one", "two", "three", "four"]);

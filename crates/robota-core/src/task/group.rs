@@ -11,7 +11,7 @@ use crate::ids::{GroupId, TaskId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitPolicy {
-    /// Nobody waits.
+    /// No caller waits for the tasks.
     Detached,
     /// When all tasks have ended.
     #[default]
@@ -72,7 +72,7 @@ pub struct GroupState {
     pub created: Timestamp,
 }
 
-/// What became of the tasks of a group.
+/// How the tasks of a group ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupSummary {
     /// The group.
@@ -111,7 +111,7 @@ impl GroupState {
         }
     }
 
-    /// Counts what became of its tasks.
+    /// Counts how its tasks ended.
     #[must_use]
     pub fn summary(&self, tasks: Vec<TaskState>) -> GroupSummary {
         let count = |status| tasks.iter().filter(|task| task.status == status).count();

@@ -19,7 +19,7 @@ pub struct TaskState {
     pub status: TaskStatus,
     /// What runs it.
     pub kind: TaskKind,
-    /// Whether somebody waits for it.
+    /// Whether a tool call waits for it.
     pub mode: TaskMode,
     /// What it does, in a few words.
     pub label: String,
@@ -83,9 +83,9 @@ pub struct TaskState {
     /// What its model calls used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<TaskUsage>,
-    /// Whether the model knows that it ended.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub told: bool,
+    /// Whether its end was reported to the model.
+    #[serde(rename = "told", default, skip_serializing_if = "std::ops::Not::not")]
+    pub reported: bool,
 }
 
 /// A change that a task in this state cannot have.
@@ -120,7 +120,7 @@ pub fn transition(status: TaskStatus, change: &TaskChange) -> Option<TaskStatus>
             };
             fits.then_some(end.status)
         }
-        TaskChange::Told | TaskChange::Closed => status.is_terminal().then_some(status),
+        TaskChange::Reported | TaskChange::Closed => status.is_terminal().then_some(status),
     }
 }
 
@@ -137,7 +137,7 @@ impl TaskChange {
             Self::PermissionAsked(_) => "permission_asked",
             Self::PermissionDecided { .. } => "permission_decided",
             Self::Finished(_) => "finished",
-            Self::Told => "told",
+            Self::Reported => "told",
             Self::Closed => "closed",
         }
     }
@@ -174,7 +174,7 @@ impl TaskState {
             timeout: None,
             exit_code: None,
             usage: Vec::new(),
-            told: false,
+            reported: false,
         }
     }
 
@@ -185,7 +185,7 @@ impl TaskState {
     pub fn apply(&mut self, change: &TaskChange, at: Timestamp) -> Result<(), InvalidChange> {
         let invalid = InvalidChange { status: self.status, change: change.name() };
         let mut next = transition(self.status, change).ok_or(invalid)?;
-        if !matches!(change, TaskChange::Told) {
+        if !matches!(change, TaskChange::Reported) {
             self.last_activity = at;
         }
         match change {
@@ -202,7 +202,7 @@ impl TaskState {
                 }
             }
             TaskChange::Finished(end) => self.finish(end, at),
-            TaskChange::Told => self.told = true,
+            TaskChange::Reported => self.reported = true,
         }
         self.status = next;
         Ok(())
@@ -232,7 +232,7 @@ impl TaskState {
         if !interrupted || end.worktree.is_some() {
             self.worktree.clone_from(&end.worktree);
         }
-        // The result of the call tells the model.
-        self.told |= self.mode == TaskMode::Foreground;
+        // The result of the call reports the end to the model.
+        self.reported |= self.mode == TaskMode::Foreground;
     }
 }

@@ -42,7 +42,7 @@ fn every_change() -> Vec<TaskChange> {
         end(TaskStatus::Failed),
         end(TaskStatus::Cancelled),
         end(TaskStatus::Running),
-        TaskChange::Told,
+        TaskChange::Reported,
         TaskChange::Closed,
     ]
 }
@@ -91,16 +91,16 @@ fn a_task_waits_until_all_its_questions_are_answered() {
 
 #[test]
 fn the_model_knows_the_end_of_a_foreground_task() {
-    for (mode, told) in [(TaskMode::Foreground, true), (TaskMode::Background, false)] {
+    for (mode, reported) in [(TaskMode::Foreground, true), (TaskMode::Background, false)] {
         let mut tasks = Tasks::default();
         let id = TaskId::from("t");
         let end = TaskChange::Finished(TaskFinished::new(TaskStatus::Cancelled));
         for change in [TaskChange::Spawned(spawned(mode)), end] {
             tasks.apply(&id, &change, AT).unwrap();
         }
-        assert_eq!(tasks.tasks[&id].told, told);
-        tasks.apply(&id, &TaskChange::Told, AT).unwrap();
-        assert!(tasks.tasks[&id].told);
+        assert_eq!(tasks.tasks[&id].reported, reported);
+        tasks.apply(&id, &TaskChange::Reported, AT).unwrap();
+        assert!(tasks.tasks[&id].reported);
     }
 }
 

@@ -48,7 +48,7 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recording {
     }
 }
 
-/// The spans that `make` creates, by name.
+/// Returns the spans that `make` creates, by name.
 fn seen(make: impl FnOnce()) -> BTreeMap<String, Seen> {
     let recording = Recording::default();
     let subscriber = tracing_subscriber::registry().with(recording.clone());
@@ -79,7 +79,7 @@ fn report(error: Option<ErrorData>) -> TurnReport {
     }
 }
 
-/// A run with one of each, and everything recorded on them.
+/// Runs one span of each kind, with all fields recorded.
 fn run() {
     let session = SessionId::from("s1");
     let turn = turn_span(Some(&session), &"t1".into(), "some-model", "some-vendor");

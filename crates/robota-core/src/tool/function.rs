@@ -13,7 +13,7 @@ use crate::permission::Class;
 type Run<T> =
     dyn Fn(T, ToolContext) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send>> + Send + Sync;
 
-/// A tool that calls an async function. The schema of the tool is derived from the type of the
+/// Calls an async function as a tool. The schema of the tool is derived from the type of the
 /// function's argument. With `#[serde(deny_unknown_fields)]` unknown arguments are refused, without it
 /// they are ignored. The `#[tool]` attribute macro of the `robota` crate writes the type.
 ///

@@ -40,7 +40,7 @@ impl ToolSet {
         let specs: Vec<&ToolSpec> = offered.map(|tool| tool.spec()).collect();
         // Plain data always serialises. An empty hash would only cost one more `tools_set` event.
         let bytes = serde_json::to_vec(&specs).unwrap_or_default();
-        let sha256 = crate::blob::hex(&Sha256::digest(&bytes));
+        let sha256 = crate::hash::hex(&Sha256::digest(&bytes));
         let specs = shared_list(&specs);
         Ok(Self { tools: by_name, specs, sha256 })
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// Returns the JSON Schema of a type, without keywords that cost tokens and tell a model nothing.
+/// Returns the JSON Schema of a type, without keywords that cost tokens and do not help a model.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(T).to_value();

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-/// Arguments that a tool cannot use. The text tells the model what to correct.
+/// Arguments that a tool cannot use. The text says what the model must correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid arguments: {0}")]
 pub struct InvalidInput(pub String);

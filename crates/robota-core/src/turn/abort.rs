@@ -110,8 +110,8 @@ impl Turn {
         self.push_report(end, error, out);
     }
 
-    /// A hook stops the turn: no more calls start, the machine waits for the running ones, and then
-    /// the turn ends. While the answer still streams, this waits for its end.
+    /// Stops the turn for a hook: no more calls start, the machine waits for the running ones, and
+    /// then the turn ends. While the answer still streams, this waits for its end.
     pub(super) fn stop_for_hook(&mut self, out: &mut Out) {
         let Some(reason) = self.stopped.clone() else { return };
         if !self.committed || self.ending.is_some() {

@@ -87,7 +87,7 @@ impl TurnRules {
         (self.model, self.context_window, self.max_output) = (model, context_window, max_output);
     }
 
-    /// Uses the limits that a service tells.
+    /// Uses the limits that a service reports.
     pub fn set_limits(&mut self, limits: ModelLimits) {
         self.context_window = limits.context_window.unwrap_or(self.context_window);
         self.max_output = limits.max_output.unwrap_or(self.max_output);

@@ -13,8 +13,8 @@ use crate::provider::AnswerEnd;
 const MAX_STOP_CONTINUES: u8 = 8;
 
 impl Turn {
-    /// The answer is in the conversation. It is final unless an input for the next round is waiting
-    /// or a Stop hook continues the turn.
+    /// Handles an answer without calls, which is in the conversation now. It is final unless an
+    /// input for the next round is waiting or a Stop hook continues the turn.
     pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
         if env.state.inputs.values().any(super::prepare::is_for_next_round) {
             self.phase = Phase::Preparing;
@@ -72,7 +72,7 @@ impl Turn {
         }
     }
 
-    /// A hook blocked the input.
+    /// Ends the turn whose input a hook blocked.
     pub(super) fn finish_blocked(&mut self, reason: &str, out: &mut Out) {
         out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");

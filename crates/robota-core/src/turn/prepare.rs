@@ -58,7 +58,7 @@ impl Turn {
         out.push(Effect::Compact(before));
     }
 
-    /// The service has reported the limits of the model, or has not.
+    /// Handles the service's report of the model's limits; `None` if it did not report them.
     pub(super) fn on_limits_found(
         &mut self,
         limits: Option<ModelLimits>,

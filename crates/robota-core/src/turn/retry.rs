@@ -41,8 +41,8 @@ impl Turn {
         }
     }
 
-    /// The service says that the conversation is too long, so the assumed window was too large:
-    /// summarises the conversation and sends the request of this round once more.
+    /// Summarises the conversation and sends the request of this round once more. The service said
+    /// that the conversation is too long, so the assumed window was too large.
     fn compact_and_retry(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
         if self.streamed {
             out.emit(StreamReset { round: self.round, attempt: self.attempt });

@@ -139,8 +139,8 @@ impl Turn {
         continues
     }
 
-    /// The calls of a refused answer do not run. Nor does the last call of an answer that was cut, if
-    /// it has no arguments: they may be missing.
+    /// Finishes calls that must not run: those of a refused answer, and the last call of an answer
+    /// that was cut, if it has no arguments, because they may be missing.
     fn finish_incomplete_calls(&mut self, withheld: bool, out: &mut Out) {
         let last = self.calls.len().saturating_sub(1);
         for at in if withheld { 0 } else { last }..self.calls.len() {
@@ -225,7 +225,7 @@ impl Turn {
         }
     }
 
-    /// The answer is committed and asks for calls: starts to process them.
+    /// Starts to process the calls of an answer that was committed.
     pub(super) fn start_tools(&mut self, out: &mut Out) {
         self.phase = Phase::Working;
         out.emit(ToolBatchStarted {
@@ -241,8 +241,8 @@ impl Turn {
         self.stop_for_hook(out);
     }
 
-    /// Calls to tools that do not exist, and calls whose arguments are not valid JSON, get an error
-    /// result and do not run.
+    /// Gives an error result to calls of tools that do not exist and to calls whose arguments are
+    /// not valid JSON. They do not run.
     fn finish_impossible_calls(&mut self, out: &mut Out) {
         let mut unknown = Vec::new();
         for at in 0..self.calls.len() {

@@ -26,7 +26,7 @@ impl Turn {
         self.calls.iter().position(|state| state.tool_use.call == *call)
     }
 
-    /// The gate judged a call, or its arguments are not valid.
+    /// Handles the gate's judgement of a call, or invalid arguments.
     pub(super) fn on_judged(&mut self, call: &CallId, judged: JudgeResult, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         if self.calls[at].stage != Stage::Judging {
@@ -153,7 +153,7 @@ impl Turn {
         }
     }
 
-    /// The hooks of a call finished.
+    /// Handles the merged reply of a call's hooks.
     pub(super) fn on_call_hook(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let HookReply { answer, context, stop } = reply;
@@ -227,6 +227,7 @@ impl Turn {
             context: extras.context.clone(),
             stop: extras.stop.clone(),
         });
+        // Set before the gate judges changed arguments: hooks must not run on their own change.
         self.calls[at].pre_hooks_done = true;
         let decision = match decision {
             PreToolDecision::Continue => AfterChange::Judge,
@@ -313,7 +314,7 @@ impl Turn {
                 ("block", Some(reason), Some(ToolOutcome::failed("blocked_by_hook", text)))
             }
         };
-        // The call ran, whatever the model sees of it.
+        // A hook may hide the outcome from the model; the call ran nevertheless.
         let replaced = replaced.map(|replaced| ToolOutcome { ran, ..replaced });
         out.emit(HookFinished {
             point: HookPoint::PostToolUse,
@@ -330,7 +331,7 @@ impl Turn {
         self.apply_extras(at, extras, out);
     }
 
-    /// The approver answered.
+    /// Handles the approver's answer.
     pub(super) fn on_permission_answer(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
@@ -459,8 +460,8 @@ impl Turn {
         }
     }
 
-    /// Every call is done: adds all results in one append, in the order of the calls, as far as
-    /// they fit. One append, because a conversation with only some of the results is one that
+    /// Adds all results, once every call is done, in one append, in the order of the calls, as far
+    /// as they fit. One append, because a conversation with only some of the results is one that
     /// providers refuse (see decision 4).
     pub(super) fn emit_results(&mut self, env: &Env<'_>, out: &mut Out) {
         let message = MessageId::mint(env.ids);

@@ -51,7 +51,7 @@ const OUTPUT_DETAILS: &[&str] = &[
     "completionTokensDetails",
 ];
 
-/// See [`Usage::from_provider_value`].
+/// Implements [`Usage::from_provider_value`].
 pub(super) fn normalise(value: &Value) -> Option<Usage> {
     read(value).or_else(|| {
         ["usage", "usageMetadata", "usage_metadata"].iter().find_map(|key| read(value.get(key)?))

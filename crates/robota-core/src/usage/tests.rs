@@ -80,11 +80,11 @@ fn core_24_gemini_thoughts_are_added_to_the_output() {
 
 #[test]
 fn core_24_other_servers() {
-    // A cache hit beside the prompt's own details.
+    // A cache hit in addition to the prompt's own details.
     let hit = json!({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12,
                      "prompt_cache_hit_tokens": 8, "prompt_cache_miss_tokens": 2});
     assert_eq!(read(hit), usage(10, 2, 8, 0, 0));
-    // Reasoning counted beside the completion: only the total shows it.
+    // Reasoning that the completion does not include: only the total shows it.
     let beside = json!({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 19,
                         "completion_tokens_details": {"reasoning_tokens": 7}});
     assert_eq!(read(beside), usage(10, 9, 0, 0, 7));
@@ -133,7 +133,7 @@ fn core_24_hostile_counts_do_no_harm() {
     }));
     assert_eq!(huge.input_tokens, u64::MAX);
     assert_eq!(huge.total(), u64::MAX);
-    // More cached than sent: the part is cut to the whole.
+    // More cached than sent: the part is limited to the whole.
     let odd = json!({"prompt_tokens": 10, "completion_tokens": 1,
                      "prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": 5},
                      "completion_tokens_details": {"reasoning_tokens": 4}});

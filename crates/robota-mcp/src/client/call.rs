@@ -61,6 +61,7 @@ impl McpCall {
         match self.rounds(&connection, &params, cancel, progress).await {
             // The server has forgotten the session, so it did not run the call.
             Err(McpError::Expired { .. }) => {
+                // A lost session is not a failure of the server, so no wait applies.
                 self.server.reset().await;
                 let connection = self.server.connection().await?;
                 self.still_approved()?;
@@ -70,7 +71,8 @@ impl McpCall {
         }
     }
 
-    /// A server that was started for this call may have other tools than the offered ones.
+    /// Checks that the tool is still the approved one: a server that was started for this call may
+    /// have other tools than the offered ones.
     fn still_approved(&self) -> Result<(), McpError> {
         let hash = self.definition.hash();
         if self.server.tools().iter().any(|tool| tool.hash() == hash) {
@@ -113,6 +115,8 @@ impl McpCall {
                 Some(other) => return Err(self.invalid(&format!("a result of type `{other}`"))),
             }
             let answers = self.answer(connection, result.get("inputRequests")).await?;
+            // The protocol has no state between these requests: each one repeats the call with the
+            // answers and the server's state.
             params.insert("inputResponses".to_owned(), answers);
             match result.get("requestState") {
                 Some(state) => params.insert("requestState".to_owned(), state.clone()),
@@ -122,7 +126,7 @@ impl McpCall {
         Err(self.invalid(&format!("it asked for input more than {MAX_ROUNDS} times")))
     }
 
-    /// Answers what the server asks before it goes on.
+    /// Answers the questions that the server asks during the call.
     pub(super) async fn answer(
         &self,
         connection: &Connection,

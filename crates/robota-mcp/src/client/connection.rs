@@ -37,7 +37,7 @@ pub(super) struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// The limits of requests that only ask for lists and the like.
+    /// The limits of short requests, such as those for lists.
     pub(super) const SHORT: Self =
         Self { idle: Duration::from_secs(30), total: Duration::from_secs(60) };
     /// The limits of requests whose answer hardly matters.
@@ -98,7 +98,8 @@ impl Connection {
                     http::connect(config, endpoint, options, handler.clone(), lifecycle)
                 };
                 match connect(lifecycle).await.map_err(|error| *error)? {
-                    // A server that answers questions it does not know with something else.
+                    // The answer is neither a version nor an error, so the server does not know the
+                    // question.
                     Err(ClientInitializeError::ExpectedInitResult(_))
                         if config.protocol == ProtocolChoice::Auto =>
                     {
@@ -162,6 +163,7 @@ impl Connection {
             server: server(),
             problem: format!("{method}: {error}"),
         })?;
+        // Progress restarts the idle limit; the total limit holds in any case.
         let options = PeerRequestOptions::with_timeout(limits.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(limits.total);
@@ -175,6 +177,8 @@ impl Connection {
         let (id, peer) = (handle.id.clone(), handle.peer.clone());
         tokio::select! {
             biased;
+            // Biased: a result that has arrived counts, also if the call is cancelled at the same
+            // moment.
             result = handle.await_response() => match result {
                 Ok(ServerResult::CustomResult(result)) => Ok(result.0),
                 Ok(result) => serde_json::to_value(&result).map_err(|error| McpError::Invalid {
@@ -210,6 +214,7 @@ impl Connection {
             ServiceError::Cancelled { .. } => McpError::Cancelled { server },
             ServiceError::TransportSend(error) => {
                 let text = error_chain(&error);
+                // The library reports these cases of its HTTP transport as text only.
                 if text.contains("Session expired") {
                     McpError::Expired { server }
                 } else if text.contains("Insufficient scope") {
@@ -226,12 +231,12 @@ impl Connection {
         }
     }
 
-    /// Remembers the rights that the server wants, for the next login.
+    /// Stores the scopes that the server requires, for the next login.
     fn want_rights(&self, scope: Option<&str>) {
         if let (Some((tokens, url)), Some(scope)) = (&self.login, scope)
             && let Err(error) = tokens.want_scopes(url, scope)
         {
-            tracing::warn!(%error, "the rights that an MCP server wants cannot be stored");
+            tracing::warn!(%error, "the scopes that an MCP server requires cannot be stored");
         }
     }
 

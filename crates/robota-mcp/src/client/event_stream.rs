@@ -1,5 +1,5 @@
-//! Streams of server-sent events. Whatever a server sends beyond the standard is skipped; it does not
-//! end the stream.
+//! Parses streams of server-sent events. Lines that the standard does not define are skipped; they
+//! do not end the stream.
 
 use std::collections::VecDeque;
 

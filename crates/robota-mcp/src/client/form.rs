@@ -113,7 +113,7 @@ impl Form {
     /// Adds the defaults of fields that have no answer, and checks the answers.
     ///
     /// # Errors
-    /// If an answer is missing or not what the field wants; the text says why.
+    /// If an answer is missing or not valid for the field; the text says why.
     pub fn complete(&self, content: &Value) -> Result<Value, String> {
         let mut complete = Map::new();
         for field in &self.fields {
@@ -155,7 +155,7 @@ impl FormField {
     /// Reads an answer that the user typed or chose.
     ///
     /// # Errors
-    /// If it is not what the field wants; the text says why.
+    /// If it is not valid for the field; the text says why.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let value = match &self.kind {

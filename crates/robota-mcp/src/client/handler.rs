@@ -138,9 +138,7 @@ fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<Elicitation
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     if text("mode") == Some("url") || (text("mode").is_none() && text("url").is_some()) {
         if !shows_addresses {
-            return Err(
-                "it wants an address to be opened, which this client cannot show".to_owned()
-            );
+            return Err("it asks to open an address, which this client cannot show".to_owned());
         }
         let url = text("url").unwrap_or_default();
         let parsed = url::Url::parse(url).map_err(|error| format!("its address: {error}"))?;

@@ -1,4 +1,4 @@
-//! Servers behind an address that speaks streamable HTTP.
+//! Servers at an address, with the transport streamable HTTP.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(super) async fn connect(
     })
 }
 
-/// Returns the stored login for a server. A configured header is what the user wants; it is not
+/// Returns the stored login for a server. A configured header takes precedence; it is not
 /// replaced by a login.
 pub(super) async fn login(
     config: &ServerConfig,

@@ -56,7 +56,7 @@ impl HttpClient {
     }
 }
 
-/// Returns the challenge of a server that wants a login, or other rights.
+/// Returns the challenge of a server that requires a login or other scopes.
 fn check_authorisation(response: &Response) -> Result<(), HttpError> {
     let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok());
     match (response.status(), challenge) {
@@ -227,7 +227,7 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
         let request = self.0.delete(&*uri);
-        // The session is closed whatever the server answers.
+        // The answer is ignored: the client treats the session as closed in any case.
         self.send(request, Some(&session_id), auth_header, custom_headers).await.map(drop)
     }
 

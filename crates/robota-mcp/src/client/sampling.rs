@@ -11,8 +11,8 @@ const MAX_MESSAGES: usize = 100;
 
 /// Asks the model of the user for a server.
 ///
-/// Whoever implements it decides whether the server may do so, counts what it costs, and shows the user
-/// the answer.
+/// The implementation decides whether the server may do so, counts the cost, and shows the user the
+/// answer.
 #[async_trait::async_trait]
 pub trait Sampler: Send + Sync {
     /// Returns the answer of the model.
@@ -27,11 +27,11 @@ pub trait Sampler: Send + Sync {
 pub struct SamplingRequest {
     /// The server.
     pub server: String,
-    /// The system prompt that the server wants.
+    /// The system prompt that the server asks for.
     pub system: Option<String>,
     /// The conversation.
     pub messages: Vec<SamplingMessage>,
-    /// The most tokens that the server wants.
+    /// The output limit that the server asks for, in tokens.
     pub max_tokens: u64,
 }
 

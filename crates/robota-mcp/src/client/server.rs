@@ -35,13 +35,13 @@ pub enum ServerStatus {
     Starting,
     /// It is connected.
     Connected,
-    /// It wants a login.
+    /// It requires a login.
     NeedsAuth,
     /// It failed.
     Failed,
 }
 
-/// What is known of a server.
+/// The status of a server, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
     /// Its name.
@@ -211,7 +211,8 @@ impl Server {
             return Ok(connection.clone());
         }
         if slot.take().is_some() {
-            // It ran and ended by itself.
+            // The connection ended without a request of this side. It counts like a failed start,
+            // so that a server that keeps exiting is not restarted without end.
             self.state().failures.push(Instant::now());
         }
         let wait = self.next_start()?;
@@ -306,7 +307,7 @@ impl Server {
         Ok(())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the caller has no use for it any more")]
+    #[expect(clippy::needless_pass_by_value, reason = "the caller does not use it afterwards")]
     fn take_over(&self, catalog: Catalog) {
         let store = self.options.catalogs.as_ref().filter(|_| is_pinned(&self.config));
         let (save, notice) = {
@@ -382,7 +383,8 @@ impl Server {
     }
 }
 
-/// The tools of the host program change only with the host, so they need no approval.
+/// Returns whether the tools need approval when they change. Those of the host program change only
+/// with the host, so they do not.
 fn is_pinned(config: &ServerConfig) -> bool {
     config.endpoint != Endpoint::Host
 }

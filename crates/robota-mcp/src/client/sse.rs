@@ -113,7 +113,7 @@ pub(super) async fn connect(
     let post = post.ok_or_else(|| failed("it named no address for messages".to_owned()))?;
     let post = base.join(post.trim()).map_err(|error| failed(error.to_string()))?;
     if post.origin() != base.origin() {
-        return Err(failed(format!("it wants messages to be sent to another server: {post}")));
+        return Err(failed(format!("it asks to send messages to another server: {post}")));
     }
     let (values, received) = mpsc::channel(64);
     tokio::spawn(async move {

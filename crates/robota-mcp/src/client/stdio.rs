@@ -26,7 +26,7 @@ const STDERR_TAIL: usize = 4 * 1024;
 /// How long a server may take to end after its input was closed.
 const END_WAIT: Duration = Duration::from_secs(2);
 
-/// The lines that a program has printed and nobody has read.
+/// The lines that a program has printed and the transport has not read.
 #[derive(Default)]
 struct Inbox {
     partial: Vec<u8>,
@@ -112,6 +112,7 @@ pub(super) async fn start(
     env: &std::collections::BTreeMap<String, String>,
 ) -> Result<(StdioTransport, StdioState), String> {
     let mut environment = options.environment.clone();
+    // Servers that were written for Claude Code find their project by this variable.
     environment.set("CLAUDE_PROJECT_DIR", options.cwd.as_os_str());
     for (name, value) in env {
         environment.set(name, value);
@@ -121,6 +122,7 @@ pub(super) async fn start(
     let mut spec = CommandSpec::new(command, &options.cwd)
         .args(args)
         .env(environment)
+        // Nothing is captured: the sinks take the output, with limits of their own.
         .limits(Limits { head: 0, tail: 0 })
         .sink(OutputSink::new(move |bytes| {
             read.inbox().push(bytes);

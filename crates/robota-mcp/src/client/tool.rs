@@ -14,8 +14,8 @@ use crate::catalog::ToolDefinition;
 use crate::names::tool_names;
 use crate::schema;
 
-/// A tool of a server. Its class is always the strictest: what a server says of its tools is no
-/// permission. Rules decide.
+/// A tool of a server. Its class is always the strictest: the annotations of a server's tools grant
+/// no permission. Rules decide.
 pub(super) struct McpTool {
     spec: ToolSpec,
     call: McpCall,

@@ -27,7 +27,7 @@ fn long_names_are_cut_and_stay_different() {
 }
 
 #[test]
-fn names_that_become_equal_are_told_apart_in_any_order() {
+fn names_that_become_equal_are_made_distinct_in_any_order() {
     let names = tool_names("s", &["a.b", "a_b", "a b"]);
     let other = tool_names("s", &["a b", "a.b", "a_b"]);
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 3);

@@ -92,8 +92,8 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
     Ok(Login { session, listener })
 }
 
-/// Asks the server for its challenge, which can name its metadata and the scopes that it wants. Returns
-/// none if it has none; the metadata may be in the usual places.
+/// Asks the server for its challenge, which can name its metadata and the scopes that it requires.
+/// Returns none if it has none; the metadata may be in the usual places.
 async fn challenge(url: &str) -> Option<String> {
     let client = crate::client::new_http_client().ok()?;
     let body = serde_json::json!({

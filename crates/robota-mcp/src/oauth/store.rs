@@ -94,6 +94,7 @@ impl TokenStore {
 
     fn read(&self) -> Logins {
         let bytes = std::fs::read(&self.file).unwrap_or_default();
+        // A damaged file counts as empty: a new login replaces it.
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
-//! The events of HTTP streams, kept so that a client that lost its connection can go on.
+//! The events of HTTP streams, kept so that a client that lost its connection can continue.
 //!
 //! The id of an event names its stream and its position: `STREAM.NUMBER`. The name of a stream is
-//! random, so that nobody can ask for the events of another client.
+//! random, so that a client cannot ask for the events of another one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

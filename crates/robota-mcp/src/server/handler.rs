@@ -38,7 +38,7 @@ impl ServerHandler for Handler {
         config
     }
 
-    // Nothing is logged to hosts, whichever level they want: their models would read it.
+    // No log messages are sent, at any level that a host sets: its model would read them.
     async fn set_level(
         &self,
         _request: SetLevelRequestParams,

@@ -11,7 +11,8 @@ use super::events::Events;
 use super::handler::Handler;
 use super::{ServedTools, ServerInfo};
 
-/// The service of the protocol. It checks `Host` and `Origin`; whoever serves it checks the token.
+/// The service of the protocol. It checks `Host` and `Origin`; the caller that serves it checks the
+/// token.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// How a server is reached.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::server::{Http, Request, Response, event_stream, rpc};
 
-/// A server that wants a token, with its authorisation server.
+/// Returns a server that requires a token, with its authorisation server.
 fn protected(base: &str, request: &Request, access: &str) -> Response {
     let path = request.path.split('?').next().unwrap();
     match (request.method.as_str(), path) {
@@ -188,8 +188,8 @@ async fn a_page_that_is_no_server_is_reported() {
     assert!(matches!(error, McpError::Connect { .. }), "{error:?}");
 }
 
-/// An authorisation server whose first token lives for `expires_in` seconds. A refresh token can be used
-/// once, and gives `token-2`, `token-3` and so on.
+/// Returns an authorisation server whose first token is valid for `expires_in` seconds. A refresh
+/// token can be used once, and gives `token-2`, `token-3` and so on.
 async fn renewing(
     resource: &'static str,
     expires_in: u64,

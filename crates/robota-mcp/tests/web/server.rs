@@ -110,7 +110,7 @@ async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Request> 
     Some(Request { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// The stream of the older transport: it names the address for messages and stays open.
+/// Returns the stream of the older transport: it names the address for messages and stays open.
 pub(crate) fn event_stream(post: &str) -> Response {
     Response {
         headers: vec![("Content-Type", "text/event-stream".to_owned())],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use robota_core::env_ref::Secret;
+use robota_core::hash::{hex, hmac_sha256};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
@@ -69,11 +70,11 @@ impl Aws {
         let secret = format!("AWS4{}", self.secret_access_key.expose());
         let key = [date, &self.region, &self.service, "aws4_request"]
             .iter()
-            .fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()).to_vec());
+            .fold(secret.into_bytes(), |key, part| hmac_sha256(&key, part.as_bytes()).to_vec());
         format!(
             "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={}",
             self.access_key_id,
-            hex(&hmac(&key, to_sign.as_bytes()))
+            hex(&hmac_sha256(&key, to_sign.as_bytes()))
         )
     }
 }
@@ -114,24 +115,6 @@ fn encode(text: &str) -> String {
         }
     }
     encoded
-}
-
-/// HMAC with SHA-256 (RFC 2104).
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    const BLOCK: usize = 64;
-    let mut block = [0_u8; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let inner = Sha256::new().chain_update(block.map(|byte| byte ^ 0x36)).chain_update(message);
-    let outer = Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c));
-    outer.chain_update(inner.finalize()).finalize().into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -119,8 +119,8 @@ const QUOTA: &[&str] = &[
     "monthly limit",
     "perday",
 ];
-/// Words that messages about a rate limit contain as well, so they decide only where nothing speaks
-/// of a rate.
+/// Words that messages about a rate limit contain as well, so they decide only if nothing in the
+/// message mentions a rate limit.
 const MAYBE_QUOTA: &[&str] = &["billing"];
 const BAD_KEY: &[&str] = &[
     "authentication_error",

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 use robota_core::provider::{RateLimit, RateLimits};
 
-/// Returns how long the service asks the client to wait: `retry-retry_after-ms`, or
-/// `retry-retry_after` in seconds or as a date. A date is compared with the response's `date`
+/// Returns how long the service asks the client to wait: `retry-after-ms`, or
+/// `retry-after` in seconds or as a date. A date is compared with the response's `date`
 /// header if there is one, so that a wrong local clock does not matter.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);

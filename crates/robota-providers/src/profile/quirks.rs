@@ -34,7 +34,7 @@ pub struct Quirks {
     pub documents: bool,
     /// Whether tools are sent in strict mode where their schema allows it.
     pub strict_tools: bool,
-    /// How a required tool call is asked for on the Chat wire.
+    /// How requests of the Chat wire ask for a required tool call.
     pub required_choice: RequiredChoice,
     /// How the form of an answer is sent on the Chat wire.
     pub output_schema: OutputStyle,

@@ -15,8 +15,8 @@ use crate::http::Method;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl HttpProvider {
-    /// Returns the limits that the service tells, and asks only once for each model. Failures count as
-    /// not reported here: the call of the model reports them.
+    /// Returns the limits that the service reports, and asks only once for each model. Failures
+    /// count as not reported here: the call of the model reports them.
     pub(super) async fn find_limits(&self, model: &str) -> Option<ModelLimits> {
         let known = || self.known_limits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limits) = known().get(model) {
@@ -57,7 +57,7 @@ impl HttpProvider {
     }
 }
 
-/// Returns the context window that a page tells: what the server uses, or else what the model was
+/// Returns the context window that a page reports: what the server uses, or else what the model was
 /// trained for.
 fn window_in(page: &Value, model: &str) -> Option<u64> {
     let llama = || page.pointer("/default_generation_settings/n_ctx")?.as_u64();

@@ -101,6 +101,7 @@ impl Reader {
         match result {
             Err(failure) => self.fail(failure),
             Ok(()) if self.decoder.is_stopped() && matches!(self.state, State::Reading) => {
+                // Some services send usage after the stop reason, and some never end the body.
                 self.state = State::Stopped(Box::pin(tokio::time::sleep(USAGE_TIMEOUT)));
             }
             Ok(()) => {}
@@ -111,6 +112,7 @@ impl Reader {
     /// stays complete.
     fn finish(&mut self, network_failure: Option<Failure>) {
         let Self { sse, decoder, queue, call, .. } = self;
+        // Asked before `finish`, which reports a last event even if it is incomplete.
         let was_mid_event = sse.is_mid_event();
         let non_sse = sse.finish(&mut |name, data| {
             report_event(call, name, data);
@@ -129,6 +131,7 @@ impl Reader {
         match (failure, network_failure) {
             (None, _) => self.state = State::Closed,
             (Some(failure), Some(network_failure))
+                // The network failure says why the answer is truncated.
                 if failure.reason == Some(FailureReason::Truncated) =>
             {
                 self.fail(network_failure);

@@ -31,7 +31,7 @@ pub(crate) trait Decode: Send {
     }
 }
 
-/// The tool calls of one answer: assigns indices and makes sure that ids are present and unique.
+/// The tool calls of one answer: assigns indices, and makes ids present and unique.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     ids: BTreeSet<String>,
@@ -107,7 +107,8 @@ pub(crate) fn origin(wire: Wire, model: &str) -> Map<String, Value> {
     extra
 }
 
-/// Returns the stop reason: an answer with calls stops for tool use, whatever the service reports.
+/// Returns the stop reason: an answer with calls stops for tool use, also if the service reports
+/// another reason.
 pub(crate) fn stop(reason: StopReason, calls: bool) -> StopReason {
     match reason {
         StopReason::EndTurn | StopReason::StopSequence if calls => StopReason::ToolUse,

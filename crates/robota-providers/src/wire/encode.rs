@@ -260,7 +260,7 @@ pub(crate) trait Encode: Send + Sync {
 
 /// A user message for a conversation that starts with an assistant message, which can happen after
 /// compaction: some services require a user message first.
-pub(crate) const OPENING: &str = "[The conversation goes on.]";
+pub(crate) const OPENING: &str = "[The conversation continues.]";
 
 /// Returns the arguments of a call as an object, because services accept nothing else.
 pub(crate) fn arguments(input: &ToolInput) -> Cow<'_, Value> {

@@ -1,4 +1,4 @@
-//! The OpenAI Chat Completions wire, which many services speak.
+//! The OpenAI Chat Completions wire, which many services offer.
 
 mod request;
 mod stream;

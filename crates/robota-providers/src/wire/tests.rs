@@ -104,7 +104,7 @@ fn tool_use(call: &str, id: &str, name: &str, input: Value) -> ToolUse {
     ToolUse::new(call.into(), id, name, ToolInput::Json(input))
 }
 
-/// A conversation with everything that all wires can encode.
+/// Returns a conversation with everything that all wires can encode.
 fn conversation() -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let read = tool_use("c1", "toolu_1", "read", json!({"path": "a.txt"}));

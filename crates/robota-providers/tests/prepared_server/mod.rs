@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// An event stream in these chunks.
+    /// Creates an event stream in these chunks.
     pub(crate) fn stream(chunks: &[&str]) -> Self {
         Self {
             status: 200,
@@ -40,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// A complete body.
+    /// Creates a complete body.
     pub(crate) fn body(status: u16, body: &str) -> Self {
         Self { status, headers: Vec::new(), chunks: vec![body.to_owned()], after: After::Keep }
     }

@@ -36,7 +36,7 @@ impl PoolAgent {
     /// Returns the open session. It stays open while the answer exists.
     ///
     /// # Errors
-    /// If the pool does not have the session any more, is closing, has no room for it, or it cannot
+    /// If the pool no longer has the session, is closing, has no room for it, or it cannot
     /// be opened.
     pub async fn session(&self) -> Result<PooledSession, PoolError> {
         self.pool.inner().pin(&self.id).await

@@ -20,7 +20,7 @@ pub(super) enum Slot {
     Passive,
     /// It is open.
     Live(Session),
-    /// The pool does not have it any more.
+    /// The pool no longer has it.
     Removed,
 }
 
@@ -78,9 +78,13 @@ impl Inner {
         };
         match opened {
             Ok(session) => {
+                // Started before the entry counts as live, so that no due time falls between the
+                // pool's timer and the session's own task.
                 ScheduleDriver::start(&session);
                 *slot = Slot::Live(session);
                 self.touch(entry);
+                // A live session fires its own schedules; only passive ones are in the pool's
+                // timer.
                 self.registry().set_due(id, entry, None);
                 self.changed.notify_one();
                 Ok(())
@@ -132,6 +136,7 @@ impl Inner {
                 return Ok(());
             }
             let mut candidates = self.registry().live_entries();
+            // Relaxed: a slightly wrong order only closes another idle session.
             candidates.sort_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
             let mut found = false;
             for (id, entry) in &candidates {
@@ -149,11 +154,16 @@ impl Inner {
     /// Closes a session that is idle and not in use; says whether it did. Its memory is freed, and a
     /// message or a schedule opens it again.
     pub(super) async fn passivate(&self, id: &SessionId, entry: &Arc<Entry>) -> bool {
+        // Not awaited: the caller may hold the slot of another session, and two that make room for
+        // each other would wait without end.
         let Ok(mut slot) = entry.slot.try_lock() else { return false };
         let Slot::Live(session) = &*slot else { return false };
+        // Pairs with the release when a pin is dropped: everything that its owner sent has reached
+        // the session.
         if entry.pins.load(Ordering::Acquire) > 0 {
             return false;
         }
+        // Read before the close: afterwards the state is on disk only.
         let due = session.journal().state(first_due).await.ok().flatten();
         // An error means that the session has ended already.
         if matches!(session.close_if_idle("passivated").await, Ok(false)) {

@@ -17,7 +17,7 @@ use crate::template::Template;
 pub(super) struct Entry {
     pub(super) template: Arc<Template>,
     pub(super) options: Option<Box<AgentOptions>>,
-    /// The open session. Whoever holds this lock may open or close it.
+    /// The open session. Opening and closing it requires this lock.
     pub(super) slot: Mutex<Slot>,
     /// How many users the open session has. It only rises while the slot is locked.
     pub(super) pins: AtomicUsize,

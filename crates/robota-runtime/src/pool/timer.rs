@@ -35,7 +35,7 @@ fn wake_due(inner: &Arc<Inner>) -> Option<Duration> {
     let now = inner.clock.now();
     let (due, next) = inner.registry().due_at(now);
     for id in due {
-        // Until it is awake, or after a failure, it is due again a little later.
+        // Set a later due time first: if waking fails, the session is tried again.
         let later = now.checked_add(RETRY).unwrap_or(now);
         let mut registry = inner.registry();
         if let Some(entry) = registry.get(&id) {
@@ -63,7 +63,7 @@ async fn close_idle(inner: &Arc<Inner>) -> Option<Duration> {
         let unused = inner.unused_for(&entry);
         let closed = unused >= idle_after && inner.passivate(&id, &entry).await;
         if !closed {
-            // A session that is busy or in use is looked at again after half the time.
+            // A session that is busy or in use is checked again after half the time.
             let left = idle_after.saturating_sub(unused).max(idle_after / 2);
             let left = left.max(Duration::from_millis(100));
             wait = Some(wait.map_or(left, |wait| wait.min(left)));

@@ -21,7 +21,7 @@ pub(super) fn receivers<'a>(
 }
 
 /// Returns the names after an `@` at the start of a word: an address such as `bob@example.com`
-/// mentions nobody.
+/// mentions no member.
 fn mentions(text: &str) -> Vec<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let mut found = Vec::new();

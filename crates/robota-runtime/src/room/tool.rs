@@ -1,4 +1,4 @@
-//! `RoomSay`: a tool with which a session speaks in the rooms that it is a member of.
+//! `RoomSay`: a tool with which a session sends messages to the rooms that it is a member of.
 
 use std::sync::Weak;
 
@@ -13,7 +13,7 @@ use crate::pool::{Inner, Pool};
 const DESCRIPTION: &str = "Says something in a room that you are a member of. Members that you \
                            mention with @name receive it; without a mention all other members do.";
 
-/// Speaks in the rooms of a session. The pool adds it to sessions of templates that
+/// Sends messages to the rooms of a session. The pool adds it to sessions of templates that
 /// [join rooms](crate::Template::joins_rooms).
 pub struct RoomSay {
     spec: ToolSpec,
@@ -81,7 +81,7 @@ impl Tool for RoomSay {
             Err(error) => return ToolOutcome::failed("not_said", error),
         };
         if said.delivered.is_empty() && said.failed.is_empty() {
-            return ToolOutcome::ok("Nobody else is in the room.");
+            return ToolOutcome::ok("There are no other members in the room.");
         }
         let mut text = format!("Delivered to {}.", said.delivered.join(", "));
         if !said.failed.is_empty() {

@@ -98,7 +98,7 @@ impl Plan {
                 let find = |from: Timestamp, inclusive| {
                     let local = from.to_zoned(zone.clone());
                     let next = cron.find_next_occurrence(&local, inclusive).ok()?.timestamp();
-                    // A pattern never goes back, whatever the clocks do.
+                    // Due times of a pattern always increase, also when clocks are set back.
                     (next > after).then_some(next)
                 };
                 // The search stops at a gap of a whole day, so it begins again behind it.

@@ -20,7 +20,7 @@ const MAX_ANSWER: usize = 64 * 1024;
 /// How often in a row hooks may keep an agent from ending.
 const MAX_CONTINUED: u32 = 8;
 
-/// The session of an agent, wherever it runs.
+/// The session of an agent, in this process or in another one.
 #[async_trait]
 pub(super) trait Conversation: Send {
     /// Sends a prompt and follows its turn to the end.

@@ -49,14 +49,14 @@ pub enum ToAgent {
 }
 
 impl ToAgent {
-    /// Returns the line that stands for the end of the input: the parent has ended.
+    /// Returns the line that is used at the end of the input: the parent has ended.
     #[must_use]
     pub fn parent_ended() -> Self {
         Self::Close { reason: PARENT_ENDED.to_owned() }
     }
 }
 
-/// Why a session ends whose parent is gone.
+/// The reason that the journal records when the parent of an agent has ended.
 pub(super) const PARENT_ENDED: &str = "the session that started the agent ended";
 
 /// A line from the process of an agent.

@@ -227,8 +227,8 @@ impl AgentProcess {
         None
     }
 
-    /// Returns the end of a task whose process ended by itself.
-    fn died(&mut self, outcome: Result<robota_exec::Outcome, String>) -> TaskFinished {
+    /// Returns the end of a task whose process exited before its turn ended.
+    fn process_exited(&mut self, outcome: Result<robota_exec::Outcome, String>) -> TaskFinished {
         let how = match outcome {
             Err(message) => message,
             Ok(outcome) => match outcome.exit {
@@ -288,7 +288,7 @@ impl Conversation for AgentProcess {
                             return end;
                         }
                     }
-                    return self.died(outcome);
+                    return self.process_exited(outcome);
                 }
             }
         }
@@ -300,7 +300,7 @@ impl Conversation for AgentProcess {
         if tokio::time::timeout(CLOSE_TIMEOUT, self.running.ended()).await.is_err() {
             self.running.kill();
             let _ = self.running.ended().await;
-            self.crashed = Some("the process of the agent did not end by itself".to_owned());
+            self.crashed = Some("the process of the agent did not exit and was killed".to_owned());
         }
         if let (Some(reason), Some(session)) = (&self.crashed, &self.session) {
             self.processes.settle(&self.job, session, reason).await;

@@ -125,8 +125,8 @@ impl Hooks for ParentHooks {
     }
 }
 
-/// Returns the reply of hooks whose program is gone: the call must not run, and its result is
-/// withheld.
+/// Returns the reply of hooks whose parent process has ended: the call must not run, and its result
+/// is withheld.
 fn unanswered(point: HookPoint) -> HookReply {
     let reason = PARENT_ENDED.to_owned();
     match point {

@@ -159,7 +159,7 @@ impl TaskLogs for FileLogs {
         bytes: usize,
     ) -> std::io::Result<LogPage> {
         let path = file.map(PathBuf::from).or_else(|| self.file(task));
-        // A journal of somebody else may name any file.
+        // The journal of another user may name any file.
         let path = path.filter(|path| path.parent() == Some(self.folder.as_path()));
         let Some(path) = path else { return Ok(LogPage::default()) };
         blocking(move || {

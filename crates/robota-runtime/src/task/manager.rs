@@ -347,33 +347,35 @@ impl TaskManager {
         self.inner.events.subscribe()
     }
 
-    /// Records that the model knows that a task has ended. Returns false if it knew already.
-    pub async fn mark_told(&self, task: &TaskId) -> bool {
+    /// Records that the end of a task is reported to the model. Returns false if it already was.
+    pub async fn mark_reported(&self, task: &TaskId) -> bool {
         {
             let mut registry = self.inner.lock();
             let Some(state) = registry.tasks.tasks.get_mut(task) else { return false };
-            // Two calls that end at the same time tell it once.
-            if state.told || !state.status.is_terminal() {
+            // Set under the lock: of two calls that end at the same time, only one reports it.
+            if state.reported || !state.status.is_terminal() {
                 return false;
             }
-            state.told = true;
+            state.reported = true;
         }
-        let _ = self.inner.change(task, TaskChange::Told).await;
+        let _ = self.inner.change(task, TaskChange::Reported).await;
         true
     }
 
     /// Returns the tasks whose end was not reported to the model yet.
     #[must_use]
-    pub fn untold(&self) -> Vec<TaskState> {
+    pub fn unreported(&self) -> Vec<TaskState> {
         let registry = self.inner.lock();
         let tasks = registry.tasks.tasks.values();
-        tasks.filter(|task| task.status.is_terminal() && !task.told).cloned().collect()
+        tasks.filter(|task| task.status.is_terminal() && !task.reported).cloned().collect()
     }
 
     /// Cancels all tasks, and returns when they have ended. No task can be started afterwards.
     pub async fn shutdown(&self) {
         let open: Vec<TaskId> = {
             let mut registry = self.inner.lock();
+            // Under the same lock as the list: a task that is spawned now is either in the list or
+            // refused.
             registry.closed = true;
             let open = registry.tasks.tasks.values().filter(|task| !task.status.is_terminal());
             open.map(|task| task.task.clone()).collect()
@@ -419,7 +421,8 @@ impl Inner {
         recorded.map_err(TaskManagerError::Journal)
     }
 
-    /// Applies and publishes a change. What happened did happen, also if it could not be recorded.
+    /// Applies and publishes a change. The change is applied even if it could not be recorded,
+    /// because it has happened.
     fn apply(&self, task: &TaskId, change: TaskChange) {
         let at = self.options.clock.now();
         let mut registry = self.lock();
@@ -447,6 +450,8 @@ impl Inner {
         {
             let mut registry = self.lock();
             registry.live.remove(task);
+            // Before the end is published: a caller that waits for it may start the next task at
+            // once.
             registry.slots.free(task);
         }
         self.apply(task, TaskChange::Finished(end));
@@ -460,6 +465,7 @@ impl Inner {
             let (task, start, live) = {
                 let mut registry = self.lock();
                 let Some(task) = registry.slots.take_next() else { return };
+                // The task was cancelled while it waited.
                 let Some(start) = registry.waiting.remove(&task) else {
                     registry.slots.free(&task);
                     continue;

@@ -68,7 +68,7 @@ impl Slots {
         self.running.iter().filter(|entry| entry.kind == kind).count()
     }
 
-    /// A task without a group competes alone.
+    /// Counts the running tasks of the entry's group. A task without a group is a group of its own.
     fn of_group(&self, entry: &Entry) -> usize {
         match &entry.group {
             None => 0,

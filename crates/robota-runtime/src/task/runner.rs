@@ -48,7 +48,7 @@ pub struct TaskRequest {
     pub work: TaskWork,
     /// What it does, in a few words.
     pub label: String,
-    /// Whether somebody waits for it.
+    /// Whether a tool call waits for it.
     pub mode: TaskMode,
     /// The tool call that starts it.
     pub call: Option<CallId>,

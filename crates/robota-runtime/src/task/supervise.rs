@@ -66,7 +66,7 @@ pub(super) async fn supervise(
             () = cancel.cancelled(), if ending.is_none() => ending = Some(Ending::Cancelled),
             () = sleep_until(deadline), if deadline.is_some() => match (&ending, limit) {
                 (None, Some((_, reason))) => ending = Some(Ending::Limit(reason)),
-                // It does not end by itself.
+                // The runner did not stop within the grace period; it is aborted below.
                 _ => break None,
             },
         }
@@ -76,7 +76,7 @@ pub(super) async fn supervise(
         }
     };
     run.shutdown().await;
-    // What it reported last.
+    // Process the last reports before the end is recorded.
     while let Ok(report) = reports.try_recv() {
         observe(&manager, &task, &mut watchdog, report).await;
     }
@@ -133,7 +133,7 @@ async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report
         TaskChange::Spawned(_)
         | TaskChange::Started
         | TaskChange::Finished(_)
-        | TaskChange::Told
+        | TaskChange::Reported
         | TaskChange::Closed => return,
     }
     if let Err(error) = manager.change(task, change).await {
@@ -172,7 +172,7 @@ async fn take_text(
 fn with_cause(end: TaskFinished, ending: Option<Ending>) -> TaskFinished {
     match ending {
         None => end,
-        // It was done before it noticed.
+        // The task completed before it noticed the cancellation.
         Some(Ending::Cancelled) if end.status == TaskStatus::Completed => end,
         Some(Ending::Cancelled) => {
             TaskFinished { status: TaskStatus::Cancelled, error: None, ..end }

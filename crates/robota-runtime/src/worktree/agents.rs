@@ -14,16 +14,16 @@ use super::{Removed, Worktree, WorktreeError, Worktrees};
 use crate::subagent::Isolation;
 use crate::task::{TaskJob, TaskReporter, TaskRunner, TaskWork};
 
-/// Is told when worktrees are made and removed.
+/// Runs when worktrees are made and removed.
 #[async_trait]
 pub trait WorktreeHooks: Send + Sync {
-    /// A worktree is about to be made. Returns the path of one that a hook made instead.
+    /// Runs before a worktree is made. Returns the path of one that a hook made instead.
     ///
     /// # Errors
     /// If it must not be made; the text says why.
     async fn create(&self, name: &str) -> Result<Option<PathBuf>, String>;
 
-    /// A worktree was removed, or, if a hook made it, is to be removed by a hook.
+    /// Runs after a worktree was removed, or, if a hook made it, to remove it.
     async fn removed(&self, path: &str);
 }
 
@@ -57,7 +57,7 @@ impl WorktreeAgents {
         Self { inner, worktrees, hooks, cwd: cwd.into(), carry: false }
     }
 
-    /// Sets who is told when worktrees are made and removed.
+    /// Sets the hooks that run when worktrees are made and removed.
     #[must_use]
     pub fn hooks(mut self, hooks: Arc<dyn WorktreeHooks>) -> Self {
         self.hooks = hooks;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::{Worktree, WorktreeError, Worktrees};
 
-/// Something that would be lost, or that nobody can rule out.
+/// Something that would be lost, or whose loss cannot be ruled out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Files with changes that are not committed, staged ones included.
     Uncommitted(usize),
     /// Files that git does not know.
     Untracked(usize),
-    /// Commits: HEAD or the branch is not where it began, or was elsewhere meanwhile.
+    /// Commits: HEAD or the branch has moved since the worktree was made.
     Commits,
     /// A submodule was checked out; its commits are kept only there.
     Submodule(String),
@@ -47,7 +47,7 @@ impl Worktrees {
     /// Returns what would be lost with a worktree; nothing if it can be removed.
     ///
     /// # Errors
-    /// If git cannot tell. Then the worktree must be kept.
+    /// If git fails. Then the worktree must be kept.
     pub async fn changes(&self, worktree: &Worktree) -> Result<Vec<Change>, WorktreeError> {
         let Worktree { path, branch, base, .. } = worktree;
         let mut changes = Vec::new();
@@ -104,7 +104,7 @@ impl Worktrees {
             return Ok(true);
         }
         let name = format!("refs/heads/{branch}");
-        // A branch that was deleted has been merged or thrown away by whoever deleted it.
+        // If the branch was deleted, its commits were merged or deliberately dropped.
         let tip = self.git(path, &["for-each-ref", "--format=%(objectname)", &name]).await?;
         if tip.lines().any(|tip| tip != base) {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! Removes what processes left that died while they made or removed a worktree: branches without a
+//! Removes what crashed processes left while they made or removed a worktree: branches without a
 //! worktree and without a commit of their own, and temporary files.
 
 use std::path::{Path, PathBuf};

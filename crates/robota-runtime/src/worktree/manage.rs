@@ -12,13 +12,13 @@ use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
 pub struct ListedWorktree {
     /// The worktree.
     pub worktree: Worktree,
-    /// What would be lost with it; an error if git cannot tell.
+    /// What would be lost with it; an error if git fails.
     pub changes: Result<Vec<Change>, String>,
     /// The process that uses it.
     pub used_by: Option<u32>,
 }
 
-/// What became of a worktree.
+/// What [`Worktrees`](super::Worktrees) did with a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removed {
     /// It was removed, and its branch too, if it had no commits.
@@ -26,7 +26,7 @@ pub enum Removed {
         /// Whether the branch was kept.
         branch_kept: bool,
     },
-    /// It was kept, because it has changes, or because git cannot tell.
+    /// It was kept, because it has changes, or because git could not check it.
     Kept {
         /// Why.
         reasons: Vec<String>,
@@ -57,7 +57,8 @@ impl Worktrees {
         }
     }
 
-    /// Returns the worktrees that this program made in the repository of a folder, whenever that was.
+    /// Returns the worktrees that this program made in the repository of a folder, also in earlier
+    /// runs.
     ///
     /// # Errors
     /// If the folder is in no repository.
@@ -137,8 +138,8 @@ impl Worktrees {
         Ok(Removed::Removed { branch_kept: !deleted })
     }
 
-    /// Removes all worktrees that nobody uses and with which nothing is lost. Returns what became of
-    /// each.
+    /// Removes all worktrees that no agent uses and with which nothing is lost. Returns what was
+    /// done with each.
     ///
     /// # Errors
     /// If the folder is in no repository.
@@ -156,9 +157,9 @@ impl Worktrees {
         Ok(results)
     }
 
-    /// Returns the commit that a worktree began with; empty if it is not known. A process that died
-    /// while it made the worktree did not write it down; then it is the first commit in the log of
-    /// HEAD.
+    /// Returns the commit that a worktree began with; empty if it is not known. A process that
+    /// crashed while it made the worktree did not record it; then it is the first commit in the log
+    /// of HEAD.
     async fn base(&self, path: &Path) -> String {
         let Ok(folder) = self.git_folder(path).await else { return String::new() };
         if let Ok(base) = std::fs::read_to_string(folder.join(BASE)) {

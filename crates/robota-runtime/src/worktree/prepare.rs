@@ -1,4 +1,4 @@
-//! Makes a worktree. Whatever step fails, nothing of it is left, and nothing else is touched.
+//! Makes a worktree. If any step fails, it removes what it made, and nothing else is touched.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use robota_exec::Environment;
 
 use super::{BASE, BRANCH, INDEX, Worktree, WorktreeError, Worktrees, folder};
 
-/// How often a name is tried that somebody else has taken.
+/// How many names are tried if they are taken.
 const ATTEMPTS: u32 = 5;
 
 impl Worktrees {
@@ -107,7 +107,7 @@ impl Worktrees {
         })
     }
 
-    /// Removes what a failed creation left. It has nothing that somebody worked on.
+    /// Removes what a failed creation left. It contains no work yet.
     async fn undo(&self, worktree: &Worktree) {
         let Worktree { path, branch, base, repository, .. } = worktree;
         let Ok(place) = text(path) else { return };

@@ -36,7 +36,7 @@ pub(crate) fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A model that always answers the same.
+/// Returns a model that always answers the same.
 pub(crate) fn model() -> ScriptedProvider {
     ScriptedProvider::new(Script::new().text("Done.").looped())
 }
@@ -50,7 +50,7 @@ pub(crate) async fn events(store: &dyn JournalStore, id: &SessionId) -> Vec<Enve
     read_all(store, id, 0).await.unwrap()
 }
 
-/// Copies the first events of journals into a new store: what a process leaves that dies there.
+/// Copies the first events of journals into a new store: what a process leaves that crashes there.
 pub(crate) async fn crash_after(
     store: &dyn JournalStore,
     journals: &[(&SessionId, usize)],
@@ -68,7 +68,7 @@ pub(crate) async fn crash_after(
     Arc::new(after)
 }
 
-/// Copies journals as they are now: what a process leaves that dies now.
+/// Copies journals as they are now: what a process leaves that crashes now.
 pub(crate) async fn crash(store: &dyn JournalStore, ids: &[&SessionId]) -> Arc<MemoryStore> {
     let journals: Vec<_> = ids.iter().map(|id| (*id, usize::MAX)).collect();
     crash_after(store, &journals).await

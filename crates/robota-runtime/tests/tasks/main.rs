@@ -1,5 +1,5 @@
-//! The manager against a model: whatever happens to tasks, the table of states holds, the limit is
-//! kept, no waiter is lost, and every slot is freed.
+//! The manager against a model: for any sequence of operations, the table of states holds, the
+//! limit is kept, no waiter is lost, and every slot is freed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod properties;
@@ -25,7 +25,7 @@ use robota_runtime::{
     TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 
-/// What a test tells a task to do.
+/// What a test asks a task to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {
     Say(String),
@@ -33,7 +33,7 @@ pub(crate) enum Order {
     Done,
     Fail,
     Panic,
-    /// Ignore cancellations.
+    /// Ignores cancellations.
     Deaf,
 }
 
@@ -245,17 +245,17 @@ async fn run_01_text_is_in_the_log_and_not_in_the_journal() {
     let stage = stage(1).await;
     let task = stage.manager.spawn(request()).await.unwrap();
     let mut events = stage.manager.subscribe();
-    let mut heard = String::new();
+    let mut received = String::new();
     stage.order(&task, Order::Say("hello ".to_owned())).await;
-    while heard != "hello " {
+    while received != "hello " {
         if let TaskEvent::Text { text, .. } = events.recv().await.unwrap() {
-            heard.push_str(&text);
+            received.push_str(&text);
         }
     }
     stage.manager.send(&task, "there").unwrap();
-    while heard != "hello there" {
+    while received != "hello there" {
         if let TaskEvent::Text { text, .. } = events.recv().await.unwrap() {
-            heard.push_str(&text);
+            received.push_str(&text);
         }
     }
     let page = stage.manager.read_log(&task, 6, 3).await.unwrap();
@@ -308,7 +308,7 @@ async fn dropping_the_last_handle_ends_all_tasks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_cannot_start_agents_and_foreground_tasks_are_told() {
+async fn agents_cannot_start_agents_and_foreground_tasks_count_as_reported() {
     let stage = stage(1).await;
     let deep = TaskRequest { depth: 2, ..request() };
     assert_eq!(stage.manager.spawn(deep).await, Err(TaskManagerError::TooDeep));
@@ -316,11 +316,11 @@ async fn agents_cannot_start_agents_and_foreground_tasks_are_told() {
     assert_eq!(stage.manager.get(&task).unwrap().mode, TaskMode::Foreground);
     stage.order(&task, Order::Done).await;
     stage.manager.wait(&task).await.unwrap();
-    assert!(stage.manager.untold().is_empty());
+    assert!(stage.manager.unreported().is_empty());
     let task = stage.manager.spawn(request()).await.unwrap();
     stage.order(&task, Order::Done).await;
     stage.manager.wait(&task).await.unwrap();
-    assert_eq!(stage.manager.untold().len(), 1);
-    assert!(stage.manager.mark_told(&task).await && !stage.manager.mark_told(&task).await);
-    assert!(stage.manager.untold().is_empty());
+    assert_eq!(stage.manager.unreported().len(), 1);
+    assert!(stage.manager.mark_reported(&task).await && !stage.manager.mark_reported(&task).await);
+    assert!(stage.manager.unreported().is_empty());
 }

@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const IDLE: Duration = Duration::from_secs(30);
 
-/// What the tasks must be: in order of creation, those with a slot are the oldest that have not ended.
+/// The expected tasks: in order of creation, those with a slot are the oldest that have not ended.
 #[derive(Default)]
 struct Model {
     order: Vec<TaskId>,
@@ -168,18 +168,18 @@ async fn play(steps: Vec<Step>, limit: usize) {
     // What the journal says is what the manager says.
     let recorded = stage.journal.tasks(usize::MAX);
     let statuses = |tasks: &Tasks| -> Vec<_> {
-        tasks.tasks.values().map(|task| (task.task.clone(), task.status, task.told)).collect()
+        tasks.tasks.values().map(|task| (task.task.clone(), task.status, task.reported)).collect()
     };
     let live: Vec<_> = stage
         .manager
         .list()
         .into_iter()
-        .map(|task| (task.task.clone(), task.status, task.told))
+        .map(|task| (task.task.clone(), task.status, task.reported))
         .collect();
     assert_eq!(statuses(&recorded), live);
 }
 
-/// Whatever the last event is that a process wrote: the next one accounts for every task.
+/// After a crash at any event, the next process accounts for every task.
 async fn resume_anywhere(journal: &Recorded) {
     for events in 0..=journal.events().len() {
         let tasks = journal.tasks(events);
@@ -196,7 +196,7 @@ async fn resume_anywhere(journal: &Recorded) {
                 assert_eq!(now.status, TaskStatus::Failed);
                 assert_eq!(now.error.unwrap().category, TaskErrorCategory::Interrupted);
                 assert!(interrupted.iter().any(|it| it.task == state.task));
-                assert_eq!(now.told, state.mode == TaskMode::Foreground);
+                assert_eq!(now.reported, state.mode == TaskMode::Foreground);
             }
         }
     }

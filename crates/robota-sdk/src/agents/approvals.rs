@@ -1,4 +1,4 @@
-//! Who answers the questions of agents. No user watches an agent directly.
+//! Who answers the questions of agents. Agents have no client of their own.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::interactive::OpenSessions;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentPermissions {
-    /// Rules and mode of the parent, with what the user allowed for its session. Questions go to
-    /// whoever answers those of the parent, with the name of the agent.
+    /// Rules and mode of the parent, with what the user allowed for its session. The approver or
+    /// the clients of the parent answer the questions, which name the agent.
     #[default]
     Inherit,
     /// The same, and these rules allow calls. All other questions are denied.

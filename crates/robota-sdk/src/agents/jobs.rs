@@ -269,7 +269,7 @@ impl AgentRuns {
         }
     }
 
-    /// Starts agents as a group. All are started before anybody waits.
+    /// Starts agents as a group. All are started before the caller waits for one.
     ///
     /// # Errors
     /// If the group cannot be recorded.

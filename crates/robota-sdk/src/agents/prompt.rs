@@ -8,11 +8,11 @@ use robota_config::agents::AgentDefinition;
 use crate::prompt::Composer;
 
 /// Ends the prompt of an agent.
-const SUBAGENT: &str = "You work alone on one task: nobody answers questions. The agent that gave you the \
+const SUBAGENT: &str = "You work alone on one task: no user answers questions. The agent that gave you the \
     task sees nothing but your last message, so put everything it needs into it.";
 
 /// Ends the prompt of a worker.
-const WORKER: &str = "You are a worker for one part of a larger job: nobody answers questions, and only your \
+const WORKER: &str = "You are a worker for one part of a larger job: no user answers questions, and only your \
     last message is used. Answer in at most 500 words.";
 
 /// Composes the prompt.

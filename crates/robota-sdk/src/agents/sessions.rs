@@ -30,7 +30,7 @@ use crate::settings_hooks::{self, HookParts};
 use crate::skills::OwnHooks;
 use crate::transcript::SessionTranscript;
 
-/// The tool that asks the user. Nobody watches an agent.
+/// The tool that asks the user. Agents do not have it, because no user watches them.
 const ASK_USER: &str = "AskUserQuestion";
 
 /// What an agent has from the session that starts it.

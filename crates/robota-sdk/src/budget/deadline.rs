@@ -17,7 +17,7 @@ impl BudgetGuard {
     }
 }
 
-/// Waits until the time is used up, anew whenever a turn begins or ends.
+/// Waits until the time is used up. The wait starts again when a turn begins or ends.
 async fn watch(guard: Weak<Guarded>, mut turns: watch::Receiver<u64>, sessions: OpenSessions) {
     loop {
         turns.borrow_and_update();

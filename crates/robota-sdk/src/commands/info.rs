@@ -44,7 +44,7 @@ pub enum CommandSafety {
 /// ```
 /// use robota_sdk::CommandInfo;
 ///
-/// let info = CommandInfo::new("greet", "Greets somebody").arguments("NAME");
+/// let info = CommandInfo::new("greet", "Greets a person").arguments("NAME");
 /// assert!(info.user_invocable);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -112,8 +112,8 @@ impl HttpHooks {
 }
 
 fn exit_of(fetched: Fetched) -> Result<HookExit, String> {
-    if let Some(elsewhere) = fetched.elsewhere {
-        return Err(format!("it redirects to {elsewhere}; hooks follow no redirects"));
+    if let Some(redirect_to) = fetched.redirect_to {
+        return Err(format!("it redirects to {redirect_to}; hooks follow no redirects"));
     }
     let body = fetched.body;
     if !(200..300).contains(&fetched.status) {

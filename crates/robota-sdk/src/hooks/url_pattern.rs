@@ -1,7 +1,7 @@
 //! Patterns of the setting `allowedHttpHookUrls`.
 //!
 //! A pattern has a scheme, a host, and optionally a port and a path: `https://hooks.example.com/*`,
-//! `http://localhost:8080/check`, `https://*.example.com/*`, `http://localhost:*`. `*` stands for any
+//! `http://localhost:8080/check`, `https://*.example.com/*`, `http://localhost:*`. `*` matches any
 //! characters *within its part*: in the host it never reaches into the path, so that
 //! `https://*.example.com/*` does not match `https://other.org/.example.com/`.
 
@@ -122,7 +122,7 @@ impl UrlPattern {
     }
 }
 
-/// Compares a text with a pattern in which `*` stands for any characters.
+/// Compares a text with a pattern in which `*` matches any characters.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };

@@ -17,7 +17,7 @@ fn servers_of_clients_are_written_as_configurations() {
 }
 
 #[test]
-fn a_missing_session_is_told_apart() {
+fn a_missing_session_is_a_distinct_error() {
     let error = HostError::from(SdkError::SessionNotFound("x".to_owned()));
     assert_eq!(error.kind, HostErrorKind::NotFound);
     let error = HostError::from(SdkError::QueueFull { limit: 1 });

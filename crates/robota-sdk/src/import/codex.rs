@@ -158,7 +158,7 @@ impl Reader {
     }
 
     fn output(&mut self, item: &Value, line: &Value) {
-        // The calls of one answer stand together, before the outputs.
+        // The calls of one answer are adjacent, before their outputs.
         self.finish_answer();
         let Some(id) = text(item, "call_id") else {
             return skip(&mut self.report, "output without a call");

@@ -320,7 +320,7 @@ impl InteractiveSessionBuilder {
     /// If the session cannot be found or read, another process writes it, or a sandbox is required
     /// that the system does not have.
     pub async fn open(self) -> Result<InteractiveSession, SdkError> {
-        // The future is large; callers need not carry it.
+        // Boxed, because the future is large: it would be part of the futures of all callers.
         Box::pin(self.build()).await
     }
 }

@@ -105,7 +105,7 @@ impl InteractiveSessionBuilder {
             .session_variables(variables.clone());
         let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
         let choice = self.tool_choice(&fences);
-        // What the caller does not offer is not there for skills and hooks either.
+        // Skills and hooks cannot use tools that the caller does not offer.
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
@@ -158,7 +158,7 @@ impl InteractiveSessionBuilder {
                 on_notice: self.on_notice.clone(),
             },
         );
-        // Its description is part of every request.
+        // Without a memory the command is not offered: its description is part of every request.
         if !context.has_memory {
             self.commands.hide_from_model("memory");
         }
@@ -258,6 +258,8 @@ impl InteractiveSessionBuilder {
                 let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
                 let resume = Resume { hints, ..Resume::default() };
                 let session = builder.resume(store, &id, resume).await?;
+                // Only now: the journal contains what the records say, so a crash before this line
+                // loses nothing.
                 crash_cleanup.remove_records();
                 if let Some(name) = name {
                     session.rename(name).await?;
@@ -266,8 +268,11 @@ impl InteractiveSessionBuilder {
             }
         };
         if let Some(mcp) = &mcp {
+            // After the session exists: servers start in the background and may need longer than
+            // this wait.
             mcp.ready(mcp_wait).await;
         }
+        // The watch finds the session through `open`, which has it from here on.
         budget.stop_in_time(open.clone());
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
@@ -291,7 +296,7 @@ impl InteractiveSessionBuilder {
         });
         interactive.attach_tasks().await?;
         if runs_schedules {
-            // It ends with the session. Times that were missed are due now.
+            // The task of the schedules ends with the session. It fires missed times now.
             interactive.session().schedule().start();
         }
         Ok(interactive)
@@ -338,7 +343,7 @@ impl InteractiveSessionBuilder {
         place
     }
 
-    /// Returns whether somebody can approve a plan.
+    /// Returns whether a client or an approver can approve a plan.
     fn can_approve(&self) -> bool {
         !matches!(self.approvals, Approvals::Deny)
     }
@@ -419,9 +424,9 @@ fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnH
     Arc::new(move |model, usage| match open.get(&id) {
         Some(session) => {
             let model = model.to_owned();
-            // The hook itself may hold up the session's task, so this does not wait for it.
+            // Does not wait: the session's task may be waiting for this hook.
             drop(tokio::spawn(async move {
-                // A session that has ended counts nothing.
+                // Fails only if the session has ended; then the call is not counted.
                 let _ = session.session().journal().record_model_call(model, Some(usage)).await;
             }));
         }
@@ -429,7 +434,7 @@ fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnH
     })
 }
 
-/// What is remembered of the tools that sessions are given.
+/// Remembers parts of the tools that sessions were given.
 struct Offered {
     tools: Arc<OnceLock<Vec<ToolSpec>>>,
     readers: Readers,

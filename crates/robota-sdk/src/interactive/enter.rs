@@ -11,7 +11,7 @@ use crate::error::SdkError;
 use crate::mentions::Attachment;
 use crate::skills::{Invoker, SkillRunner};
 
-/// What became of a text that a user typed.
+/// What [`InteractiveSession::enter`] did with a text that a user typed.
 ///
 /// ```
 /// use robota_sdk::{Entered, InteractiveSession, SdkError};

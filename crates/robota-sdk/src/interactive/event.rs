@@ -398,7 +398,7 @@ impl InteractiveEvents {
             }
             match self.events.next().await? {
                 Ok(SubscriptionItem::Event(event)) => self.take(&event),
-                // Events after a point were lost with the power: what is known of the turn is void.
+                // A power failure lost events after this point, so the state of the turn is void.
                 Ok(SubscriptionItem::CursorReset { .. }) => self.projection = Projection::default(),
                 Err(error) => return Some(Err(error)),
             }

@@ -67,7 +67,7 @@ impl PromptQueue {
     }
 
     /// Replaces the text of a prompt, and attaches the files that the new text mentions. Returns false
-    /// if it does not wait any more.
+    /// if it no longer waits.
     ///
     /// # Errors
     /// If the journal cannot be written.
@@ -76,8 +76,8 @@ impl PromptQueue {
         Ok(self.0.change_with(prompt, Content(content), metadata).await?)
     }
 
-    /// Moves a prompt, so that `position` others are answered before it. Returns false if it does not
-    /// wait any more.
+    /// Moves a prompt, so that `position` others are answered before it. Returns false if it no
+    /// longer waits.
     ///
     /// # Errors
     /// If the journal cannot be written.
@@ -85,7 +85,7 @@ impl PromptQueue {
         Ok(self.0.move_to(prompt, position).await?)
     }
 
-    /// Removes a prompt. Returns false if it does not wait any more.
+    /// Removes a prompt. Returns false if it no longer waits.
     ///
     /// # Errors
     /// If the journal cannot be written.

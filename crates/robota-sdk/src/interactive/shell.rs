@@ -10,9 +10,9 @@ use super::history::DISPLAY;
 use crate::error::SdkError;
 
 impl InteractiveSession {
-    /// Runs a shell command that the user typed, and adds it with its output to the conversation, so
-    /// that the model knows of it. A command that deny rules forbid does not run; every other command
-    /// runs without a question, because the user typed it.
+    /// Runs a shell command that the user typed, and adds it with its output to the conversation,
+    /// so that the model sees it. A command that deny rules forbid does not run; every other
+    /// command runs without a question, because the user typed it.
     ///
     /// # Errors
     /// If the permissions deny the command, the session has no shell, or the journal cannot be written.

@@ -11,13 +11,13 @@ use crate::tasks::SessionTaskJournal;
 
 impl InteractiveSession {
     /// Returns the background tasks and their [groups](TaskManager::groups): list, get, cancel, close,
-    /// send, read_log, wait. None for a session that was built elsewhere.
+    /// send, read_log, wait. None for a session that the caller built.
     #[must_use]
     pub fn tasks(&self) -> Option<TaskManager> {
         self.0.tasks.clone()
     }
 
-    /// Returns the agents that can be run as tasks; none for a session that was built elsewhere.
+    /// Returns the agents that can be run as tasks; none for a session that the caller built.
     #[must_use]
     pub fn agent_runs(&self) -> Option<AgentRuns> {
         let (runtime, manager) = (self.0.runtime.as_ref()?, self.tasks()?);

@@ -1,4 +1,5 @@
-//! Questions of MCP servers, asked one field at a time by whoever asks the questions of the model.
+//! Asks the user the questions of MCP servers, one field at a time, with the handler of the model's
+//! questions.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use robota_mcp::client::{
 use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
 use serde_json::{Map, Value};
 
-/// How often a field is asked for before the question is given up.
+/// How often a field is asked for before the question is cancelled.
 const TRIES: usize = 3;
 /// The answer of a user who opened an address.
 const OPENED: &str = "I opened it";

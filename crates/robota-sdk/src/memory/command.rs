@@ -119,12 +119,12 @@ impl ProjectMemory {
                     true => "The memory is empty.".to_owned(),
                     false => format!("Topics: {}", topics.join(", ")),
                 };
-                Ok(told(message, json!({ "topics": topics })))
+                Ok(reply(message, json!({ "topics": topics })))
             }
             MemoryCommand::Show(None) => {
                 let index = self.index()?;
                 let data = json!({ "text": index.text, "truncated": index.truncated });
-                Ok(told(index.text, data))
+                Ok(reply(index.text, data))
             }
             MemoryCommand::Show(Some(topic)) => {
                 let text = self.topic(topic)?;
@@ -150,7 +150,7 @@ impl ProjectMemory {
                     true => "No candidate waits.".to_owned(),
                     false => lines.join("\n"),
                 };
-                Ok(told(message, json!({ "pending": pending })))
+                Ok(reply(message, json!({ "pending": pending })))
             }
             MemoryCommand::Approve(id) => {
                 let added = self.approve(id)?;
@@ -214,10 +214,10 @@ fn used(events: &[MemoryEvent]) -> MemoryReply {
         true => "This session has recalled nothing.".to_owned(),
         false => format!("Recalled: {}", topics.join(", ")),
     };
-    told(message, json!({ "topics": topics }))
+    reply(message, json!({ "topics": topics }))
 }
 
-fn told(message: String, data: Value) -> MemoryReply {
+fn reply(message: String, data: Value) -> MemoryReply {
     MemoryReply { message, data, event: None }
 }
 

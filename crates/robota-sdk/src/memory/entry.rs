@@ -26,7 +26,7 @@ const MAX_TOPIC_CHARS: usize = 64;
 pub enum MemoryKind {
     /// The user: role, preferences.
     User,
-    /// How the user wants the agent to work.
+    /// The user's instructions for how the agent works.
     Feedback,
     /// The project: decisions, commands, conventions.
     Project,

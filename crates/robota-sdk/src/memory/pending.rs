@@ -11,7 +11,7 @@ pub const MAX_PENDING: usize = 100;
 
 const FILE: &str = "pending.json";
 
-/// An entry that somebody proposed and the user has not approved.
+/// A proposed entry that the user has not approved.
 ///
 /// ```
 /// use robota_sdk::memory::{Candidate, MemoryKind};
@@ -94,7 +94,8 @@ impl ProjectMemory {
         let pending = self.pending()?;
         let candidate = pending.iter().find(|it| it.id == id).ok_or_else(|| unknown(id))?;
         let entry = MemoryEntry::new(candidate.kind, &candidate.topic, &candidate.text)?;
-        // In this order: a crash in between leaves a candidate that is approved again as a copy.
+        // The memory is written first: after a crash in between, the candidate still waits, and
+        // approving it again changes nothing.
         let deduplicated = self.add(&entry)?.deduplicated;
         self.remove(id)?;
         let (id, topic) = (id.to_owned(), entry.topic().to_owned());

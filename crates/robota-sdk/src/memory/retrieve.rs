@@ -61,7 +61,8 @@ impl ProjectMemory {
     }
 }
 
-/// Returns the words of a text. Short ASCII words say little; other scripts have short words.
+/// Splits a text into words. Short ASCII words are left out, because they occur in most texts;
+/// words of other scripts are often short.
 fn words(text: &str) -> BTreeSet<String> {
     let long = |word: &&str| if word.is_ascii() { word.len() >= 3 } else { !word.is_empty() };
     text.split(|c: char| !c.is_alphanumeric()).filter(long).map(str::to_lowercase).collect()

@@ -28,7 +28,7 @@ pub struct VerificationRequest {
     pub base_ref: String,
 }
 
-/// The commands of a build system. `{package}` stands for a package, `{base}` for the reference.
+/// The commands of a build system. `{package}` is replaced by a package, `{base}` by the reference.
 ///
 /// ```
 /// use robota_sdk::self_hosting::Toolchain;

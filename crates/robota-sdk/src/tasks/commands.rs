@@ -26,11 +26,11 @@ impl CommandTasks for TaskCommands {
         Ok((task.to_string(), running))
     }
 
-    fn end_was_told(&self, id: &str) {
+    fn end_reported(&self, id: &str) {
         let (manager, task) = (self.0.clone(), TaskId::from(id));
         drop(tokio::spawn(async move {
             if manager.wait(&task).await.is_ok() {
-                manager.mark_told(&task).await;
+                manager.mark_reported(&task).await;
             }
         }));
     }

@@ -1,5 +1,5 @@
-//! Tells the model once that a background task has ended: with the result of its next tool call, or
-//! with the next prompt.
+//! Reports the end of a background task to the model once: with the result of its next tool call,
+//! or with the next prompt.
 
 use async_trait::async_trait;
 use robota_core::hook::{
@@ -17,8 +17,8 @@ pub(crate) struct TaskNotices(pub(crate) TaskManager);
 impl TaskNotices {
     async fn take(&self) -> Option<String> {
         let mut notes = Vec::new();
-        for task in self.0.untold() {
-            if self.0.mark_told(&task.task).await {
+        for task in self.0.unreported() {
+            if self.0.mark_reported(&task.task).await {
                 notes.push(notice(&task));
             }
         }
@@ -31,7 +31,7 @@ impl Hooks for TaskNotices {
     fn has_point(&self, point: HookPoint) -> bool {
         match point {
             HookPoint::PostToolUse => true,
-            HookPoint::UserPromptSubmit => !self.0.untold().is_empty(),
+            HookPoint::UserPromptSubmit => !self.0.unreported().is_empty(),
             HookPoint::PreToolUse | HookPoint::Stop => false,
         }
     }
@@ -51,7 +51,7 @@ impl Hooks for TaskNotices {
     }
 }
 
-/// Returns what became of a task, in one line for people.
+/// Describes how a task ended, in one line for people.
 pub(crate) fn describe(task: &TaskState) -> String {
     let what = match task.kind {
         TaskKind::Agent => format!("agent {}", task.agent.as_deref().unwrap_or_default()),

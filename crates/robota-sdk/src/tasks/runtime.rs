@@ -17,7 +17,7 @@ use crate::agents::{
 };
 use crate::settings_hooks::HookFiles;
 
-/// What the tasks of a session and its forks are made of.
+/// The parts from which the tasks of a session and its forks are created.
 #[derive(Clone)]
 pub(crate) struct SessionRuntime {
     pub(crate) parts: Arc<AgentParts>,

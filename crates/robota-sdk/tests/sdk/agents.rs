@@ -137,7 +137,7 @@ async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
 }
 
 #[tokio::test]
-async fn run_01_a_background_command_is_a_task_and_the_model_is_told_once() {
+async fn run_01_a_background_command_is_a_task_and_its_end_is_reported_once() {
     let start = "{tools: [{tool: Bash, input: {command: echo from-the-task, \
         run_in_background: true, description: echoes}}]}";
     let scene = Scene::new(&format!("- {start}\n- Started.\n- Next.\n- Last.\n"));
@@ -150,12 +150,12 @@ async fn run_01_a_background_command_is_a_task_and_the_model_is_told_once() {
     result(&session, "What now?").await;
     result(&session, "And now?").await;
     let requests = scene.provider.requests();
-    let told = |at: usize| {
+    let reports = |at: usize| {
         let messages = serde_json::to_string(&requests[at].messages).unwrap();
         messages.matches("<task-notification>").count()
     };
     // It may have ended before the call that started it.
-    assert_eq!((told(2), told(3)), (1, 1), "told once, and it stays");
+    assert_eq!((reports(2), reports(3)), (1, 1), "reported once, and it stays in the conversation");
     assert_eq!(command(&session, "/background close bash_1").await.message, "Removed bash_1.");
     assert!(tasks.list().is_empty());
 }
@@ -234,7 +234,7 @@ async fn sdk_02_clients_see_what_happens_to_tasks() {
     assert!(changes.contains(&"started") && changes.last() == Some(&"finished"), "{changes:?}");
 }
 
-/// A process that dies leaves tasks in its journal; the next one accounts for them.
+/// A crashed process leaves tasks in its journal; the next process records how they ended.
 #[tokio::test]
 async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
     let start = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
@@ -266,7 +266,7 @@ async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
 }
 
 #[tokio::test]
-async fn run_09_hooks_are_told_when_agents_start_and_keep_them_from_ending() {
+async fn run_09_hooks_run_when_agents_start_and_can_keep_them_from_ending() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- First.\n- Second.\n- Done.\n"));
     let start = r#"echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"Be brief."}}'"#;
     let stop = "cat >> stops.jsonl; test -e stopped && exit 0; touch stopped; \

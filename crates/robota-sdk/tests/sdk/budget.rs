@@ -94,7 +94,7 @@ async fn a_checkout_limits_nothing_before_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_turn_that_runs_out_of_time_is_interrupted_and_the_session_goes_on() {
+async fn a_turn_that_runs_out_of_time_is_interrupted_and_the_session_continues() {
     let scene = Scene::new("- {tools: [{tool: Bash, input: {command: sleep 60}}]}\n- done\n");
     let mut budget = Budget::default();
     budget.set("turn.seconds=1").unwrap();

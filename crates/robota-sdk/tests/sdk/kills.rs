@@ -13,7 +13,7 @@ use robota_sdk::{AgentOptions, SessionChoice};
 
 use crate::common::Scene;
 
-/// Returns what a process leaves that dies after so many events of a session.
+/// Returns the store that a process leaves if it is killed after this many events of a session.
 async fn killed_after(
     store: &dyn JournalStore,
     session: &SessionId,

@@ -100,7 +100,7 @@ async fn the_mode_that_the_approver_chose_stays() {
 }
 
 #[tokio::test]
-async fn nobody_can_approve_so_the_tool_is_not_offered() {
+async fn without_an_approver_the_tool_is_not_offered() {
     let scene = Scene::new("- Hi.\n");
     let session = scene.open().await;
     answer(&session, "Hello.").await;

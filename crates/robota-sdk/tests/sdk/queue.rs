@@ -24,7 +24,7 @@ fn asked(scene: &Scene) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn sdk_03_one_prompt_waits_and_runs_by_itself() {
+async fn sdk_03_one_prompt_waits_and_runs_after_the_turn() {
     let scene = Scene::new(BUSY);
     let session = scene.open().await;
     busy(&session).await;

@@ -78,6 +78,7 @@ impl Transport for AcpAgent {
         loop {
             let line = tokio::select! {
                 () = self.stop.cancelled() => break,
+                // Removes finished tasks; otherwise the set would grow with every request.
                 Some(_) = requests.join_next() => continue,
                 line = self.lines.recv() => line,
             };
@@ -96,7 +97,7 @@ impl Transport for AcpAgent {
             }
         }
         self.stop().await;
-        // Whatever still runs waits for a session that has ended.
+        // The remaining tasks wait for sessions that have ended, so they are aborted.
         requests.shutdown().await;
         Ok(())
     }
@@ -140,6 +141,8 @@ impl AcpAgent {
                     let result = sessions.prompt(&open, request, &place).await;
                     prompts.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     connection.respond(Some(&id), result).await;
+                    // After the response: a prompt that waits behind a cancellation starts once the
+                    // editor has the answer.
                     drop(place);
                     // Some editors drop what they get before the first prompt.
                     open.send_commands().await;
@@ -237,7 +240,7 @@ async fn simple(
         "initialize" => {
             let request: InitializeRequest = read(params)?;
             let response = initialize(&request.client_capabilities, version);
-            // A client that asks twice has said what it can do.
+            // Set once: a second `initialize` does not change the capabilities.
             let _ = sessions.client.set(request.client_capabilities);
             Ok(json_of(&response))
         }
@@ -259,7 +262,7 @@ async fn simple(
     }
 }
 
-/// Describes this agent. It answers with its own version, whichever the editor asks for.
+/// Describes this agent. It answers with its own version, also if the editor asks for another one.
 fn initialize(client: &ClientCapabilities, version: &'static str) -> InitializeResponse {
     let supported = Capability {};
     let terminal = AuthMethod::Terminal {

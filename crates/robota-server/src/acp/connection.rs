@@ -35,8 +35,8 @@ impl Connection {
         Self { out, next: AtomicI64::new(1), waiting: Mutex::default() }
     }
 
-    /// Sends a line. When the editor is gone, the line is dropped: the input ends too, and that
-    /// ends everything else.
+    /// Sends a line. If the editor has closed the connection, the line is dropped: the input ends
+    /// too, and that ends everything else.
     async fn send(&self, line: String) {
         let _ = self.out.send(line).await;
     }
@@ -51,8 +51,8 @@ impl Connection {
         self.send(rpc::response(id, &result)).await;
     }
 
-    /// Sends a request and waits for its response. When the future is dropped, the editor is told
-    /// that the answer is not needed any more.
+    /// Sends a request and waits for its response. When the future is dropped, it sends the editor
+    /// a cancellation of the request.
     pub(super) async fn request<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -63,14 +63,14 @@ impl Connection {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answer);
         let pending = Pending { connection: self, id };
         self.send(rpc::request(&pending.id, method, params)).await;
-        let gone = || RpcError::new(INTERNAL_ERROR, "the editor is gone");
+        let gone = || RpcError::new(INTERNAL_ERROR, "the editor closed the connection");
         let result = answered.await.map_err(|_| gone())??;
         serde_json::from_value(result).map_err(|error| {
             RpcError::new(INTERNAL_ERROR, format!("the editor's answer to {method}: {error}"))
         })
     }
 
-    /// Takes the response to a request. A response that nobody waits for is ignored.
+    /// Takes the response to a request. A response without a waiting request is ignored.
     pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, RpcError>) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(waiting) = waiting {

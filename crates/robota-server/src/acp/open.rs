@@ -30,7 +30,7 @@ pub(super) enum Earlier {
 
 /// The last event that was sent to the editor.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct LastSent {
     /// The number of the last event.
     pub(super) seq: u64,
     /// The end of the last turn, and the number of its event.
@@ -42,7 +42,7 @@ pub(super) struct Open {
     pub(super) session: InteractiveSession,
     hosted: Arc<Mutex<HostedSession>>,
     connection: Arc<Connection>,
-    told: watch::Receiver<Told>,
+    sent: watch::Receiver<LastSent>,
     follower: AbortHandle,
     prompts: PromptOrder,
     /// Messages for the user, until they are forwarded.
@@ -81,7 +81,7 @@ impl Open {
             }
         }
         let events = session.session().subscribe(from, EventFilter::Everything).await?;
-        let (tell, told) = watch::channel(Told::default());
+        let (sent_tx, sent) = watch::channel(LastSent::default());
         let hosted = Arc::new(Mutex::new(hosted));
         let follower = Follower {
             connection: connection.clone(),
@@ -89,11 +89,11 @@ impl Open {
             hosted: hosted.clone(),
             projection,
             asked: HashMap::new(),
-            tell,
+            sent: sent_tx,
         };
         let follower = tokio::spawn(follower.run(events)).abort_handle();
         let (prompts, notices) = (PromptOrder::default(), Mutex::new(notices));
-        Ok(Self { session, hosted, connection, told, follower, prompts, notices })
+        Ok(Self { session, hosted, connection, sent, follower, prompts, notices })
     }
 
     /// Returns the session with its choices.
@@ -145,10 +145,10 @@ impl Open {
 
     /// Waits until everything up to an event was sent to the editor. Returns the end of the turn of
     /// that event.
-    pub(super) async fn wait_told(&self, seq: u64) -> Option<Arc<TurnFinished>> {
-        let mut told = self.told.clone();
-        let told = told.wait_for(|told| told.seq >= seq).await.ok()?;
-        told.turn.as_ref().filter(|(at, _)| *at == seq).map(|(_, turn)| turn.clone())
+    pub(super) async fn wait_sent(&self, seq: u64) -> Option<Arc<TurnFinished>> {
+        let mut sent = self.sent.clone();
+        let sent = sent.wait_for(|sent| sent.seq >= seq).await.ok()?;
+        sent.turn.as_ref().filter(|(at, _)| *at == seq).map(|(_, turn)| turn.clone())
     }
 
     /// Takes a prompt's place among the messages of the editor.
@@ -180,7 +180,7 @@ async fn send(connection: &Connection, session: &InteractiveSession, update: &Up
     connection.notify("session/update", &notification).await;
 }
 
-/// Tells the editor everything that happened so far. Returns where the rest begins.
+/// Sends the earlier events to the editor. Returns where the later ones begin.
 async fn replay(
     connection: &Connection,
     session: &InteractiveSession,
@@ -210,7 +210,7 @@ struct Follower {
     projection: Projection,
     /// The questions that the user is asked.
     asked: HashMap<CallId, AbortHandle>,
-    tell: watch::Sender<Told>,
+    sent: watch::Sender<LastSent>,
 }
 
 impl Follower {
@@ -231,9 +231,9 @@ impl Follower {
                 Event::TurnFinished(turn) => Some((seq, Arc::new(turn.clone()))),
                 _ => None,
             };
-            self.tell.send_modify(|told| {
-                told.seq = seq;
-                told.turn = turn.or_else(|| told.turn.take());
+            self.sent.send_modify(|sent| {
+                sent.seq = seq;
+                sent.turn = turn.or_else(|| sent.turn.take());
             });
         }
     }

@@ -18,8 +18,7 @@ const ALLOW_SESSION: &str = "allow_session";
 const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject";
 
-/// Asks about a call, and tells the session the answer. The session is told nothing when the
-/// question is not open any more.
+/// Asks about a call, and passes the answer to the session, unless the question is no longer open.
 pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, question: Question) {
     let id = session.id().to_string();
     let request = PermissionRequest {
@@ -46,7 +45,7 @@ pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, q
         }
         Err(error) => (Decision::Deny, Some(format!("the editor cannot ask: {}", error.message))),
     };
-    // It fails if the turn was interrupted meanwhile.
+    // Fails if the turn was interrupted meanwhile; then the answer is not needed.
     let _ = session.session().permissions().decide(&question.call.call, decision, note).await;
 }
 

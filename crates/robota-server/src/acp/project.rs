@@ -1,7 +1,7 @@
 //! Turns the events of a session into updates for the editor.
 //!
 //! Live events are shown as they happen, chunk by chunk. Earlier events are replayed from whole
-//! messages: what a stream began and gave up again is not shown.
+//! messages: text of a failed attempt is not shown.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ impl Projection {
         }
     }
 
-    /// Says that the events that follow happen now.
+    /// Switches to live events, after the earlier ones were replayed.
     pub(super) fn go_live(&mut self) {
         self.time = Time::Now;
         self.calls.clear();
@@ -229,7 +229,7 @@ impl Projection {
                 }
             }
             Event::FilesChanging(data) => {
-                // The last update tells the change.
+                // The last update contains the change.
                 let _ = self.files_changing(&data.call, &data.files).await;
             }
             Event::ToolResultAdded(data) => {
@@ -322,7 +322,7 @@ impl Projection {
         (name != TODO).then_some(update)
     }
 
-    /// Tells the exact changes of a call, whose old texts are stored now.
+    /// Reports the exact changes of a call. Their old texts are stored now.
     async fn files_changing(&mut self, id: &CallId, files: &[FileChange]) -> Option<Update> {
         let [file] = files else { return None };
         let call = self.calls.get(id)?;
@@ -374,7 +374,7 @@ impl Projection {
         }))
     }
 
-    /// Tells a whole message.
+    /// Reports a complete message.
     async fn replay(
         &self,
         whole: &Message,

@@ -9,7 +9,7 @@ use serde_json::Map;
 use super::rpc::{INTERNAL_ERROR, RpcError};
 use super::v1::{ContentBlock, Resource, ResourceContents};
 
-/// What a prompt is.
+/// The meaning of a prompt's content.
 #[derive(Debug, PartialEq)]
 pub(super) enum PromptInput {
     /// Text as the user typed it, which may be a command.

@@ -1,8 +1,8 @@
 //! The order of prompts and cancellations of one session.
 //!
 //! The editor's messages are read one after the other, but prompts take long and run in tasks. A
-//! cancellation concerns the prompts that were read before it and no later one, whichever task runs
-//! first.
+//! cancellation concerns the prompts that were read before it and no later one, in any order of the
+//! tasks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,8 +47,11 @@ impl PromptOrder {
         let mut group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = group.place();
         let mut earlier = std::mem::take(&mut group.earlier);
+        // Groups that have ended are dropped; the write lock is free once no prompt reads it.
         earlier.retain(|running| running.try_write().is_err());
         earlier.push(group.running.clone());
+        // Before the token is cancelled: a prompt that is read from now on belongs to the new
+        // group.
         *group = Group { earlier, ..Group::default() };
         place.cancelled.cancel();
         place

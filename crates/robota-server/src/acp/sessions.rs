@@ -80,7 +80,8 @@ impl Sessions {
         earlier: Earlier,
     ) -> Result<(Value, Arc<Open>), RpcError> {
         let id = named(&folder)?;
-        // An editor that opens a session again starts with a new view of it.
+        // If the session is open already, it is closed first: the editor starts with a new view of
+        // it.
         let open = self.lock().remove(&id);
         if let Some(open) = open {
             open.close("reopened").await.map_err(host_error)?;
@@ -193,11 +194,11 @@ impl Sessions {
         Ok(json!({}))
     }
 
-    /// Closes all sessions: the editor is gone.
+    /// Closes all sessions, because the editor closed the connection.
     pub(super) async fn close_all(&self) {
         let all: Vec<_> = self.lock().drain().map(|(_, open)| open).collect();
         for open in all {
-            if let Err(error) = open.close("the editor is gone").await {
+            if let Err(error) = open.close("the editor closed the connection").await {
                 tracing::warn!(%error, "a session did not close cleanly");
             }
         }
@@ -241,7 +242,8 @@ impl Sessions {
     ) -> Reply {
         place.wait_for_earlier().await;
         let ended = self.run_prompt(open, request, place).await;
-        // A prompt that was cancelled says so, whatever else happened before the response is sent.
+        // A cancelled prompt is reported as cancelled, also if its turn ended before the response
+        // is sent.
         let stop_reason = if place.is_cancelled() { StopReason::Cancelled } else { ended? };
         Ok(json_of(&PromptResponse { stop_reason }))
     }
@@ -307,7 +309,7 @@ impl Sessions {
             Err(error) => return Err(host_error(error.into())),
         };
         let turn = match result.last {
-            Some(last) => open.wait_told(last.seq).await,
+            Some(last) => open.wait_sent(last.seq).await,
             None => None,
         };
         let stop = turn.as_ref().and_then(|turn| turn.stop.as_ref());

@@ -1,8 +1,8 @@
 //! The messages of ACP version 1, as types.
 //!
-//! They are written by hand: the official crates make `serde_json` keep raw values, which is not
+//! They are not generated: the official crates make `serde_json` keep raw values, which is not
 //! allowed here (`docs/decisions/0007-acp-types-by-hand.md`). Tests check every message against the
-//! official schema. Version 2 gets a module beside this one.
+//! official schema. Version 2 will get a module next to this one.
 
 mod client;
 mod content;

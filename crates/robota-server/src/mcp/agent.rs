@@ -1,7 +1,7 @@
 //! The agent as tools: start it, talk to it, wait for it, decide about its calls, stop it.
 //!
-//! MCP hosts give up on a call after about a minute, so every call answers before: with the result,
-//! or with the state `running`, after which `agent_wait` goes on.
+//! MCP hosts cancel a call after about a minute, so every call answers before: with the result,
+//! or with the state `running`, after which the host calls `agent_wait`.
 
 mod describe;
 
@@ -30,12 +30,12 @@ use super::{McpOptions, approval};
 
 /// How long a call waits at most, and by default.
 const MAX_WAIT: Duration = Duration::from_secs(45);
-/// How often the host is told that the agent works.
+/// How often the host gets a progress notification while the agent works.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 /// How many sessions one server keeps open.
 const MAX_SESSIONS: usize = 16;
 
-/// The agents of the hosts.
+/// The tools that start and control agents for hosts.
 pub(super) struct AgentTools {
     sessions: Arc<dyn SessionHost>,
     options: McpOptions,
@@ -277,8 +277,8 @@ impl AgentTools {
         Ok(report)
     }
 
-    /// Waits for the end of the turn, tells the host about it, and asks its user about calls. A
-    /// host that gives up on a call that it `started` interrupts the turn.
+    /// Waits for the end of the turn, reports progress to the host, and asks its user about calls.
+    /// If the host cancels a call that `started` the turn, the turn is interrupted.
     async fn follow(
         &self,
         agent: &Agent,
@@ -294,7 +294,7 @@ impl AgentTools {
         let mut ticks = tokio::time::interval(PROGRESS_EVERY);
         ticks.tick().await;
         let mut step = 0.0;
-        let mut told = |message: String| {
+        let mut report = |message: String| {
             step += 1.0;
             call.host.progress(step, message)
         };
@@ -311,10 +311,10 @@ impl AgentTools {
                     }
                     return Ok(agent.report());
                 }
-                _ = ticks.tick() => told("the agent works".to_owned()).await,
+                _ = ticks.tick() => report("the agent works".to_owned()).await,
                 event = events.next() => match event {
                     Some(Ok(InteractiveEvent::ToolStart(tool))) => {
-                        told(format!("{} {}", tool.tool, tool.first_argument)).await;
+                        report(format!("{} {}", tool.tool, tool.first_argument)).await;
                     }
                     Some(Ok(_)) => {}
                     Some(Err(error)) => return Err(error.to_string()),
@@ -417,7 +417,7 @@ impl Finished {
 
 /// Waits for the end of a turn.
 async fn ended(finished: &mut watch::Receiver<Option<Finished>>) {
-    // The sender lives as long as the agent.
+    // Cannot fail: the agent owns the sender.
     let _ = finished.wait_for(Option::is_some).await;
 }
 

@@ -9,7 +9,7 @@ const ALLOW: &str = "allow";
 const ALLOW_SESSION: &str = "allow_session";
 const DENY: &str = "deny";
 
-/// Asks the user, and tells the session the answer. Returns false if the host cannot ask.
+/// Asks the user, and passes the answer to the session. Returns false if the host cannot ask.
 pub(super) async fn ask(host: &McpHost, permissions: &Permissions, question: &Question) -> bool {
     let answer = host.ask(&message(question), schema(&question.rules)).await;
     let decision = match &answer {
@@ -21,7 +21,7 @@ pub(super) async fn ask(host: &McpHost, permissions: &Permissions, question: &Qu
             _ => Decision::Deny,
         },
     };
-    // It fails if the turn was interrupted meanwhile.
+    // Fails if the turn was interrupted meanwhile; then the answer is not needed.
     let _ = permissions.decide(&question.call.call, decision, None).await;
     true
 }

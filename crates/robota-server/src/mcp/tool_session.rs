@@ -1,6 +1,6 @@
 //! The built-in tools. Every call is a turn of a session without a model: the "answer" of the
-//! provider is the call of the MCP host. So a call takes the way of every other call: schema, rules,
-//! hooks, approval, checkpoint, sandbox; and it is in the journal.
+//! provider is the call of the MCP host. So a call passes the same stages as every other call:
+//! schema, rules, hooks, approval, checkpoint, sandbox; and it is in the journal.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use super::{McpOptions, approval};
 const FOR_MODELS: [&str; 4] = ["AskUserQuestion", "Skill", "Agent", "TodoWrite"];
 /// How the tools begin that run commands of the program.
 const COMMANDS: &str = "robota_command_";
-/// How often the host is told that a call still runs, in seconds.
+/// The interval of progress notifications while a call runs, in seconds.
 const PROGRESS_EVERY: u64 = 10;
 /// The size limit of an image of a result.
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;

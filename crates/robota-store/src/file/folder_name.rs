@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use robota_core::hash::hex;
 use robota_core::ids::SessionId;
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,7 @@ pub(super) fn folder_name(session: &SessionId) -> String {
         }
     }
     if name.is_empty() {
-        // An empty id. A single `%` is never the result of escaping.
+        // An empty id gets the name `%`, which escaping never produces.
         return "%".to_owned();
     }
     if name.len() <= MAX_NAME { name } else { hashed(id, &name) }
@@ -38,10 +39,7 @@ pub(super) fn folder_name(session: &SessionId) -> String {
 /// Shortens a long name. Escaping never produces `%-`, so a hashed name cannot equal the name of a
 /// short id.
 fn hashed(id: &str, name: &str) -> String {
-    let mut hash = String::with_capacity(64);
-    for byte in Sha256::digest(id.as_bytes()) {
-        let _ = write!(hash, "{byte:02x}");
-    }
+    let hash = hex(&Sha256::digest(id.as_bytes()));
     // The name is ASCII, so any cut is between characters.
     format!("{}%-{hash}", name.get(..READABLE_PREFIX).unwrap_or_default())
 }

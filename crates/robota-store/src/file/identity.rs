@@ -95,7 +95,7 @@ impl Files {
         replace(&*self.disk, &place, &bytes, self.sync_mode()).map_err(|error| fail(&error))
     }
 
-    /// How files that a session depends on are written.
+    /// Returns how files that a session depends on are written.
     pub(super) fn sync_mode(&self) -> SyncMode {
         match self.level {
             crate::DurabilityLevel::Relaxed => SyncMode::No,
@@ -111,7 +111,7 @@ impl Files {
         if stored.identity.session == *session {
             return Ok(stored);
         }
-        // The folder was copied or renamed by hand.
+        // A user copied or renamed the folder.
         let reason = format!("it belongs to session `{}`", stored.identity.session);
         Err(JournalError::damaged(path(&folder).display().to_string(), reason))
     }

@@ -152,7 +152,7 @@ fn find_head_record(
         .find(usable)
 }
 
-/// The optional files of a segment that a fork links.
+/// Returns the optional files of a segment that a fork links.
 pub(super) fn auxiliary_files(segment: &Segment) -> [PathBuf; 2] {
     [head_path(segment), segment.path.with_extension("idx")]
 }
@@ -288,7 +288,7 @@ impl Files {
     }
 }
 
-/// The error for a segment that does not follow the one before it.
+/// Creates the error for a segment that does not follow the one before it.
 pub(super) fn missing_segment(segment: &Segment, due: Option<u64>) -> JournalError {
     let due = due.unwrap_or_default();
     let reason = format!("its first event should be {due}; a segment is missing");

@@ -1,4 +1,4 @@
-//! Deletes sessions, and blobs that no session refers to any more.
+//! Deletes sessions, and blobs that no session refers to.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;

@@ -1,12 +1,8 @@
 //! Seals: who created a session. A session that came with a checked-out repository does not have
 //! this user's seal.
 
-use robota_core::blob::hex;
+use robota_core::hash::{hex, hmac_sha256};
 use robota_core::ids::SessionId;
-use sha2::{Digest, Sha256};
-
-/// The size of SHA-256's blocks.
-const BLOCK: usize = 64;
 
 /// A secret of the user that seals the sessions they create.
 #[derive(Clone)]
@@ -29,7 +25,7 @@ impl OwnerKey {
         // With the length first, two different pairs never give the same text.
         let id = session.as_str();
         let text = format!("robota session\n{}\n{id}\n{created}\n", id.len());
-        hex(&hmac(&self.0, text.as_bytes()))
+        hex(&hmac_sha256(&self.0, text.as_bytes()))
     }
 
     /// Returns whether a seal is the one of that session.
@@ -40,19 +36,6 @@ impl OwnerKey {
             && ours.bytes().zip(seal.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b))
                 == 0
     }
-}
-
-/// HMAC with SHA-256 (RFC 2104).
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let mut block = [0; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let padded = |pad: u8| block.map(|byte| byte ^ pad);
-    let inner = Sha256::new().chain_update(padded(0x36)).chain_update(message).finalize();
-    Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize().into()
 }
 
 #[cfg(test)]

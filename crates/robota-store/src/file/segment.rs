@@ -113,17 +113,18 @@ impl Reader {
         })
     }
 
-    /// The sequence number that the next event must have.
+    /// Returns the sequence number that the next event must have.
     pub(super) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// The length of the whole events that were read, in bytes from the start of the segment.
+    /// Returns the length of the complete events that were read, in bytes from the start of the
+    /// segment.
     pub(super) fn whole(&self) -> u64 {
         self.whole
     }
 
-    /// Whether the segment ends with a line that was not written completely.
+    /// Returns whether the segment ends with a line that was not written completely.
     pub(super) fn torn(&self) -> bool {
         self.torn
     }

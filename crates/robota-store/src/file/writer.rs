@@ -336,14 +336,14 @@ impl Writer {
         self.indexed = Some(index.head);
     }
 
-    /// Makes sure that a segment with room is open; starts a new one if needed.
+    /// Opens a segment with room; starts a new one if needed.
     fn ensure_segment(&mut self, first: u64) -> Result<(), JournalError> {
         if self.open.as_ref().is_some_and(|open| open.len < self.files.segment_bytes) {
             return Ok(());
         }
         self.open_file()?;
         // A closed segment is never repaired, so it must be complete on disk before another follows
-        // it, whatever the level.
+        // it, at every durability level.
         if self.open.is_some()
             && let Err(error) = self.sync()
         {

@@ -1,7 +1,7 @@
 //! Appends: one guarded statement, and finding out why it was refused.
 //!
 //! The statement updates the session's lease row only if it has this writer's token and the last
-//! sequence number that the writer knows of; the same statement inserts the events. If the row is
+//! sequence number that the writer knows; the same statement inserts the events. If the row is
 //! different, [`reload`] finds out in a transaction whether the lease is lost, the events are out
 //! of order, or some of them are stored already.
 
@@ -31,12 +31,12 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The tail of a session without events.
+    /// Creates the tail of a session without events.
     pub(super) fn empty() -> Self {
         Self { last: None, head: None, bytes: 0, stored: 0 }
     }
 
-    /// The tail of a fork with that head, which is not stored yet.
+    /// Creates the tail of a fork with that head, which is not stored yet.
     pub(super) fn fork(head: SessionHead) -> Self {
         Self { last: Some(head.last), head: Some(head), bytes: 0, stored: 0 }
     }

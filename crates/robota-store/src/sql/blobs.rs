@@ -40,7 +40,7 @@ async fn put(
 }
 
 async fn get(tx: &mut dyn Query, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
-    // A small query first: it detects a dead connection, with its short timeout, before a large
+    // A small query first: it detects a broken connection, with its short timeout, before a large
     // answer is expected.
     let exists = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
     if tx.query(exists, vec![Value::text(hash)]).await?.is_empty() {

@@ -9,8 +9,8 @@ use super::{Columns, Query, Row, Tx, Value, int};
 /// How many events are fetched at a time.
 pub(super) const PAGE: usize = 500;
 
-/// A query over the chain of journals that a session or a journal (`seed`) consists of. A chain of
-/// more than 10,000 is damage, or a cycle.
+/// Returns a query over the chain of journals that a session or a journal (`seed`) consists of. A
+/// chain of more than 10,000 is damage, or a cycle.
 macro_rules! chain {
     ($seed:literal, $select:literal) => {
         concat!(

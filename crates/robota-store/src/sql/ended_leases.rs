@@ -1,4 +1,4 @@
-//! Leases of this store that no writer holds any more.
+//! Leases of this store that no writer holds.
 //!
 //! A writer releases its lease when it is dropped. But an unreachable database does not receive the
 //! release, and a database that crashes may lose it. So the store remembers which of its leases
@@ -33,7 +33,7 @@ pub(super) struct EndedLeases {
 }
 
 impl EndedLeases {
-    /// For leases with that duration.
+    /// Creates the list for leases with that duration.
     pub(super) fn new(ttl: Duration) -> Self {
         // Twice the duration: the clocks of the process and the database may differ.
         Self { keep: ttl.saturating_mul(2), tokens: Mutex::default() }

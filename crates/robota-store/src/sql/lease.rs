@@ -28,7 +28,7 @@ pub(super) struct LeaseRequest {
     pub(super) owner: LeaseOwner,
     /// Duration of the lease in milliseconds.
     pub(super) ttl: i64,
-    /// The leases of this store that no writer holds any more.
+    /// The leases of this store that no writer holds.
     pub(super) ended: Arc<EndedLeases>,
 }
 
@@ -48,17 +48,17 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Records that no writer uses it any more.
+    /// Records that no writer uses it.
     pub(super) fn end(&self) {
         self.ended.add(self.token);
     }
 
-    /// A token that is cancelled when the lease is lost.
+    /// Returns a token that is cancelled when the lease is lost.
     pub(super) fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
 
-    /// Why the lease was lost, if it was.
+    /// Returns why the lease was lost, if it was.
     pub(super) fn lost_error(&self) -> Option<JournalError> {
         let reason = self.reason.get()?.clone();
         Some(JournalError::Lost { session: self.session.clone(), reason })
@@ -189,8 +189,8 @@ async fn grant(
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Lease, JournalError> {
-    // Created before the row is updated, so that dropping it records its end whatever happens to
-    // the statement.
+    // Created before the row is updated, so that dropping it records its end, also if the statement
+    // fails.
     let lease = Lease {
         session: session.clone(),
         journal,

@@ -170,8 +170,8 @@ impl Postgres {
         self.connections.transact(true, migrate).await
     }
 
-    /// Appends with one statement, and so one round trip: it commits by itself, and sets within it
-    /// whether the commit waits for the disk.
+    /// Appends with one statement, and so one round trip: the statement is its own transaction, and
+    /// also sets whether the commit waits for the disk.
     async fn append_once(&self, append: &Append) -> Result<bool, Failure> {
         let now = self.connections.time.as_ref().map(|clock| clock.now().as_millisecond());
         let expires = now.map(|now| now + append.ttl);

@@ -1,4 +1,4 @@
-//! Deletes sessions, and blobs that no session refers to any more.
+//! Deletes sessions, and blobs that no session refers to.
 
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;

@@ -46,7 +46,7 @@ impl<D: Database> Renewals<D> {
         }
     }
 
-    /// Three renewals in the duration of a lease.
+    /// Returns the time between two renewals: a third of the duration of a lease.
     fn interval(&self) -> Duration {
         (self.ttl / 3).max(MIN_INTERVAL)
     }

@@ -78,7 +78,7 @@ pub(super) const STEPS: &[&[&str]] = &[
     ],
 ];
 
-/// Brings the tables up to date. The caller makes sure that only one process does this.
+/// Brings the tables up to date. The caller prevents that two processes do this at the same time.
 pub(super) async fn migrate(tx: &mut dyn Tx, place: &str) -> Result<(), JournalError> {
     tx.execute("CREATE TABLE IF NOT EXISTS robota_version (version BIGINT NOT NULL)", vec![])
         .await?;

@@ -21,7 +21,8 @@ pub(crate) fn options(clock: &FakeClock) -> SqlOptions {
     SqlOptions { lease: LEASE, clock: Some(Arc::new(clock.clone())), ..SqlOptions::default() }
 }
 
-/// Stops tokio's paused clock from advancing by itself: it does so only while nothing blocks.
+/// Stops tokio's paused clock from advancing automatically, which it does only while nothing
+/// blocks.
 struct FrozenTime(
     /// Ends the wait when it is dropped.
     std::sync::mpsc::Sender<()>,
@@ -72,7 +73,7 @@ pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     let error = second.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
 
-    // Another writer opens and closes the session: the first one is refused, whatever it appends.
+    // Another writer opens and closes the session: every append of the first one is refused.
     clock.advance(LEASE + Duration::from_secs(1));
     let mut taken = second.open(&session()).await.unwrap();
     taken.append(&next(2, 3), Durability::Synced).await.unwrap();

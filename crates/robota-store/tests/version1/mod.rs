@@ -49,7 +49,7 @@ pub(crate) fn fork() -> SessionId {
     SessionId::from("fork")
 }
 
-/// The rows of `robota_events`: journal, sequence number, line.
+/// Returns the rows of `robota_events`: journal, sequence number, line.
 pub(crate) fn lines() -> Vec<(i64, i64, Vec<u8>)> {
     let mut rows: Vec<_> = (1..).zip(events(1..=3)).map(|(seq, event)| (1, seq, event)).collect();
     rows.push((2, 3, envelope(2, 3, Renamed { name: "fork".to_owned() })));
@@ -57,7 +57,8 @@ pub(crate) fn lines() -> Vec<(i64, i64, Vec<u8>)> {
     rows.into_iter().map(|(journal, seq, event)| (journal, seq, line(&event))).collect()
 }
 
-/// A row of `robota_sessions` for each: session, journal, head, last epoch. Both end at event 3.
+/// Returns a row of `robota_sessions` for each: session, journal, head, last epoch. Both end at
+/// event 3.
 pub(crate) fn sessions() -> [(String, i64, String, i64); 2] {
     let mut head = SessionHead::begin(parent(), &events(1..=1)[0]);
     for event in events(2..=3) {

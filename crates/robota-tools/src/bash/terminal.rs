@@ -9,8 +9,8 @@ use robota_exec::CommandSpec;
 use super::{Bash, Input, limits};
 use crate::cwd_tracker::CwdTracker;
 
-/// Parts of the names of variables that are not given to an editor, because it shows how it starts a
-/// command.
+/// Parts of the names of variables that are not passed to an editor, because it displays the
+/// environment of a command.
 const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
 /// A command for a terminal of an editor.

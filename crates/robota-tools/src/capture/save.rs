@@ -16,7 +16,7 @@ use super::{CaptureLimits, blocking};
 
 /// A pack is complete when it has this many bytes.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
-/// On average every such file ends its pack.
+/// On average one of this many files ends a pack.
 const PACK_FILES: u64 = 256;
 
 /// Brings the record of a workspace up to date, and stores the contents that are not stored.

@@ -26,7 +26,7 @@ async fn a_change_within_the_resolution_of_file_times_is_found() {
     let file = dir.path().join("f");
     std::fs::write(&file, "1").unwrap();
     let mut tree = saved(dir.path(), &*blobs).await;
-    // The same length, and at once, so the metadata may be equal.
+    // The same length, and immediately after, so the metadata may be equal.
     for text in ["2", "3", "4", "5"] {
         std::fs::write(&file, text).unwrap();
         let changed = tree.compare(dir.path(), &CaptureLimits::default());

@@ -135,7 +135,7 @@ impl WorkspaceTree {
                 content: contents.0.remove(&path),
             });
             let state = reader.state(&path, found, old_state, saving);
-            // Whether unknown content changed, only the metadata tells.
+            // Unknown content has no hash, so the metadata is compared instead.
             let unknown = matches!(old_state, PathState::Unsaved { .. });
             let touched = old.is_none_or(|old| old.stat != found.stat || (old.fresh && !unknown));
             if touched && !old_state.same_as(&state) {
@@ -152,7 +152,8 @@ impl WorkspaceTree {
         deltas
     }
 
-    /// Walks the workspace, removes what is gone from the record, and returns what is there.
+    /// Walks the workspace, removes deleted entries from the record, and returns the entries that
+    /// exist.
     fn walk(
         &mut self,
         root: &Path,
@@ -204,8 +205,8 @@ impl WorkspaceTree {
         })
     }
 
-    /// Adds entries of the record that the walk did not reach, because their folder is not covered
-    /// any more, and that still exist or cannot be inspected.
+    /// Adds entries of the record that the walk did not reach, because their folder is no longer
+    /// covered, and that still exist or cannot be inspected.
     fn find_uncovered(&self, root: &Path, found: &mut BTreeMap<String, FoundEntry>) {
         let missing: Vec<_> =
             self.entries.iter().filter(|(path, _)| !found.contains_key(*path)).collect();
@@ -327,7 +328,7 @@ impl WorkspaceTree {
     }
 }
 
-/// What saving a file needs.
+/// The parameters of saving a file.
 struct Saving<'a> {
     packer: &'a mut Packer,
     saved_bytes: &'a mut u64,

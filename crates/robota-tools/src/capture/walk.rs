@@ -168,7 +168,7 @@ fn children(
         if VERSION_CONTROL.contains(&name) || OWN.contains(&child.as_str()) {
             continue;
         }
-        // An entry that is gone by now is not there.
+        // The entry was deleted since the folder was listed.
         if let Ok(metadata) = entry.metadata() {
             children.push((child, metadata));
         }

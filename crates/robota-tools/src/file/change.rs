@@ -141,7 +141,7 @@ pub fn commit(planned: &[PlannedChange]) -> Result<Vec<FileStamp>, FileError> {
         }
         places.push(place);
     }
-    // Held until all temporary files are gone.
+    // Held until all temporary files are deleted.
     let _locks =
         lock_folders(planned.iter().map(|change| change.path.target.as_path()).zip(&places));
     let mut prepared = Vec::with_capacity(planned.len());

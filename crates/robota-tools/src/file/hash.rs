@@ -11,7 +11,7 @@ pub(crate) fn hash_file(file: &mut File, max: u64) -> io::Result<Option<String>>
     loop {
         let read = file.read(&mut buffer)?;
         if read == 0 {
-            return Ok(Some(robota_core::blob::hex(&hash.finalize())));
+            return Ok(Some(robota_core::hash::hex(&hash.finalize())));
         }
         len += read as u64;
         if len > max {

@@ -94,7 +94,8 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<NearestMatch> {
     Some(NearestMatch { line: start as u64 + 1, lines: found, only_white_space, numbered })
 }
 
-/// A cheap check that comes first: lines of very different length cannot be similar.
+/// Returns false for lines of very different length, which cannot be similar. This cheap check
+/// comes first.
 fn comparable(a: &str, b: &str) -> bool {
     // Factor 3 for the similarity, factor 4 because a character can have four bytes.
     let (a, b) = (a.trim().len(), b.trim().len());
@@ -108,8 +109,8 @@ fn without_number(line: &str) -> Option<&str> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
 }
 
-/// The pairs of adjacent characters of a line, without white space. Lines that share many pairs are
-/// similar, also after insertions and deletions.
+/// Returns the pairs of adjacent characters of a line, without white space. Lines that share many
+/// pairs are similar, also after insertions and deletions.
 struct Pairs {
     counts: HashMap<(char, char), u32>,
     total: u32,

@@ -192,7 +192,7 @@ struct Matches<'a> {
 }
 
 impl<'a> Matches<'a> {
-    /// `needle` must not be empty.
+    /// Creates a search. `needle` must not be empty.
     fn new(text: &'a [u8], needle: &'a [u8]) -> Self {
         let mut border = vec![0; needle.len() + 1];
         let mut matched = 0;

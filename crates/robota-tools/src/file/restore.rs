@@ -1,5 +1,5 @@
 //! Restores one path to an earlier state. All access goes through the open folder of the path, so a
-//! symbolic link in the path makes it fail instead of leading elsewhere.
+//! symbolic link in the path makes it fail instead of changing another file.
 
 use std::io::{self, Read as _};
 use std::path::Path;

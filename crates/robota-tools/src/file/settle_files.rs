@@ -1,4 +1,5 @@
-//! Completes the changes of a crashed process: afterwards all files of a call are changed, or none.
+//! Completes the changes of a crashed process: after that, all files of a call are changed, or
+//! none.
 
 use std::io;
 use std::path::Path;

@@ -58,7 +58,7 @@ impl World {
         assert_eq!(self.outside.read_dir().unwrap().count(), 2);
     }
 
-    /// The calls of all file tools below a folder. Existing files count as read.
+    /// Returns the calls of all file tools below a folder. Existing files count as read.
     fn calls(&self, folder: &str) -> Vec<(Arc<dyn Tool>, Value)> {
         let file = self.inside.join("real/f");
         let stamp = crate::file::read_window(&file, crate::file::Range::default()).unwrap().stamp;

@@ -125,8 +125,8 @@ impl OpenApi {
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
             return Err(failed(format!("`{named}` is not an HTTP address")));
         }
-        let elsewhere = |from: &&Url| from.origin() != url.origin();
-        if let (None, Some(from)) = (&options.server, self.from.as_ref().filter(elsewhere))
+        let other_origin = |from: &&Url| from.origin() != url.origin();
+        if let (None, Some(from)) = (&options.server, self.from.as_ref().filter(other_origin))
             && !options.credentials.is_empty()
         {
             return Err(OpenApiError::OtherOrigin {

@@ -10,7 +10,7 @@ const MAX_DESCRIPTION: usize = 1_000;
 /// The field of a tool's arguments that has the body of the request.
 pub(super) const BODY: &str = "body";
 
-/// An operation that no tool could be made of.
+/// An operation that could not become a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedOperation {
     /// The operation, as `METHOD /path`.
@@ -103,7 +103,7 @@ pub(super) enum BodyKind {
     Text,
 }
 
-/// An operation that a tool is made of.
+/// An operation that becomes a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
     pub(super) id: String,
@@ -119,7 +119,7 @@ impl Operation {
     /// Reads an operation.
     ///
     /// # Errors
-    /// If no request can be made of it; the text says why.
+    /// If it cannot become a request; the text says why.
     pub(super) fn read(document: &Value, found: &Found<'_>) -> Result<Self, String> {
         let mut properties = Map::new();
         let mut required = Vec::new();

@@ -74,8 +74,8 @@ impl OpenApiTool {
     fn shown(&self, fetched: &Fetched) -> ToolOutcome {
         let url = self.credentials.redact(fetched.url.as_str());
         let mut text = format!("[{} {} {url}]\n", fetched.status, self.operation.method);
-        if let Some(elsewhere) = &fetched.elsewhere {
-            text.push_str(&format!("It redirects to {elsewhere}, which was not followed.\n"));
+        if let Some(redirect_to) = &fetched.redirect_to {
+            text.push_str(&format!("It redirects to {redirect_to}, which was not followed.\n"));
         }
         match std::str::from_utf8(valid_prefix(fetched)) {
             Ok(body) => {

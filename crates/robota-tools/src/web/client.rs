@@ -113,7 +113,7 @@ pub struct Fetched {
     /// The URLs before the redirects that were followed, all on the same host.
     pub hops: Vec<Url>,
     /// The target of a redirect to another host, which was not followed.
-    pub elsewhere: Option<Url>,
+    pub redirect_to: Option<Url>,
     /// The `Content-Type` header; empty if absent.
     pub content_type: String,
     /// The body, up to the limit.
@@ -194,7 +194,7 @@ impl WebClient {
                     status: status.as_u16(),
                     url,
                     hops,
-                    elsewhere: Some(next),
+                    redirect_to: Some(next),
                     content_type: String::new(),
                     body: Vec::new(),
                     cut: false,
@@ -203,12 +203,12 @@ impl WebClient {
             let (content_type, (body, cut)) =
                 (content_type(&response), read_body(&url, &mut response, max_bytes).await?);
             let status = status.as_u16();
-            return Ok(Fetched { status, url, hops, elsewhere: None, content_type, body, cut });
+            return Ok(Fetched { status, url, hops, redirect_to: None, content_type, body, cut });
         }
     }
 
     /// Sends JSON to a URL and reads at most `max_bytes` of the response. Addresses are checked as
-    /// for [`get`](Self::get). No redirect is followed: the response has its target in `elsewhere`.
+    /// for [`get`](Self::get). No redirect is followed: the response has its target in `redirect_to`.
     /// The caller limits the time by dropping the future.
     ///
     /// # Errors
@@ -235,7 +235,7 @@ impl WebClient {
     }
 
     /// Sends a request and reads at most `max_bytes` of the response. Addresses are checked as for
-    /// [`get`](Self::get). No redirect is followed: the response has its target in `elsewhere`.
+    /// [`get`](Self::get). No redirect is followed: the response has its target in `redirect_to`.
     ///
     /// # Errors
     /// If the request cannot be sent. An HTTP error status is not an error.
@@ -254,13 +254,13 @@ impl WebClient {
         }
         let sent = request.timeout(timeout).send().await;
         let mut response = sent.map_err(|error| failed(&url, &error))?;
-        let elsewhere = redirect(&url, &response);
-        let (body, cut) = match elsewhere {
+        let redirect_to = redirect(&url, &response);
+        let (body, cut) = match redirect_to {
             Some(_) => (Vec::new(), false),
             None => read_body(&url, &mut response, max_bytes).await?,
         };
         let (status, content_type) = (response.status().as_u16(), content_type(&response));
-        Ok(Fetched { status, url, hops: Vec::new(), elsewhere, content_type, body, cut })
+        Ok(Fetched { status, url, hops: Vec::new(), redirect_to, content_type, body, cut })
     }
 
     async fn send(

@@ -1,5 +1,5 @@
-//! Splits HTML into tags and text. It reads each byte a fixed number of times, whatever the input: a
-//! page comes from a stranger, who may try to keep the program busy.
+//! Splits HTML into tags and text. It reads each byte a fixed number of times, for any input: the
+//! author of a page may try to keep the program busy.
 
 use std::borrow::Cow;
 

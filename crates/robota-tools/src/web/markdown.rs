@@ -365,7 +365,7 @@ impl Page {
         }
     }
 
-    /// Writes text, after the line ends, spaces and marks that are due.
+    /// Writes text, after the pending line ends, spaces and marks.
     fn write(&mut self, text: &str) {
         if self.skipped > 0 {
             return;

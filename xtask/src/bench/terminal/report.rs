@@ -66,7 +66,7 @@ impl Report {
     }
 }
 
-/// The median, in milliseconds.
+/// Returns the median, in milliseconds.
 pub(super) fn median(times: &[Duration]) -> f64 {
     at_percent(times, 50)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Shapes;
 
-/// The description of a schema, on one line.
+/// Returns the description of a schema, on one line.
 pub(super) fn description(schema: &Value) -> Option<String> {
     let text = schema.get("description")?.as_str()?;
     // Links between items of the code have no target on a page.
@@ -14,7 +14,7 @@ pub(super) fn description(schema: &Value) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The body of the section about a schema.
+/// Returns the body of the section about a schema.
 pub(super) fn describe(schema: &Value, shapes: &Shapes) -> String {
     match (schema.get("properties").is_some(), variants(schema)) {
         (true, None) => object(schema),
@@ -50,7 +50,7 @@ fn variants(schema: &Value) -> Option<&Vec<Value>> {
     schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()
 }
 
-/// One variant of a union: a constant, or an object with its fields.
+/// Describes one variant of a union: a constant, or an object with its fields.
 fn variant_text(variant: &Value) -> String {
     let Some(properties) = variant.get("properties").and_then(Value::as_object) else {
         return type_text(variant);
@@ -100,7 +100,7 @@ fn link(name: &str) -> String {
     format!("[{name}](#{})", name.to_lowercase())
 }
 
-/// Text that does not end a cell of a table.
+/// Escapes text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

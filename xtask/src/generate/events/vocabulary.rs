@@ -60,7 +60,7 @@ becomes *or is part of*: `provider_request`, for example, repeats the tools that
 once. A dash means that the vocabulary has no name for the event.
 ";
 
-/// The rows of the table: the event, and its names in each vocabulary.
+/// Returns the rows of the table: the event, and its names in each vocabulary.
 pub(super) fn rows() -> impl Iterator<Item = (&'static str, Vec<Vec<&'static str>>)> {
     let lines = include_str!("vocabulary.txt").lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
@@ -70,7 +70,7 @@ pub(super) fn rows() -> impl Iterator<Item = (&'static str, Vec<Vec<&'static str
     })
 }
 
-/// The section of the page.
+/// Returns the section of the page.
 pub(super) fn section() -> String {
     let mut text = format!("{HEAD}\n");
     for (id, what, _) in VOCABULARIES {

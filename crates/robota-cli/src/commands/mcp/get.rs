@@ -1,4 +1,4 @@
-//! `robota mcp get`: connects to a server and shows what it is and has.
+//! `robota mcp get`: connects to a server and shows its configuration and its tools.
 
 use super::args::NameArgs;
 use super::{Connected, find};

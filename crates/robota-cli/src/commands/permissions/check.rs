@@ -110,7 +110,7 @@ pub(crate) fn tree_lines(commands: &[ExplainedCommand]) -> Vec<String> {
     lines
 }
 
-/// Where a verdict comes from: the rule and its file, or the reason.
+/// Returns where a verdict comes from: the rule and its file, or the reason.
 fn source(reason: &Reason) -> String {
     match &reason.rule {
         Some(rule) => format!("({} rule {} from {})", rule.list, rule.rule, rule.from),

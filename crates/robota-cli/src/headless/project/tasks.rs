@@ -50,7 +50,7 @@ impl Projection {
             | TaskChange::ToolEnded { .. }
             | TaskChange::PermissionAsked(_)
             | TaskChange::PermissionDecided { .. }
-            | TaskChange::Told
+            | TaskChange::Reported
             | TaskChange::Closed => {}
         }
     }

@@ -56,7 +56,7 @@ fn limits_win_over_the_way_in_which_the_turn_was_stopped() {
 }
 
 #[test]
-fn a_failed_model_call_is_told_in_the_result() {
+fn a_failed_model_call_is_reported_in_the_result() {
     let error = Some(ErrorData::new(ErrorKind::Provider, "400 bad request"));
     let outcome = classify(&TurnRecord { error, ..ended(TurnEnd::ProviderFailed) });
     assert_eq!(outcome.text, "API Error: 400 bad request");

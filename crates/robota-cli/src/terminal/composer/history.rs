@@ -51,7 +51,7 @@ impl History {
         Some(entry)
     }
 
-    /// Notes that the text is edited: it is no entry of the history any more.
+    /// Records that the text was edited, so it is no longer an entry of the history.
     pub(super) fn leave(&mut self) {
         self.shown = None;
     }
@@ -97,7 +97,7 @@ impl History {
         true
     }
 
-    /// Goes on to the next older entry. Equal entries are shown once.
+    /// Moves to the next older entry. Equal entries are shown once.
     pub(super) fn search_older(&mut self) -> bool {
         let Some(search) = &mut self.search else { return false };
         let shown = search.found.and_then(|at| self.entries.get(at));

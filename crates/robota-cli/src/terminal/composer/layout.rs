@@ -120,7 +120,7 @@ impl<'a> Layout<'a> {
             used += columns;
             before = start + at;
         }
-        // The end of a row that goes on is the beginning of the next one.
+        // The end of a row that continues is the beginning of the next one.
         if last { end } else { before }
     }
 

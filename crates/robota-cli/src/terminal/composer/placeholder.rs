@@ -34,7 +34,7 @@ pub(super) enum Attachment {
 pub(super) struct Attachments(Vec<(Attachment, usize)>);
 
 impl Attachments {
-    /// Keeps an attachment and returns the character that stands for it.
+    /// Keeps an attachment and returns the character that represents it.
     pub(super) fn add(&mut self, attachment: Attachment) -> char {
         let same = |other: &&(Attachment, usize)| {
             matches!(other.0, Attachment::Image(_)) == matches!(attachment, Attachment::Image(_))
@@ -52,7 +52,7 @@ impl Attachments {
         self.0.get(usize::try_from(u32::from(letter) - FIRST).ok()?)
     }
 
-    /// Returns the pasted text that a character stands for.
+    /// Returns the pasted text that a character represents.
     pub(super) fn pasted(&self, letter: char) -> Option<&str> {
         match self.get(letter)? {
             (Attachment::Pasted(text), _) => Some(text),
@@ -100,7 +100,7 @@ pub(super) fn is_long(text: &str) -> bool {
     text.lines().nth(LINES).is_some() || text.chars().nth(CHARACTERS).is_some()
 }
 
-/// Returns whether a character can stand for an attachment.
+/// Returns whether a character can represent an attachment.
 pub(super) fn is_placeholder(letter: char) -> bool {
     (FIRST..FIRST + COUNT).contains(&u32::from(letter))
 }

@@ -18,7 +18,7 @@ fn rows(composer: &mut Composer, width: usize) -> Vec<String> {
     composer.view(width, 1000).lines.iter().map(Line::plain).collect()
 }
 
-/// The text with `|` at the cursor.
+/// Returns the text with `|` at the cursor.
 fn shown(composer: &Composer) -> String {
     let before = composer.before_cursor().len();
     let text = composer.text();
@@ -97,7 +97,7 @@ fn up_and_down_move_over_the_rows_that_are_shown() {
 }
 
 #[test]
-fn the_cursor_stands_where_the_next_letter_goes() {
+fn the_cursor_is_where_the_next_letter_goes() {
     let mut composer = typed("你好");
     assert_eq!(composer.view(10, 5).cursor, Cursor { row: 0, column: 4 });
     assert_eq!(composer.view(4, 5).cursor, Cursor { row: 1, column: 0 });

@@ -1,4 +1,4 @@
-//! Which words of changed lines changed.
+//! Finds the changed words in changed lines.
 
 use std::borrow::Cow;
 

@@ -19,7 +19,7 @@ pub(super) fn render_block(source: &str, width: usize, number: Option<u64>) -> V
     renderer.lines
 }
 
-/// What lines stand in.
+/// The block that contains lines: a quote or a list.
 enum Container {
     Quote,
     /// An item, with its marker until a line has it.

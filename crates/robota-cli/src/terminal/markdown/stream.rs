@@ -9,7 +9,7 @@ use super::open::{OpenBlock, Rendered};
 use super::render::render_block;
 use crate::terminal::text::Line;
 
-/// A part of a Markdown text that does not change any more: a paragraph, a code block, an item of
+/// A part of a Markdown text that no longer changes: a paragraph, a code block, an item of
 /// a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
@@ -17,7 +17,7 @@ pub(crate) struct Block {
     pub(crate) source: String,
     /// Whether no blank line comes between it and the block before: the next item of a list.
     pub(crate) continues: bool,
-    /// The number of its list item, if it goes on with a numbered list.
+    /// The number of its list item, if it continues a numbered list.
     pub(crate) number: Option<u64>,
     /// The lines of a code block that was shown while it grew.
     rendered: Rendered,
@@ -67,9 +67,9 @@ pub(crate) struct MarkdownStream {
     /// Whether a blank line came before the open block, and before the incomplete line.
     gap: bool,
     blank: bool,
-    /// The last item of the list that the open block can go on with.
+    /// The last item of the list that the open block can continue.
     last_item: Option<(Marker, u64)>,
-    /// Whether the block before was a paragraph or the like.
+    /// Whether the block before was a paragraph or a similar text block.
     after_text: bool,
     continues: bool,
     number: Option<u64>,
@@ -125,7 +125,7 @@ impl MarkdownStream {
         }
     }
 
-    /// Returns the number of the item that the open block is, if it goes on with a numbered list.
+    /// Returns the number of the item that the open block is, if it continues a numbered list.
     fn open_number(&self) -> Option<u64> {
         if self.kind != Kind::Nothing {
             return self.number;
@@ -183,7 +183,7 @@ impl MarkdownStream {
         if is_blank(text) || indent(text) >= item.content {
             return false;
         }
-        // The text of a paragraph may go on without its indent.
+        // The text of a paragraph may continue without its indent.
         let goes_on = !self.blank && self.item_fence.is_none();
         let quote = text.trim_start().starts_with('>');
         !goes_on || quote || marker(text).is_some() || interrupts(text) || rule(text).is_some()

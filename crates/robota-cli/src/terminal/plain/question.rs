@@ -16,7 +16,7 @@ pub(super) const NUMBER: &str = "Type a number and press Enter.";
 pub(super) const NUMBER_AND_NOTE: &str =
     "Type a number and press Enter. A note may follow the number.";
 
-/// What a number stands for.
+/// The answer that a number selects.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Choice {
     /// An answer.

@@ -11,7 +11,7 @@ use crate::setup::Setup;
 use crate::terminal::event::Event;
 
 /// Passes the questions of agents to the thread that draws. The user's answer reaches the session as
-/// the decision of a client, so this never answers by itself.
+/// the decision of a client, so this approver never answers.
 pub(super) struct AgentQuestions {
     pub(super) mailbox: Mailbox,
     pub(super) setup: Arc<Setup>,

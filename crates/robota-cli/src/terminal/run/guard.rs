@@ -15,7 +15,7 @@ static FULL: AtomicBool = AtomicBool::new(false);
 /// Whether the terminal reports its focus.
 static FOCUS: AtomicBool = AtomicBool::new(false);
 
-/// Pasted text is marked, and keys such as Ctrl+Enter are told apart where the terminal can.
+/// Pasted text is marked, and keys such as Ctrl+Enter are distinguished where the terminal can.
 const ENTER: &[u8] = b"\r\x1b[?2004h\x1b[>1u";
 /// The opposite, and what a frame that was cut off may have left behind.
 const LEAVE: &[u8] = b"\x1b[?1004l\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";

@@ -50,6 +50,7 @@ impl Mailbox {
     pub(crate) fn drain(&self) -> VecDeque<Event> {
         let mut events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
         if !events.is_empty() {
+            // Under the lock: the pipe has a byte exactly while the queue is not empty.
             let _ = (&self.0.woken).read(&mut [0]);
         }
         std::mem::take(&mut *events)
@@ -77,7 +78,7 @@ fn join(last: Option<&mut Event>, event: Event) -> Option<Event> {
             Event::Session(InteractiveEvent::ToolOutput { call: same, text: more }),
         ) if *call == same => {
             text.push_str(&more);
-            // Lines that nobody will see are dropped.
+            // Lines that will not be shown are dropped.
             if text.len() > OUTPUT_LIMIT {
                 let from = text.len() - OUTPUT_LIMIT / 2;
                 let from = text[..].char_indices().map(|(at, _)| at).find(|at| *at >= from);

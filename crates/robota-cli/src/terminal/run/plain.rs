@@ -11,7 +11,7 @@ use crate::terminal::effect::Effect;
 use crate::terminal::event::Event;
 use crate::terminal::plain::Plain;
 
-/// The thread's own things.
+/// Owns the state, on the thread that reads and writes lines.
 pub(super) struct PlainUi {
     pub(super) plain: Plain,
     pub(super) mailbox: Mailbox,

@@ -1,5 +1,6 @@
-//! The user's status line: a command that gets the state of the session as JSON and prints lines. It runs
-//! beside the session, one at a time, and neither the session nor the drawing waits for it.
+//! The user's status line: a command that gets the state of the session as JSON and prints lines.
+//! It runs in parallel to the session, one run at a time, and neither the session nor the drawing
+//! waits for it.
 
 mod input;
 mod measures;

@@ -24,7 +24,7 @@ const FRAME: Duration = Duration::from_micros(16_667);
 #[cfg(unix)]
 const STOPPING: Duration = Duration::from_millis(100);
 
-/// The thread's own things.
+/// Owns the state and the screen, on the thread that reads keys and draws.
 pub(super) struct Ui {
     state: State,
     screen: Screen,
@@ -99,6 +99,8 @@ impl Ui {
                 self.send(Effect::Quit);
             }
             self.state.now = self.started.elapsed();
+            // Keys before events: an answer to a question must not be taken for one to a later
+            // question.
             let mut typed = ready.input && open && self.read_input()?;
             for event in self.mailbox.drain() {
                 if let Event::Ended(lines) = event {
@@ -118,6 +120,7 @@ impl Ui {
             }
             dirty |= typed;
             let due = self.state.now >= last_frame + FRAME;
+            // Keys are drawn immediately, events of the session at most 60 times a second.
             if open && self.unsure_until.is_none() && (typed || dirty && due) {
                 // A terminal that cannot be written to is closed; the session ends in good order.
                 if self.draw().is_err() {
@@ -164,7 +167,7 @@ impl Ui {
         Ok(typed)
     }
 
-    /// The terminal reported a size. If it may change again before it says so, this waits.
+    /// Handles a new size of the terminal. Waits while the size may still change.
     fn resize(&mut self) {
         match self.screen.unsure_after_resize() {
             Some(time) => self.unsure_until = Some(self.started.elapsed() + time),
@@ -178,7 +181,7 @@ impl Ui {
         update::update(&mut self.state, Event::Resize(size));
     }
 
-    /// Takes an event and carries out what it asks of this thread.
+    /// Takes an event, and performs the effects that belong to this thread.
     fn apply(&mut self, event: Event) -> std::io::Result<()> {
         let event = match event {
             Event::Resize(_) => {

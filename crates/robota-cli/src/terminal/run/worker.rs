@@ -1,4 +1,4 @@
-//! The session's side: opens the session, carries out effects, and passes on what happens.
+//! The worker: opens the session, performs effects, and passes events to the thread that draws.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ type Effects = mpsc::UnboundedReceiver<Effect>;
 pub(super) struct UiEnd(pub(super) watch::Receiver<Option<Result<(), String>>>);
 
 impl UiEnd {
-    /// Waits for the end. The error says why the thread could not go on.
+    /// Waits for the end. The error says why the thread had to stop.
     async fn wait(&mut self) -> Result<(), String> {
         match self.0.wait_for(Option::is_some).await {
             Ok(end) => end.clone().unwrap_or(Ok(())),
@@ -151,7 +151,7 @@ async fn run_session(
     };
     let lines = tokio::select! {
         lines = worker.end(cancel.exit().is_some(), started.elapsed()) => lines,
-        // The user does not want to wait.
+        // The user quit a second time, so the program does not wait for the shutdown.
         () = until_quit(effects, &trust) => worker.resume_line(),
     };
     events.abort();
@@ -174,7 +174,7 @@ async fn until_quit(effects: &mut Effects, trust: &mpsc::UnboundedSender<bool>) 
     }
 }
 
-/// Tells the thread that draws when the terminal changes its size.
+/// Notifies the thread that draws when the terminal changes its size.
 fn watch_size(mailbox: &Mailbox) {
     #[cfg(unix)]
     {
@@ -199,7 +199,7 @@ fn libc_sigcont() -> i32 {
     rustix::process::Signal::CONT.as_raw()
 }
 
-/// Carries out effects.
+/// Performs effects.
 struct Worker {
     context: WorkContext,
     args: Arc<PrintArgs>,
@@ -247,7 +247,7 @@ impl Worker {
         tokio::spawn(pass_on(Some(session), events, mailbox, setup, status))
     }
 
-    /// Carries out effects until the user quits, or chooses another session.
+    /// Performs effects until the user quits, or chooses another session.
     async fn serve(&self, effects: &mut Effects) -> Option<Switch> {
         while let Some(effect) = effects.recv().await {
             let context = self.context.clone();

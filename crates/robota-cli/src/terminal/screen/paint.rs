@@ -193,7 +193,7 @@ fn write_text(
     at
 }
 
-/// Returns the columns of a text where each character is drawn by itself.
+/// Returns the width of a text if each character is drawn separately.
 fn width_of_parts(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
@@ -279,7 +279,7 @@ fn open_link(out: &mut Vec<u8>, address: &str) {
     out.extend_from_slice(b"\x1b\\");
 }
 
-/// Moves the cursor from one row to another that exists. The column is set afterwards.
+/// Moves the cursor from one row to another that exists. The caller sets the column after that.
 pub(super) fn vertical(out: &mut Vec<u8>, from: usize, to: usize) {
     // Line feeds make a row where none is, should the terminal have fewer than it seems.
     out.extend(std::iter::repeat_n(b'\n', to.saturating_sub(from)));

@@ -6,15 +6,12 @@ use robota_sdk::hooks::{HookEffect, HookListing, ListedHook};
 use super::details::{self, Body, Entry, Found, Kind};
 use super::{Opening, work};
 
-/// The kinds of hooks that run.
-const KINDS: [HookKind; 4] = [HookKind::Command, HookKind::Http, HookKind::Prompt, HookKind::Agent];
-
 const KIND: Kind = Kind {
     title: "Hooks",
     empty: "No hooks are configured. docs/hooks.md shows how.",
     find: || {
         work(|context| async move {
-            let listing = HookListing::of(&context.setup.settings, &KINDS);
+            let listing = HookListing::of(&context.setup.settings, &HookKind::ALL);
             Found(Ok(entries(&listing)))
         })
     },

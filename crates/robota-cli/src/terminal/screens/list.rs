@@ -9,7 +9,7 @@ use crate::terminal::text::{Ground, Line, Role, Style, truncate, width};
 
 /// One entry.
 pub(super) struct Item<T> {
-    /// What it is called.
+    /// Its name.
     pub(super) title: String,
     /// More about it; searched too.
     pub(super) detail: String,
@@ -50,7 +50,7 @@ impl<T> List<T> {
         self.search();
     }
 
-    /// Returns whether there are no entries, whatever the search is.
+    /// Returns whether there are no entries, with any search.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

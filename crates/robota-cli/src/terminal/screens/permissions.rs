@@ -136,7 +136,7 @@ fn add(list: RuleList, rule: String) -> Effect {
     })
 }
 
-/// Makes a new rule of the settings work in this session too, where that is possible.
+/// Applies a new rule of the settings to this session too, where that is possible.
 fn apply(context: &WorkContext, list: RuleList, rule: &str) -> &'static str {
     use robota_core::permission::Verdict;
     let verdict = match list {

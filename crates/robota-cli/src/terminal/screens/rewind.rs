@@ -60,7 +60,7 @@ fn item(checkpoint: Checkpoint) -> Item<Checkpoint> {
 }
 
 impl Rewind {
-    /// Restores what the user chose, by the command that everybody uses.
+    /// Restores what the user chose, with the command `/rewind`.
     fn restore(&self, scope: &str) -> PageOutcome {
         match &self.preview {
             Some(chosen) => {

@@ -99,7 +99,7 @@ fn copy(from: &Line, cells: &[Cell], to: &mut Line) {
 }
 
 /// Breaks a line between any two graphemes, and drops nothing: for code. The parts after the first
-/// go on with the line of the part before.
+/// continue the line of the part before.
 pub(crate) fn break_anywhere(line: &Line, width: usize) -> Vec<Line> {
     if line.width() <= width {
         return vec![line.clone()];

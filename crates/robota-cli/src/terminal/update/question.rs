@@ -17,7 +17,7 @@ use crate::terminal::widgets::tool_row::wants;
 /// Takes a question.
 pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
     if let Preview::Plan(plan) = &asked.preview {
-        // The plan stays in the scrollback, whole, whatever the answer is.
+        // The complete plan stays in the scrollback, after any answer.
         state.conversation.push(Entry::Note(NoteKind::Plain, "Plan".to_owned()));
         state.conversation.text(plan);
         state.conversation.finish_text();

@@ -104,7 +104,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
     Vec::new()
 }
 
-/// The model answers: a failure before is over.
+/// Clears an earlier failure, because the model answers.
 fn continue_turn(state: &mut State) {
     if let Some(turn) = &mut state.turn {
         turn.retrying = None;

@@ -49,7 +49,7 @@ fn keys_typed_ahead_never_approve() {
     program.prompt("fix it");
     program.type_text("please sa");
     program.send(Event::Asked(Box::new(edit_question("c1"))));
-    // The user goes on typing a sentence that contains every answer.
+    // The user continues to type a sentence that contains every answer.
     for letter in "y yes s a n".chars() {
         program.state.now += std::time::Duration::from_millis(120);
         let effects = program.type_text(&letter.to_string());

@@ -1,4 +1,4 @@
-//! The status line: what the session does, and its facts. It never says what is not true.
+//! The status line: what the session does, and its facts. Unknown values are left out.
 
 use robota_core::permission::Mode;
 

@@ -17,7 +17,7 @@ const EXPANDED: usize = 500;
 /// The tool that ends plan mode.
 const PLAN: &str = "ExitPlanMode";
 
-/// The words for a tool: what it wants to do, what it does, what it did.
+/// The verbs for a tool: before, during and after the call.
 struct Verbs(&'static str, &'static str, &'static str);
 
 fn verbs(tool: &str) -> Verbs {
@@ -41,7 +41,7 @@ pub(crate) fn wants(tool: &str, argument: &str) -> String {
     format!("Wants to {verb} {}", object(tool, argument))
 }
 
-/// Returns the words of the status line for a call that runs.
+/// Returns the text of the status line for a call that runs.
 pub(crate) fn running_words(row: &ToolRow) -> String {
     let Verbs(_, verb, _) = verbs(&row.tool);
     let object = object(&row.tool, &row.argument);

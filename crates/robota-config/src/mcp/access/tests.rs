@@ -52,7 +52,7 @@ fn without_lists_all_servers_are_used() {
 }
 
 #[test]
-fn denied_servers_are_not_used_whoever_denies_them() {
+fn a_server_that_any_list_denies_is_not_used() {
     let deny = |what: Value| json!({"deniedMcpServers": [what]});
     for what in
         [json!({"serverName": "program"}), json!({"serverCommand": ["npx", "-y", "server"]})]

@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A project with `scripts/a.sh` (which runs `scripts/b`), `tool.js`, `pkg/mod.py` and `src/data.txt`.
+/// Returns a project with `scripts/a.sh` (which runs `scripts/b`), `tool.js`, `pkg/mod.py` and
+/// `src/data.txt`.
 fn project() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();

@@ -9,12 +9,12 @@ use crate::message::ToolInput;
 use crate::provider::{DeltaStream, ModelRequest, Provider, ProviderError};
 use crate::tool::{ToolSet, ToolSpec};
 
-struct Nobody;
+struct NoProvider;
 
 #[async_trait::async_trait]
-impl Provider for Nobody {
+impl Provider for NoProvider {
     fn name(&self) -> &str {
-        "nobody"
+        "none"
     }
 
     async fn stream(&self, _: ModelRequest, _: CallContext) -> Result<DeltaStream, ProviderError> {
@@ -32,7 +32,7 @@ impl Tool for Fragile {
     }
 
     async fn run(&self, input: serde_json::Value, _context: ToolContext) -> ToolOutcome {
-        assert!(input != json!("panic"), "told to");
+        assert!(input != json!("panic"), "as the test asks");
         ToolOutcome::ok("fine")
     }
 }
@@ -46,7 +46,7 @@ fn ports() -> Ports {
     };
     let tools: [Arc<dyn Tool>; 1] = [Arc::new(Fragile(spec))];
     Ports {
-        provider: Arc::new(Nobody),
+        provider: Arc::new(NoProvider),
         tools: ToolSet::new(tools).unwrap(),
         live_tools: None,
         gate: Arc::new(AllowAll),

@@ -22,7 +22,7 @@ data! {
         member: String,
     }
 
-    /// Somebody said something in the room.
+    /// A message was sent to the room.
     RoomSaid {
         /// The number of the message in the room, from 1.
         number: u64,

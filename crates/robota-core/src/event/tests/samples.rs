@@ -25,7 +25,7 @@ use crate::task::*;
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
-/// A line that says that.
+/// Returns a line with this event.
 pub(super) fn line(event: Event) -> Envelope {
     Envelope {
         seq: 1042,
@@ -135,7 +135,7 @@ fn tasks() -> Vec<Event> {
         TaskChange::PermissionAsked(question),
         TaskChange::PermissionDecided { call: "c9".into() },
         TaskChange::Finished(finished),
-        TaskChange::Told,
+        TaskChange::Reported,
         TaskChange::Closed,
     ];
     let changes = changes.map(|change| TaskChanged { task: "t1".into(), change }.into());
@@ -501,7 +501,7 @@ fn tools() -> Vec<Event> {
         ToolResultAdded {
             round,
             message: "m2".into(),
-            result: ToolResult::text(&tool_use(), "told", true),
+            result: ToolResult::text(&tool_use(), "failed", true),
         }
         .into(),
         ToolBatchFinished { round, added: 1, skipped: 2, failed: 3 }.into(),

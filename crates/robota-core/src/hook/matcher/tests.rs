@@ -50,9 +50,9 @@ fn core_22_an_invalid_matcher_matches_everything_where_hooks_decide() {
             }
             let (matcher, bad) = Matcher::read(event, Some(text));
             assert_eq!(matcher.matches("Bash"), event.is_gate(), "{event} {text}");
-            let told = bad.expect("it is reported").to_string();
+            let text = bad.expect("it is reported").to_string();
             let counts = if event.is_gate() { "always run" } else { "never run" };
-            assert!(told.contains(event.name()) && told.ends_with(counts), "{told}");
+            assert!(text.contains(event.name()) && text.ends_with(counts), "{text}");
         }
     }
 }

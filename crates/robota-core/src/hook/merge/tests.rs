@@ -68,7 +68,7 @@ fn core_22_contexts_are_joined_and_stop_beats_continue() {
     assert_eq!(go_on.into_stop(), StopDecision::Continue { reason: "more".to_owned() });
 }
 
-/// How much a decision holds back.
+/// Returns how strict a decision is.
 fn strictness(decision: &PreToolDecision) -> u8 {
     match decision {
         PreToolDecision::Deny { .. } => 2,
@@ -108,7 +108,7 @@ proptest! {
         for one in &outputs {
             prop_assert!(all >= strictness(&merged(vec![one.clone()])));
         }
-        // Who comes first gives the reason; what is decided does not depend on it.
+        // The first hook gives the reason; the decision does not depend on the order.
         let mut reversed = outputs;
         reversed.reverse();
         prop_assert_eq!(all, strictness(&merged(reversed)));

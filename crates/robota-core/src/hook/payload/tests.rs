@@ -10,7 +10,7 @@ fn context() -> HookContext {
     }
 }
 
-/// Every event once.
+/// Returns every event once.
 fn samples() -> Vec<(HookData, Value, &'static str)> {
     let text = str::to_owned;
     vec![

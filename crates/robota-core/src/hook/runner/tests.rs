@@ -116,8 +116,8 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
             .groups(HookEvent::UserPromptSubmit, [group("", &json!([hook.clone()]))])
             .groups(HookEvent::Stop, [group("", &json!([hook.clone()]))])
             .groups(HookEvent::SessionStart, [group("", &json!([hook]))]);
-        let told = reason(pre(&runner, "Bash").await);
-        assert!(told.contains(why), "{told}");
+        let text = reason(pre(&runner, "Bash").await);
+        assert!(text.contains(why), "{text}");
         let prompt = HookInput::UserPromptSubmit { content: vec![Block::text("Hi")] };
         assert!(matches!(
             runner.run(prompt).await.answer,
@@ -164,9 +164,13 @@ async fn core_22_a_condition_is_evaluated_for_tool_calls() {
     };
     assert_eq!(reason(pre_with("Bash(rm)").await), "no");
     assert_eq!(pre_with("Bash(ls)").await, PreToolDecision::Continue);
-    assert_eq!(reason(pre_with("(").await), "no", "a rule nobody can read does not let pass");
+    assert_eq!(reason(pre_with("(").await), "no", "an invalid rule does not let the call pass");
     let unread = at(HookEvent::PreToolUse, "Bash(ls)");
-    assert_eq!(reason(pre(&unread, "Bash").await), "no", "nobody reads it, so it runs");
+    assert_eq!(
+        reason(pre(&unread, "Bash").await),
+        "no",
+        "no condition evaluates it, so the hook runs"
+    );
     let prompt = at(HookEvent::UserPromptSubmit, "Bash(ls)");
     let answer = prompt.run(HookInput::UserPromptSubmit { content: vec![] }).await;
     assert!(matches!(answer.answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
@@ -253,8 +257,8 @@ async fn core_22_hooks_receive_the_current_mode() {
     #[async_trait::async_trait]
     impl HookExecutor for Mode {
         async fn execute(&self, _: &HookDefinition, payload: &str, _: Duration) -> HookExit {
-            let told: Value = serde_json::from_str(payload).unwrap();
-            HookExit::code(2, "", told["permission_mode"].to_string())
+            let input: Value = serde_json::from_str(payload).unwrap();
+            HookExit::code(2, "", input["permission_mode"].to_string())
         }
     }
     let runner = HookRunner::new(HookContext::new("s", "/work"))
@@ -267,7 +271,7 @@ async fn core_22_hooks_receive_the_current_mode() {
     assert_eq!(reason(pre(&runner, "Bash").await), "\"plan\"");
 }
 
-/// Lets hooks end in the order it is told.
+/// Lets hooks end in a given order.
 struct Ordered {
     order: Vec<usize>,
     ended: std::sync::Mutex<usize>,

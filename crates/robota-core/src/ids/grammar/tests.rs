@@ -20,7 +20,7 @@ fn kode_11_structured_names_are_parsed_and_formatted() {
 fn kode_11_uuids_and_plain_names_are_names() {
     let uuid = "0197a4d2-7c1e-7000-8000-000000000001";
     assert!(matches!(SessionName::parse(uuid).unwrap(), SessionName::Uuid(_)));
-    // Reads as a UUID, but would be written differently: it stays what it is.
+    // Reads as a UUID, but would be written differently, so it is kept as a plain name.
     let simple = "0197A4D27C1E70008000000000000001";
     assert_eq!(SessionName::parse(simple).unwrap(), SessionName::Plain(simple.to_owned()));
     assert_eq!(SessionName::parse("notes.2").unwrap(), SessionName::Plain("notes.2".to_owned()));

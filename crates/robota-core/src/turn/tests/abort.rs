@@ -1,4 +1,4 @@
-//! CORE-12: whatever a turn is doing, stop means stop, and nothing that happened is lost.
+//! CORE-12: a turn can be stopped in every phase, and nothing that happened is lost.
 
 use std::time::Duration;
 
@@ -77,8 +77,8 @@ fn core_12_finished_calls_keep_results_and_queued_ones_say_interrupted() {
     run.abort();
     run.finish("edit", ToolOutcome::failed("cancelled", "stopped half-way"));
     interrupted(&run);
-    let told: Vec<_> = run.results().into_iter().map(|(_, text)| text).collect();
-    assert_eq!(told, ["contents", "stopped half-way", INTERRUPTED_TOOL, INTERRUPTED_TOOL]);
+    let results: Vec<_> = run.results().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(results, ["contents", "stopped half-way", INTERRUPTED_TOOL, INTERRUPTED_TOOL]);
     assert_eq!(INTERRUPTED_TOOL, "Execution interrupted by user");
     assert_eq!(run.ran(), ["read", "edit"]);
     assert_eq!(run.model_calls(), 1);

@@ -82,7 +82,7 @@ fn core_10_after_a_failed_compaction_below_the_guard_the_turn_continues() {
 #[test]
 fn core_10_the_guard_stops_only_after_a_compaction_did_not_help() {
     let mut run = long_run(8000, None);
-    assert_eq!(compactions(&run), 1, "above the guard it is tried whatever the threshold says");
+    assert_eq!(compactions(&run), 1, "above the guard it is tried, also below the threshold");
     run.compacted(Err(ErrorData::new(ErrorKind::Provider, "no")));
     assert_ended(&run);
     assert_eq!(run.report().end, TurnEnd::ContextFull);
@@ -93,7 +93,7 @@ fn core_10_the_guard_stops_only_after_a_compaction_did_not_help() {
     run.compacted(Ok(Compaction { summary, keep_from: None }));
     assert_ended(&run);
     assert_eq!(run.report().end, TurnEnd::ContextFull);
-    assert_eq!(compactions(&run), 1, "once, not for ever");
+    assert_eq!(compactions(&run), 1, "only once");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! CORE-15: which calls may overlap, and in which order the model is told.
+//! CORE-15: which calls may overlap, and in which order the model gets the results.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn core_15_read_only_calls_overlap_and_results_keep_the_order_of_the_calls() {
             _ => None,
         })
         .collect();
-    assert_eq!(finished, ["second", "first", "third"], "told as they ended");
+    assert_eq!(finished, ["second", "first", "third"], "in the order in which they ended");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn plain() -> Run {
     run
 }
 
-/// Two looks side by side, a denied edit, a command that is asked for, an unknown tool.
+/// Two parallel reads, a denied edit, a command that needs approval, an unknown tool.
 fn tools() -> Run {
     let mut run = Run::new(config());
     run.text("I look first.");

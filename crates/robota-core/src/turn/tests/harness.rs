@@ -1,5 +1,5 @@
-//! Executes effects without any I/O, exactly as the driver's contract says, and checks on the
-//! way what must hold at every step of every run.
+//! Performs effects without I/O, as the driver's contract says, and checks the invariants at every
+//! step.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::turn::{
 };
 use crate::usage::Usage;
 
-/// Something the machine started and that has not answered.
+/// An effect that the machine started and that has no answer yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     Model(ModelCall),
@@ -43,14 +43,14 @@ pub(super) enum Job {
 /// One turn and everything around it.
 pub(super) struct Run {
     pub(super) turn: Turn,
-    /// The same machine, never written down and read back; it must do the same.
+    /// The same machine without serialisation; it must behave equally.
     twin: Option<(Turn, CountingIds)>,
     ids: CountingIds,
     pub(super) state: State,
-    /// What is durable.
+    /// The events that are durable.
     pub(super) journal: Vec<Envelope>,
-    /// What could not be made so.
-    pub(super) owed: Vec<Envelope>,
+    /// The events whose append failed.
+    pub(super) unwritten: Vec<Envelope>,
     inbox: VecDeque<Input>,
     fail_at: Option<u64>,
     appends: u64,
@@ -60,7 +60,7 @@ pub(super) struct Run {
     /// Every effect but appends, as it was executed.
     pub(super) effects: Vec<Effect>,
     pub(super) report: Option<TurnReport>,
-    /// The append before the end failed: the driver reports the end in its stead.
+    /// Set if the append before the end failed: the driver reports the end then.
     pub(super) finish_dropped: bool,
     pub(super) watch: Watch,
 }
@@ -72,7 +72,7 @@ pub(super) struct Setup {
     pub(super) input: TurnInput,
     /// The append that fails, counted from zero.
     pub(super) fail_at: Option<u64>,
-    /// Whether the machine is written down and read back at every step.
+    /// Whether the machine is serialised and deserialised at every step.
     pub(super) reload: bool,
 }
 
@@ -123,7 +123,7 @@ impl TurnConfig {
     }
 }
 
-/// Four tools, two of which only look.
+/// Returns four tools, two of which are read-only.
 pub(super) fn config() -> TurnConfig {
     let tools = ["bash", "edit", "grep", "read"].map(str::to_owned).to_vec();
     let rules = TurnRules::new("model-1");
@@ -145,7 +145,7 @@ pub(super) fn config() -> TurnConfig {
     }
 }
 
-/// What each tool does.
+/// Returns the class of each tool.
 pub(super) fn class_of(name: &str) -> Class {
     match name {
         "edit" => Class::Modify,
@@ -154,7 +154,7 @@ pub(super) fn class_of(name: &str) -> Class {
     }
 }
 
-/// What the gate says when it has no objection.
+/// Returns the judgement of a gate with this verdict.
 pub(super) fn judgement(verdict: Verdict, name: &str) -> Judgement {
     let reason = format!("{name}: as the test says");
     Judgement {
@@ -180,7 +180,7 @@ pub(super) fn tool_call(id: &str, name: &str, input: ToolInput) -> Delta {
 }
 
 impl Run {
-    /// A run that says "hello", with that configuration.
+    /// Creates a run that says "hello", with that configuration.
     pub(super) fn new(config: TurnConfig) -> Self {
         Self::begin(Setup {
             config,
@@ -229,7 +229,7 @@ impl Run {
             ids,
             state,
             journal,
-            owed: Vec::new(),
+            unwritten: Vec::new(),
             inbox: VecDeque::new(),
             fail_at: setup.fail_at,
             appends: 0,
@@ -247,12 +247,12 @@ impl Run {
         run
     }
 
-    /// Tells the machine what happened, and goes on until nothing is left to tell.
+    /// Passes an input to the machine, and continues until no further input is waiting.
     pub(super) fn feed(&mut self, input: Input) {
         self.feed_all([input]);
     }
 
-    /// Things that happened at once: the answers to appends come after all of them.
+    /// Passes several inputs; the answers to appends come after all of them.
     pub(super) fn feed_all(&mut self, inputs: impl IntoIterator<Item = Input>) {
         self.inbox.extend(inputs);
         self.drain();
@@ -280,7 +280,7 @@ impl Run {
         self.check();
     }
 
-    /// Whatever the input answers is no longer open.
+    /// Removes the effect that the input answers from the open ones.
     fn answer_job(&mut self, input: &Input) {
         let at = match input {
             Input::Delta(Delta::End(_)) | Input::ModelFailed(_) => {
@@ -374,7 +374,7 @@ impl Run {
             let envelope = envelope(&self.state, Some(self.turn.id().clone()), event);
             self.state.apply(&envelope).unwrap();
             self.watch.event(&envelope.event);
-            let kept = if self.failed { &mut self.owed } else { &mut self.journal };
+            let kept = if self.failed { &mut self.unwritten } else { &mut self.journal };
             kept.push(envelope);
         }
         !fails
@@ -411,7 +411,7 @@ impl Run {
         }
     }
 
-    /// The machine and the fold of what it said agree.
+    /// Checks that the machine's state and the fold of its events agree.
     fn check(&self) {
         if self.failed {
             return;
@@ -419,25 +419,25 @@ impl Run {
         let mut folded = self.state.turn.clone();
         if let Some(turn) = &mut folded {
             turn.thinking.clear();
-            // Reported beside the turn: the machine does not hear of it.
+            // Tasks report it to the driver's queue; the machine gets no input for it.
             turn.calls.values_mut().for_each(|call| call.output = Default::default());
         }
         assert_eq!(self.turn.open_turn(), folded, "machine (left) and fold (right) differ");
     }
 
-    /// How many appends there were.
+    /// Returns how many appends there were.
     pub(super) fn appended(&self) -> u64 {
         self.appends
     }
 
-    /// Everything that happened, durable or owed.
+    /// Returns all events, written or not.
     pub(super) fn events(&self) -> Vec<Envelope> {
-        self.journal.iter().chain(&self.owed).cloned().collect()
+        self.journal.iter().chain(&self.unwritten).cloned().collect()
     }
 
-    /// The names of the events of the turn, in order.
+    /// Returns the names of the events of the turn, in order.
     pub(super) fn kinds(&self) -> Vec<String> {
-        let of_turn = self.journal.iter().chain(&self.owed).filter(|line| line.turn.is_some());
+        let of_turn = self.journal.iter().chain(&self.unwritten).filter(|line| line.turn.is_some());
         of_turn.map(|line| line.event.kind().to_owned()).collect()
     }
 
@@ -449,7 +449,8 @@ impl Run {
         self.messages().last().unwrap().clone()
     }
 
-    /// The results of the last answer that has any: the tool's name and what the model is told.
+    /// Returns the results of the last answer that has any: the tool's name and the text for the
+    /// model.
     pub(super) fn results(&self) -> Vec<(String, String)> {
         let messages = self.messages();
         let last = messages.iter().rev().find(|message| message.tool_results().next().is_some());
@@ -468,12 +469,12 @@ impl Run {
         })
     }
 
-    /// How many model calls there were.
+    /// Returns how many model calls there were.
     pub(super) fn model_calls(&self) -> usize {
         self.effects.iter().filter(|effect| matches!(effect, Effect::CallModel(_))).count()
     }
 
-    /// The tools that were run, in order.
+    /// Returns the tools that were run, in order.
     pub(super) fn ran(&self) -> Vec<String> {
         let ran = self.effects.iter().filter_map(|effect| match effect {
             Effect::RunTool { tool_use, .. } => Some(tool_use.name.clone()),
@@ -482,7 +483,7 @@ impl Run {
         ran.collect()
     }
 
-    /// The tools that run now.
+    /// Returns the tools that run now.
     pub(super) fn running(&self) -> Vec<String> {
         let running = self.jobs.iter().filter_map(|job| match job {
             Job::Tool { tool_use, .. } => Some(tool_use.name.clone()),
@@ -491,7 +492,7 @@ impl Run {
         running.collect()
     }
 
-    // What the outside world says.
+    // Inputs from outside: the model, tools, hooks and users.
 
     pub(super) fn delta(&mut self, delta: Delta) {
         assert!(self.model().is_some(), "no model call is open: {:?}", self.jobs);
@@ -517,7 +518,7 @@ impl Run {
         self.delta(Delta::End(StopReason::EndTurn));
     }
 
-    /// The model says this and nothing else.
+    /// Lets the model answer with this text only.
     pub(super) fn answer(&mut self, text: &str) {
         self.text(text);
         self.end();
@@ -545,7 +546,7 @@ impl Run {
         }
     }
 
-    /// The first running call of that tool ends.
+    /// Ends the first running call of that tool.
     pub(super) fn finish(&mut self, name: &str, outcome: ToolOutcome) {
         let found = self.jobs.iter().find_map(|job| match job {
             Job::Tool { tool_use, .. } if tool_use.name == name => Some(tool_use.call.clone()),
@@ -561,7 +562,7 @@ impl Run {
             Job::Question(question) => Some(question.call.call.clone()),
             _ => None,
         });
-        let call = asked.unwrap_or_else(|| panic!("nobody is asked: {:?}", self.jobs));
+        let call = asked.unwrap_or_else(|| panic!("no question is open: {:?}", self.jobs));
         self.feed(Input::Answered { call, answer });
     }
 
@@ -578,7 +579,7 @@ impl Run {
         self.feed(Input::Hooked { call, reply: answer.into() });
     }
 
-    /// The open hook answers, with something beside its decision.
+    /// Lets the open hook reply, with a decision and other values.
     pub(super) fn hook_replied(&mut self, reply: HookReply) {
         let call = self.hook().call().cloned();
         self.feed(Input::Hooked { call, reply });
@@ -605,19 +606,19 @@ impl Run {
         self.feed(Input::Abort { cause: Cause::User, note: None });
     }
 
-    /// An input is accepted and sent to the running turn.
+    /// Accepts an input and sends it to the running turn.
     pub(super) fn send(&mut self, id: &str, text: &str) {
         let delivery = Delivery::NextRound;
         let accepted = accepted(&InputId::from(id), vec![Block::text(text)]);
         self.side(InputAccepted { delivery, ..accepted }.into());
     }
 
-    /// Output of a running call, appended beside the turn.
+    /// Appends output of a running call outside the machine.
     pub(super) fn output(&mut self, call: CallId, text: &str) {
         self.side(ToolOutput { call, text: text.to_owned() }.into());
     }
 
-    /// An append that the machine did not ask for and is told of only when it fails.
+    /// An append that the machine did not request. The machine gets an input only if it fails.
     fn side(&mut self, event: Event) {
         if self.report.is_some() {
             return;
@@ -639,7 +640,7 @@ fn accepted(input: &InputId, content: Vec<Block>) -> InputAccepted {
     }
 }
 
-/// The next line of the journal, written and read back.
+/// Returns the next line of the journal, written and read back.
 fn envelope(state: &State, turn: Option<crate::ids::TurnId>, event: Event) -> Envelope {
     let seq = state.cursor.map_or(1, |cursor| cursor.seq + 1);
     let ts = jiff::Timestamp::from_second(1_800_000_000).unwrap();

@@ -19,7 +19,7 @@ fn with(point: HookPoint) -> TurnConfig {
     TurnConfig { hooks: HookPoints::new([point]), ..config() }
 }
 
-/// A call of `bash`, judged so, in front of its PreToolUse hook.
+/// Creates a run with a call of `bash` that was judged and waits for its PreToolUse hook.
 fn before_hook(verdict: Verdict, source: Source) -> Run {
     let mut run = Run::new(with(HookPoint::PreToolUse));
     run.calls(&["bash"]);
@@ -39,7 +39,7 @@ fn pre(run: &mut Run, decision: PreToolDecision) {
     run.hooked(HookAnswer::PreToolUse(decision));
 }
 
-/// A call of `bash` that ran, in front of its PostToolUse hook.
+/// Creates a run with a call of `bash` that ran and waits for its PostToolUse hook.
 fn after_run() -> Run {
     let mut run = Run::new(with(HookPoint::PostToolUse));
     run.calls(&["bash"]);
@@ -255,7 +255,7 @@ fn core_22_a_post_hook_may_replace_or_block_a_result() {
     assert_eq!(run.results()[0].1, "Blocked by hook: a secret is in it");
     run.answer("ok");
     assert_ended(&run);
-    assert_eq!(run.report().tools_executed, 1, "it ran, whatever the model is told");
+    assert_eq!(run.report().tools_executed, 1, "it ran, although the model does not see it");
 
     let mut run = after_run();
     run.hooked(HookAnswer::PostToolUse(PostToolDecision::Continue));
@@ -309,7 +309,7 @@ fn core_21_a_question_may_be_answered_either_way_and_says_who_decided() {
         let mut run = Run::new(config());
         run.calls(&["bash"]);
         run.judge(Verdict::Ask);
-        assert!(!is_asked(&run), "nobody is asked about an answer that is not there yet");
+        assert!(!is_asked(&run), "no question about an answer that is not committed");
         run.end();
         run.reply(answer);
         let decided = decisions(&run);
@@ -396,8 +396,8 @@ fn core_22_calls_that_run_when_a_hook_stops_end_and_get_their_hooks() {
     run.finish("read", ToolOutcome::ok("second"));
     run.hooked(go);
     assert_eq!(run.report().end, TurnEnd::Stopped);
-    let told: Vec<_> = run.results().into_iter().map(|result| result.1).collect();
-    assert_eq!(told, ["first", "second"]);
+    let results: Vec<_> = run.results().into_iter().map(|result| result.1).collect();
+    assert_eq!(results, ["first", "second"]);
 }
 
 #[test]

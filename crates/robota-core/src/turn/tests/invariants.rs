@@ -1,4 +1,4 @@
-//! What must hold in every run, checked as it happens.
+//! The invariants of every run, checked at each step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::turn::{Effect, Input, JudgeResult};
 use crate::usage::Usage;
 
-/// Looks at everything that passes.
+/// Checks every input, effect and event.
 pub(super) struct Watch {
     config: TurnConfig,
     /// All text the model streamed, and all text that was journaled as it came.
@@ -20,7 +20,7 @@ pub(super) struct Watch {
     seen: String,
     /// Text and calls of the answer that streams.
     attempt: String,
-    owed: Vec<CallId>,
+    open: Vec<CallId>,
     committed: HashSet<CallId>,
     decided: HashMap<CallId, Verdict>,
     denied: HashSet<CallId>,
@@ -41,7 +41,7 @@ impl Watch {
             fed: String::new(),
             seen: String::new(),
             attempt: String::new(),
-            owed: Vec::new(),
+            open: Vec::new(),
             committed: HashSet::new(),
             decided: HashMap::new(),
             denied: HashSet::new(),
@@ -73,7 +73,7 @@ impl Watch {
         match event {
             Event::ModelRequested(data) => {
                 assert!(self.attempt.is_empty(), "text is lost: {:?}", self.attempt);
-                assert!(self.owed.is_empty(), "results are owed: {:?}", self.owed);
+                assert!(self.open.is_empty(), "results are missing: {:?}", self.open);
                 self.instructions.extend(data.instruction.clone());
             }
             Event::TextChunk(data) => {
@@ -82,13 +82,13 @@ impl Watch {
             }
             Event::StreamReset(_) => {
                 self.attempt.clear();
-                let started = self.owed.iter().find(|call| self.started.contains(call));
+                let started = self.open.iter().find(|call| self.started.contains(call));
                 assert_eq!(started, None, "a call that ran is void");
-                self.owed.clear();
+                self.open.clear();
             }
             Event::AssistantMessage(data) => self.assistant_message(&data.message),
             Event::UserMessage(data) => self.no_instruction_in(&data.message),
-            Event::ToolCalled(data) => self.owed.push(data.tool_use.call.clone()),
+            Event::ToolCalled(data) => self.open.push(data.tool_use.call.clone()),
             Event::PermissionDecided(data) => {
                 self.decided.insert(data.call.clone(), data.verdict);
                 if data.verdict == Verdict::Deny {
@@ -96,7 +96,7 @@ impl Watch {
                 }
             }
             Event::HookFinished(data) if data.input.is_some() => {
-                // Other arguments: what was decided before was about something else.
+                // The arguments changed, so the earlier decision no longer applies.
                 self.decided.remove(data.call.as_ref().unwrap());
             }
             Event::ToolStarted(data) => {
@@ -106,14 +106,14 @@ impl Watch {
                 assert!(self.finished.insert(data.call.clone()), "finished twice");
             }
             Event::ToolResultAdded(data) => {
-                assert_eq!(self.owed.first(), Some(&data.result.call), "results out of order");
-                self.owed.remove(0);
+                assert_eq!(self.open.first(), Some(&data.result.call), "results out of order");
+                self.open.remove(0);
                 assert!(self.finished.contains(&data.result.call), "a result of nothing");
             }
-            Event::ToolBatchFinished(_) => assert_eq!(self.owed, [], "results are owed"),
+            Event::ToolBatchFinished(_) => assert_eq!(self.open, [], "results are missing"),
             Event::TurnFinished(data) => {
                 assert!(self.attempt.is_empty(), "text is lost: {:?}", self.attempt);
-                assert_eq!(self.owed, [], "results are owed");
+                assert_eq!(self.open, [], "results are missing");
                 assert_eq!(data.usage, self.usage, "the turn's cost is not that of its messages");
             }
             _ => {}
@@ -125,7 +125,7 @@ impl Watch {
         assert!(text.starts_with(&self.attempt), "text is lost: {:?} {text:?}", self.attempt);
         self.attempt.clear();
         let calls: Vec<_> = message.tool_uses().map(|tool_use| tool_use.call.clone()).collect();
-        assert_eq!(calls, self.owed, "the calls of an answer are not those that streamed");
+        assert_eq!(calls, self.open, "the calls of an answer are not those that streamed");
         self.committed.extend(calls);
         self.usage += message.usage.unwrap_or_default();
         self.no_instruction_in(message);
@@ -174,7 +174,7 @@ impl Watch {
                 assert_eq!(report.tools_executed, self.runs);
                 assert_eq!(report.usage, self.usage);
                 let left = jobs.iter().find(|job| !matches!(job, Job::Judge(_)));
-                assert_eq!(left, None, "still going on at the end");
+                assert_eq!(left, None, "a turn is open at the end");
                 assert_paired(state);
             }
             Effect::Append(_)
@@ -209,8 +209,8 @@ impl Watch {
             assert!(self.committed.contains(call), "runs before its answer is committed");
         }
         assert!(running.iter().all(|class| *class == Class::Inspect), "overlaps with an effect");
-        let at = self.owed.iter().position(|owed| owed == call).expect("nobody asked for it");
-        for earlier in &self.owed[..at] {
+        let at = self.open.iter().position(|open| open == call).expect("a result without a call");
+        for earlier in &self.open[..at] {
             let passed = self.finished.contains(earlier)
                 || (self.started.contains(earlier) && self.classes[earlier] == Class::Inspect);
             assert!(passed, "{call} overtakes {earlier}");
@@ -218,24 +218,24 @@ impl Watch {
     }
 }
 
-/// Every call has its result, in order, in the message right after it.
+/// Asserts that every call has its result, in order, in the message right after it.
 pub(super) fn assert_paired(state: &State) {
     let messages = &state.view.messages;
     for (at, message) in messages.iter().enumerate() {
         let asked: Vec<_> =
             message.tool_uses().map(|call| (call.call.clone(), call.id.clone())).collect();
         let next = messages.get(at + 1);
-        let told: Vec<_> = next
+        let results: Vec<_> = next
             .filter(|message| message.role() == Role::Tool)
             .into_iter()
             .flat_map(|message| message.tool_results())
             .map(|result| (result.call.clone(), result.id.clone()))
             .collect();
-        assert_eq!(asked, told, "calls (left) and results (right) differ");
+        assert_eq!(asked, results, "calls (left) and results (right) differ");
     }
 }
 
-/// What must hold once a run is over.
+/// Asserts the invariants of a run that is over.
 pub(super) fn assert_ended(run: &Run) {
     let report = run.report();
     assert!(run.turn.is_finished());

@@ -1,6 +1,6 @@
 //! Arbitrary runs: every choice of the outside world comes from a list of numbers, so a failing
-//! run shrinks to a short list. When the numbers run out, the world says the simplest thing,
-//! and the run must end.
+//! run shrinks to a short list. When the numbers run out, every choice is the simplest one, and the
+//! run must end.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::tool::ToolOutcome;
 use crate::turn::{HookPoints, Input, JudgeResult, ToolConcurrency, TurnInput};
 use crate::usage::Usage;
 
-/// Deals choices from a list; the first option when it is used up.
+/// Takes choices from a list; the first option once it is used up.
 struct Choices {
     numbers: std::vec::IntoIter<u32>,
     count: u32,
@@ -271,7 +271,7 @@ impl Choices {
         Ok(Compaction { summary, keep_from })
     }
 
-    /// Something that nobody waits for any more, or never did.
+    /// Returns an input that answers no open effect.
     fn stray(&mut self) -> Input {
         let call = CallId::from("nobody");
         match self.pick(7) {
@@ -302,7 +302,7 @@ impl Choices {
             }
             3 => {
                 let stray = self.stray();
-                // A late word about a wait that is open would end it.
+                // A late `WaitOver` would end a wait that is open.
                 if run.waits().is_none() && !run.jobs.contains(&Job::Compaction) {
                     run.feed(stray);
                 }
@@ -356,7 +356,7 @@ impl Choices {
     }
 }
 
-/// Steps a run may take once the world says only the simplest things.
+/// The maximum number of steps of a run that gets only the simplest choices.
 const PATIENCE: u32 = 400;
 
 fn play(numbers: Vec<u32>) -> Run {
@@ -371,7 +371,7 @@ fn play(numbers: Vec<u32>) -> Run {
         }
         choices.act(&mut run);
     }
-    // Nothing that still arrives changes anything.
+    // Later inputs have no effect.
     run.feed(Input::Appended);
     run.feed(Input::Abort { cause: Cause::User, note: None });
     run.feed(Input::Delta(Delta::Text("late".to_owned())));
@@ -396,7 +396,7 @@ proptest! {
     }
 }
 
-/// A generator that never gets anywhere shows nothing.
+/// Checks the generator itself: its runs reach every end and every event.
 #[test]
 fn core_08_arbitrary_runs_reach_every_end_and_every_event() {
     use proptest::strategy::ValueTree as _;
@@ -421,7 +421,7 @@ fn core_08_arbitrary_runs_reach_every_end_and_every_event() {
     assert!(rare.is_empty() && kinds.len() >= 32, "{} {rare:?}", kinds.len());
 }
 
-/// The same run with each of its appends failing in turn.
+/// Repeats one run, and in each repetition another append fails.
 #[test]
 fn core_03_no_event_is_lost_whichever_append_fails() {
     for fail_at in 0..60 {

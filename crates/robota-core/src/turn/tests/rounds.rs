@@ -127,7 +127,7 @@ fn core_17_content_that_a_model_cannot_take_is_reported_once() {
     let parts = LeftOut { reasoning: 1, attachments: 2, ..LeftOut::default() };
     run.delta(Delta::LeftOut(parts));
     read_round(&mut run);
-    // The same again, and more reasoning of the kind that is known to stay behind.
+    // The same parts are omitted again, and more reasoning, which was reported already.
     run.delta(Delta::LeftOut(LeftOut { reasoning: 2, ..parts }));
     read_round(&mut run);
     let more = LeftOut { attachments: 3, ..parts };
@@ -135,7 +135,7 @@ fn core_17_content_that_a_model_cannot_take_is_reported_once() {
     run.delta(Delta::LeftOut(LeftOut::default()));
     run.answer("done");
     assert_ended(&run);
-    let told: Vec<_> = run
+    let reported: Vec<_> = run
         .journal
         .iter()
         .filter_map(|line| match &line.event {
@@ -143,8 +143,8 @@ fn core_17_content_that_a_model_cannot_take_is_reported_once() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [(1, parts), (3, more)]);
-    assert_eq!(run.state.left_out.as_ref().map(|told| told.parts), Some(more));
+    assert_eq!(reported, [(1, parts), (3, more)]);
+    assert_eq!(run.state.left_out.as_ref().map(|reported| reported.parts), Some(more));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn core_08_an_input_for_the_next_round_comes_after_the_results() {
     assert_ended(&run);
 }
 
-/// A run at its limit: the forced summary is open.
+/// Creates a run at its limit: the forced summary is open.
 fn at_limit() -> Run {
     let mut run = Run::new(TurnConfig { max_rounds: 1, ..config() });
     read_round(&mut run);
@@ -228,7 +228,7 @@ fn core_09_a_failing_summary_becomes_the_fallback() {
     assert_eq!(run.report().error, None);
     assert_eq!(run.last_message().text(), FALLBACK);
 
-    // Words that had arrived stay in the conversation.
+    // Text that had arrived stays in the conversation.
     let mut run = at_limit();
     run.text("half a summ");
     run.fail_model(ProviderError::new(ErrorKind::Authentication, "refused"));
@@ -352,7 +352,7 @@ fn core_11_calls_of_a_failed_answer_get_results_before_the_error() {
 fn core_16_an_unknown_tool_is_answered_and_nothing_runs() {
     let mut run = Run::new(config());
     run.call("call_0", "agent", json!({}));
-    assert!(run.jobs.len() == 1, "nobody is asked about it: {:?}", run.jobs);
+    assert!(run.jobs.len() == 1, "no question is open: {:?}", run.jobs);
     run.end();
     assert_eq!(run.ran(), Vec::<String>::new());
     let (name, text) = run.results()[0].clone();
@@ -403,7 +403,7 @@ fn core_16_rounds_in_between_start_the_count_again() {
         }
     }
     assert_eq!(run.model().unwrap().purpose, Purpose::Answer);
-    // So does an answer in words that something sent meanwhile keeps from being the last.
+    // So does an answer without calls, if an input that arrived meanwhile continues the turn.
     run.send("input-2", "go on");
     run.answer("hm");
     run.calls(&["agent"]);
@@ -475,7 +475,7 @@ fn core_18_results_that_do_not_fit_are_skipped_and_the_turn_continues() {
     let batch = batch.unwrap();
     assert_eq!((batch.added, batch.skipped, batch.failed), (2, 2, 1));
     assert!(batch.overflowed());
-    assert!(run.model().is_some(), "the loop goes on");
+    assert!(run.model().is_some(), "the turn continues");
     run.answer("from what I saw");
     assert_ended(&run);
     assert_eq!(run.report().tools_executed, 4);

@@ -17,7 +17,7 @@ fn response() -> ServerSseMessage {
 }
 
 #[tokio::test]
-async fn a_client_goes_on_after_the_last_event_that_it_saw() {
+async fn a_client_continues_after_its_last_event() {
     let events = Events::new(Arc::new(RandomIds));
     let first = events.store_event("a", &note(1)).await.unwrap();
     let second = events.store_event("a", &note(2)).await.unwrap();
@@ -27,7 +27,7 @@ async fn a_client_goes_on_after_the_last_event_that_it_saw() {
     assert!(name.len() >= 32 && !other.starts_with(name), "{first} {other}");
     let mut replayed = events.replay_events_after(&first).await.unwrap();
     assert_eq!(replayed.next().await.unwrap().event_id.as_deref(), Some(second.as_str()));
-    // The stream goes on live, and ends with the response.
+    // The stream continues with live events, and ends with the response.
     let third = events.store_event("a", &response()).await.unwrap();
     let rest: Vec<_> = replayed.collect().await;
     let ids: Vec<_> = rest.iter().map(|event| event.event_id.as_deref().unwrap()).collect();

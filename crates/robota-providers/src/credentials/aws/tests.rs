@@ -3,7 +3,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 
 use super::*;
 
-/// The keys of the test suite of Signature Version 4.
+/// Returns the keys of the test suite of Signature Version 4.
 fn example() -> Aws {
     Aws {
         access_key_id: "AKIDEXAMPLE".to_owned(),

@@ -16,7 +16,7 @@ pub enum CatalogueStatus {
     Live,
     /// A tool generated the list from the provider's own data.
     Generated,
-    /// The list was written by hand or built in, and may be outdated.
+    /// The list was written by a person or is built in, and may be outdated.
     Fallback,
     /// There is no list.
     #[default]

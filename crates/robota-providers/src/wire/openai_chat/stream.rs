@@ -223,7 +223,7 @@ impl Decoder {
         };
         let other = |at: &usize| {
             let call = &self.calls[*at];
-            // A different id together with a name is another call, whatever its index is.
+            // A different id together with a name is another call, even with the same index.
             !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty()
         };
         position.filter(|at| !other(at))

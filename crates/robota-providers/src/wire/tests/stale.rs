@@ -13,7 +13,7 @@ fn signed(wire: Wire, prefix: u64) -> Map<String, Value> {
     extra
 }
 
-/// A conversation whose second message has signed reasoning, written for what is before it.
+/// Returns a conversation whose second message has signed reasoning, written for what is before it.
 fn reasoned(wire: Wire, instruction: Option<Message>) -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let first = vec![Arc::new(Message::user(&ids, "Why?"))];

@@ -7,7 +7,7 @@ use robota_core::streaming::StreamingAnswer;
 use super::*;
 use crate::fuzzing::read;
 
-/// An answer of each wire, with everything that only this wire understands, as it arrives.
+/// Returns an answer of each wire, with everything that only this wire understands, as it arrives.
 fn answers() -> Vec<(Wire, &'static str)> {
     vec![
         (

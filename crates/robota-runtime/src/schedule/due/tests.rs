@@ -34,7 +34,7 @@ fn daily(at: &str, zone: &str) -> Plan {
     plan(Trigger::Daily { time: at.to_owned() }, zone, "2026-01-01T00:00:00Z")
 }
 
-/// The first due times after a time, as text.
+/// Returns the first due times after a time, as text.
 fn after(plan: &Plan, start: &str, count: usize) -> Vec<String> {
     let mut at = time(start);
     let mut found = Vec::new();

@@ -11,9 +11,6 @@ use crate::interactive::InteractiveSession;
 /// `/hooks`
 pub(super) struct Hooks;
 
-/// The kinds of hooks that run.
-const KINDS: [HookKind; 4] = [HookKind::Command, HookKind::Http, HookKind::Prompt, HookKind::Agent];
-
 #[async_trait]
 impl SystemCommand for Hooks {
     fn info(&self) -> CommandInfo {
@@ -24,7 +21,7 @@ impl SystemCommand for Hooks {
         let Some(project) = session.project() else {
             return CommandResult::ok("This session has no settings.");
         };
-        let listing = HookListing::of(&project.settings, &KINDS);
+        let listing = HookListing::of(&project.settings, &HookKind::ALL);
         let mut lines = Vec::new();
         if listing.disabled {
             lines.push("disableAllHooks turns all hooks off.".to_owned());

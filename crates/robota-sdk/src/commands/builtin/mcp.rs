@@ -33,7 +33,7 @@ impl SystemCommand for Mcp {
                 Err(error) => CommandResult::failed(error.to_string()),
             },
             ["approve", server] => {
-                // What is approved is what the server has now.
+                // Approves the tools as the server describes them now.
                 let checked = mcp.servers().check(server).await;
                 match checked.and_then(|_| mcp.servers().approve(server)) {
                     Ok(changes) if changes.need_approval() => {

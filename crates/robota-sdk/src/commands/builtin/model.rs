@@ -18,7 +18,7 @@ impl SystemCommand for Model {
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
         let wanted = arguments.trim();
         if !wanted.is_empty() {
-            // Only the client has providers.
+            // This crate has no list of providers; the client switches.
             return CommandResult::ok(format!("Model: {wanted}")).with("modelId", wanted);
         }
         match session.session().info().await {

@@ -212,7 +212,7 @@ fn program_notes_images_and_errors_find_their_place() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever lines are missing, doubled, torn or in another order: the import succeeds, and every
+    /// If any lines are missing, doubled, torn or in another order, the import succeeds, and every
     /// call has one result.
     #[test]
     fn any_damage_is_survived(

@@ -24,7 +24,7 @@ fn a_unified_diff_becomes_numbered_lines() {
 }
 
 #[test]
-fn the_first_argument_is_the_one_that_says_most() {
+fn the_first_argument_is_the_most_descriptive_one() {
     let first = |input| first_argument(Some(&input));
     assert_eq!(first(json!({"content": "x", "file_path": "a.rs"})), "a.rs");
     assert_eq!(first(json!({"count": 3, "topic": "t"})), "t");

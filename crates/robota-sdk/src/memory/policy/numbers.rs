@@ -41,7 +41,7 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"{names}.{{0,60}}?([A-Za-z]{{0,3}}[0-9][- .]?){{5,}}")).ok()
 });
 
-/// A US social security number: 123-45-6789, with areas that are in use.
+/// Finds a US social security number: 123-45-6789, with areas that are in use.
 fn social_security(text: &str) -> bool {
     static FORM: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"\b([0-9]{3})[- ]([0-9]{2})[- ]([0-9]{4})\b").ok());
@@ -52,7 +52,7 @@ fn social_security(text: &str) -> bool {
     })
 }
 
-/// A Chinese resident identity number or a Spanish DNI with the right check character.
+/// Finds a Chinese resident identity number or a Spanish DNI with the right check character.
 fn has_check_digits(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.map(str::to_ascii_uppercase).any(|word| is_chinese_id(&word) || is_dni(&word))

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn messages_are_told_apart() {
+fn kinds_of_messages_are_distinguished() {
     let read = |text: &str| parse(text.as_bytes()).unwrap();
     let request = read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"a":1}}"#);
     let (id, method, params) = (RequestId::Number(1), "initialize".to_owned(), json!({"a": 1}));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeRequest {
-    /// The newest version that the client speaks.
+    /// The newest version that the client supports.
     pub protocol_version: u16,
     /// What the client can do.
     #[serde(default)]
@@ -76,7 +76,7 @@ pub struct ElicitationCapabilities {
     pub form: Option<Capability>,
 }
 
-/// Something that is supported; it has no details.
+/// Marks a capability as supported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capability {}
 

@@ -64,7 +64,7 @@ pub struct NameValue {
     pub value: String,
 }
 
-/// What is told about a session that was opened.
+/// The answer about a session that was opened.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedSession {
@@ -74,7 +74,7 @@ pub struct OpenedSession {
     pub config_options: Vec<ConfigOption>,
 }
 
-/// What is told about a session that did not exist before.
+/// The answer about a session that was created.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkedSession {
@@ -208,7 +208,7 @@ pub struct SetConfigRequest {
 pub enum ConfigValue {
     /// One of a list.
     Chosen(String),
-    /// On or off, which no option of ours is.
+    /// On or off. No option of this agent has such a value.
     Switch(bool),
 }
 

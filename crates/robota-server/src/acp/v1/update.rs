@@ -1,4 +1,4 @@
-//! What an agent tells while it works.
+//! What an agent reports while it works.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

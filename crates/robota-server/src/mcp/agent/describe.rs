@@ -63,7 +63,7 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
                 "session": session,
                 "call": {"type": "string", "description": "The call, from `permissions`"},
                 "decision": {"type": "string", "enum": ["allow", "allow_session", "deny"]},
-                "note": {"type": "string", "description": "What the agent is told"},
+                "note": {"type": "string", "description": "A remark for the agent"},
             }),
             &["session", "call", "decision"],
             false,

@@ -147,7 +147,7 @@ fn a_failure_at_any_step_leaves_nothing_half_written() {
                     let last = seqs.len() as u64;
                     assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "step {at}");
                     assert!(name == "s" || last == 5, "half a fork, step {at}");
-                    // Whatever happened, it can be continued.
+                    // After every failure the session can be continued.
                     let mut writer = files.open(&SessionId::from(name)).unwrap();
                     writer.append(&[event(last + 1)], Durability::Synced).unwrap();
                     assert_eq!(read(name).unwrap().len() as u64, last + 1);

@@ -1,4 +1,4 @@
-//! Statements on a connection: in a transaction, or each by itself.
+//! Statements on a connection: in a transaction, or each in its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -287,8 +287,8 @@ impl Tx for PostgresTx<'_> {
     }
 }
 
-/// Runs read-only statements, each by itself. If the connection fails, the statement is repeated on
-/// another one.
+/// Runs read-only statements, each in its own transaction. If the connection fails, the statement
+/// is repeated on another one.
 pub(super) struct PostgresReader<'t> {
     pub(super) connections: &'t Connections,
     pub(super) client: Option<Object>,

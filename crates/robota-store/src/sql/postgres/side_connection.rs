@@ -1,5 +1,5 @@
 //! A connection of the store outside its pool. It renews leases, so that a busy pool cannot delay
-//! renewals, and carries notifications.
+//! renewals, and sends and receives notifications.
 //!
 //! A notification is a hint for readers that wait for events of a session. It is sent after the
 //! commit, in its own statement and for many appends together: inside the transaction of an append
@@ -28,7 +28,7 @@ const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long sending a notification may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest payload; the server allows a little more. If the journals do not fit, `*` stands for
+/// The longest payload; the server allows a little more. If the journals do not fit, `*` means
 /// all.
 const MAX_PAYLOAD: usize = 7_000;
 

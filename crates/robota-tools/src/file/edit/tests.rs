@@ -13,7 +13,7 @@ impl TestFile {
         (Self { dir }, path)
     }
 
-    /// The names in the folder, to check that no temporary file is left.
+    /// Returns the names in the folder, to check that no temporary file is left.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self
             .dir

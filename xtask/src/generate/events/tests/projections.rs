@@ -11,7 +11,7 @@ use robota_testkit::fn_tool;
 
 use super::*;
 
-/// A run with everything in it that needs no failure: payloads, text, a call, an answer.
+/// Returns a run with everything in it that needs no failure: payloads, text, a call, an answer.
 async fn journal() -> Vec<Arc<Envelope>> {
     let look = fn_tool("Look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
     let script = Script::new().text("Hello.").tool("Look", json!({})).text("Done.");

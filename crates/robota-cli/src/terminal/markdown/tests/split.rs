@@ -73,7 +73,7 @@ fn in_pieces(text: &str, sizes: &[usize]) -> Vec<Line> {
     lines
 }
 
-/// The letters that a reader sees, as the parser understands the whole text.
+/// Returns the letters that a reader sees, as the parser understands the whole text.
 fn letters(source: &str) -> String {
     use pulldown_cmark::{Event, Options, Parser};
     let options =

@@ -26,7 +26,7 @@ fn pieces_of_text_become_one_event() {
 }
 
 #[test]
-fn output_that_nobody_reads_does_not_grow_without_end() {
+fn unread_output_is_bounded() {
     let mailbox = Mailbox::new().unwrap();
     for _ in 0..100 {
         mailbox.send(output("a", "x".repeat(10_000)));

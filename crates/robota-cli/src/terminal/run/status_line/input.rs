@@ -10,7 +10,7 @@ use super::measures::Measured;
 /// Prompts above this many tokens cost more with some models.
 const LONG: u64 = 200_000;
 
-/// What is known of a session.
+/// The state of a session.
 pub(super) struct Input<'a> {
     pub(super) session: &'a str,
     pub(super) name: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Whatever is committed, drawn and resized: the history has each line once.
+//! For any sequence of commits, drawings and resizes, the history has each line once.
 
 use proptest::prelude::*;
 

@@ -32,7 +32,7 @@ impl Terminal {
         (row.into(), column.into())
     }
 
-    /// Returns all rows, with those of the scrollback, and whether each goes on in the next.
+    /// Returns all rows, with those of the scrollback, and whether each continues in the next.
     fn rows(&mut self) -> Vec<(String, bool)> {
         let screen = self.parser.screen_mut();
         let (height, width) = screen.size();
