@@ -30,7 +30,7 @@ fn each_generation_of_claude_gets_the_form_that_it_accepts() {
         ("claude-sonnet-4-6", on, adaptive.clone()),
         ("claude-sonnet-4-6", tokens, enabled(2_000)),
         ("claude-sonnet-5-5", tokens, adaptive.clone()),
-        ("a-model-of-a-gateway", on, adaptive.clone()),
+        ("a-model-of-a-gateway", on, adaptive),
         ("claude-sonnet-4-5", Thinking::tokens(5), enabled(1_024)),
         ("claude-sonnet-4-5", Thinking::tokens(0), off.clone()),
         ("claude-opus-5", Thinking::Off, off),
