@@ -161,6 +161,12 @@ fn files_as_people_write_them_are_read() {
     let listing = trusted(r#"{"mcpServers": null, "other": 1}"#);
     assert!(listing.entries.is_empty() && listing.problems.is_empty());
     std::fs::write(&file, r#"{"docs": {"command": "x"}}"#).unwrap();
+    let entry = json!({"command": "y"}).as_object().unwrap().clone();
+    add_server(&places, McpScope::Project, "more", entry).unwrap();
+    let listing = list(&places, Trust::Trusted, &[], false);
+    let both = [("docs", McpScope::Project, "x"), ("more", McpScope::Project, "y")];
+    assert_eq!(names(&listing), both, "the file is wrapped before it is changed");
+    std::fs::write(&file, r#"{"docs": {"command": "x"}}"#).unwrap();
     let untrusted = list(&places, Trust::Unknown, &[], false);
     assert_eq!(
         (untrusted.entries.len(), untrusted.waiting.as_slice()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::McpScope;
+use super::{McpScope, Servers, servers_of};
 use crate::files::read_bounded;
 use crate::places::Places;
 use crate::write::atomic;
@@ -115,8 +115,14 @@ fn read(file: &Path) -> Result<Value, McpWriteError> {
     match read_bounded(file).map_err(|error| failed(error.to_string()))? {
         None => Ok(json!({})),
         Some(content) => {
-            let value = serde_json::from_slice(&content);
-            value.map_err(|error| failed(format!("it is not valid: {error}")))
+            // A file with comments is read, but writing it would lose them.
+            let value: Value = serde_json::from_slice(&content)
+                .map_err(|error| failed(format!("it is not valid: {error}")))?;
+            let servers = match value.get("mcpServers") {
+                Some(_) => Servers::default(),
+                None => servers_of(&value, &mut Vec::new()),
+            };
+            Ok(if servers.is_empty() { value } else { json!({ "mcpServers": servers }) })
         }
     }
 }
