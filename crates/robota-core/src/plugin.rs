@@ -154,10 +154,10 @@ pub struct RunSummary {
 /// ```
 #[async_trait]
 pub trait Plugin: Send + Sync {
-    /// The name, for messages.
+    /// Returns the name, for messages.
     fn name(&self) -> &str;
 
-    /// What the plugin is for.
+    /// Returns what the plugin is for.
     fn category(&self) -> PluginCategory {
         PluginCategory::Custom
     }

@@ -64,7 +64,7 @@ pub fn too_broad(rule: &str) -> bool {
         && !fixed[1..].iter().any(selects)
 }
 
-/// Whether a rule allows commands that begin with the same words but are not the same, so that a
+/// Returns whether a rule allows commands that begin with the same words but differ, so that a
 /// person should confirm it after seeing what else it allows.
 ///
 /// ```

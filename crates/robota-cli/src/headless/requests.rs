@@ -254,7 +254,7 @@ impl Requests {
             }
             Request::GetSessionCost {} => Ok(json!({"text": queries::cost_text(&self.meter)})),
             Request::GetUsage {} => Ok(queries::usage(&self.meter)),
-            // No line is held back, whoever reads them.
+            // Every line is written, also if the host has no subscribers.
             Request::SetHasSubscribers {} => Ok(json!({})),
             // A notification of a server in the host; its lists are read again when they are needed.
             Request::McpMessage {} => Ok(json!({})),

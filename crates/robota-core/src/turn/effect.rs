@@ -260,7 +260,7 @@ pub struct FailedCall {
     pub tool: String,
     /// A stable code of the failure, such as `denied`.
     pub code: Option<String>,
-    /// What the model was told; the beginning of it if it is long.
+    /// The result that the model received, cut if it is long.
     pub text: String,
 }
 

@@ -5,7 +5,7 @@ use crate::program::{Effect, Program, Shape, Trait};
 use crate::shell::Word;
 use crate::words;
 
-/// Whether a command removes or overwrites something, as far as it is known.
+/// Returns whether a command removes or overwrites something, as far as it is known.
 pub(super) fn destroys(given: &[Word]) -> bool {
     let Some(args) = Args::parse(given) else { return false };
     let is = |what| args.spec.is(what) || args.program.is(what);

@@ -66,7 +66,7 @@ fn messages(thinking: Thinking, model: &str, limit: u64) -> Option<Value> {
     }
 }
 
-/// The generation of a Claude model, which decides how it is told to think.
+/// The generation of a Claude model, which decides how thinking is requested.
 struct Claude {
     version: (u32, u32),
     always_thinks: bool,
