@@ -60,7 +60,6 @@ use input::FromHost;
 use meter::Meter;
 pub(crate) use mode::RunMode;
 use open::{Opening, open};
-use options::LineMode;
 pub(crate) use options::RunOptions;
 use permissions::HostApprover;
 use requests::{HostSetup, Requests};
@@ -129,10 +128,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
     let choice = session_choice(sessions, &*store, &folder).await?;
-    let selected = choice.select(&*store, &folder).await.map_err(|error| match options.lines {
-        LineMode::Stream => missing_session(error, sessions),
-        LineMode::Off | LineMode::Collect => open::in_use(error),
-    })?;
+    let selected = choice.select(&*store, &folder).await;
+    let selected = selected.map_err(|error| missing_session(error, sessions))?;
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
     let writer =
@@ -285,11 +282,14 @@ pub(crate) async fn fallback(
 
 /// Reports that there is no session to resume, with the text that hosts look for.
 fn missing_session(error: SdkError, sessions: &SessionArgs) -> anyhow::Error {
-    match (&sessions.resume, error) {
-        (Some(Some(id)), error @ SdkError::SessionNotFound(_)) => anyhow::Error::new(error)
-            .context(format!("No conversation found with session ID: {id}")),
-        (_, error) => open::in_use(error),
-    }
+    let text = match (&sessions.resume, &error) {
+        (Some(Some(id)), SdkError::SessionNotFound(_)) => {
+            format!("No conversation found with session ID: {id}")
+        }
+        (_, SdkError::NothingToContinue { .. }) => "No conversation found to continue".to_owned(),
+        _ => return open::in_use(error),
+    };
+    anyhow::Error::new(error).context(text)
 }
 
 /// Says where the key of the model service comes from.

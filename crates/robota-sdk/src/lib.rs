@@ -72,7 +72,7 @@ pub use robota_runtime::{
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use templates::template_of;
 pub use transcript::SessionTranscript;
-pub use transport::{Transport, TransportError};
+pub use transport::{Transport, TransportError, attach_transport};
 
 /// The programs on the page are compiled with the doc tests, so that they stay true.
 #[cfg(doctest)]

@@ -1,8 +1,15 @@
 //! What all protocols that serve sessions have in common (SDK-08).
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::host::SessionHost;
+use robota_core::ids::SessionId;
+use robota_core::journal::SessionHead;
+use robota_core::permission::Mode;
+
+use crate::host::{HostError, HostErrorKind, HostedSession, ModelChoice, OpenRequest, SessionHost};
+use crate::interactive::InteractiveSession;
+use crate::select::{Earlier, SessionChoice};
 
 /// A protocol that clients use to reach sessions.
 ///
@@ -66,4 +73,84 @@ pub enum TransportError {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Lets a transport serve one session that is open: whatever session its clients open, they get this
+/// one. The transport ends the session like those that it opens itself. `model` is the model that
+/// clients see.
+///
+/// ```
+/// use robota_sdk::{InteractiveSession, Transport, TransportError, attach_transport};
+///
+/// async fn serve(
+///     session: InteractiveSession,
+///     transport: &mut dyn Transport,
+/// ) -> Result<(), TransportError> {
+///     attach_transport(transport, session, "claude-sonnet-5-5");
+///     transport.start().await
+/// }
+/// # let _ = serve;
+/// ```
+pub fn attach_transport(
+    transport: &mut dyn Transport,
+    session: InteractiveSession,
+    model: impl Into<String>,
+) {
+    transport.attach(Arc::new(OneSession { session, model: model.into() }));
+}
+
+/// The only session of a transport.
+struct OneSession {
+    session: InteractiveSession,
+    model: String,
+}
+
+#[async_trait::async_trait]
+impl SessionHost for OneSession {
+    async fn check_model(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn open(&self, request: OpenRequest) -> Result<HostedSession, HostError> {
+        let id = self.session.session().id();
+        let other = match &request.choice {
+            SessionChoice::New(_) | SessionChoice::Earlier(Earlier::Latest) => None,
+            SessionChoice::Earlier(Earlier::Named(name)) => {
+                Some(name).filter(|name| *name != id.as_str())
+            }
+            SessionChoice::Fork { .. } => {
+                let why = "this program serves one session, which cannot be forked";
+                return Err(HostError::new(HostErrorKind::Invalid, why));
+            }
+        };
+        if let Some(other) = other {
+            let why = format!("there is no session `{other}`; this program serves `{id}`");
+            return Err(HostError::new(HostErrorKind::NotFound, why));
+        }
+        let model = ModelChoice { id: self.model.clone(), name: self.model.clone() };
+        Ok(HostedSession {
+            session: self.session.clone(),
+            model: self.model.clone(),
+            models: vec![model],
+            effort: None,
+            modes: vec![Mode::Plan, Mode::Default, Mode::AcceptEdits],
+        })
+    }
+
+    async fn list(&self, _: Option<&Path>) -> Result<Vec<SessionHead>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn delete(&self, _: Option<&Path>, _: &SessionId) -> Result<bool, HostError> {
+        Ok(false)
+    }
+
+    async fn set_model(
+        &self,
+        session: &InteractiveSession,
+        model: &str,
+    ) -> Result<String, HostError> {
+        session.session().config().set_model(model, None);
+        Ok(model.to_owned())
+    }
 }

@@ -260,6 +260,13 @@ pub struct StreamEventLine<'a> {
     /// How long the first piece took; only on `message_start`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
+    /// The host's id of the message that the turn answers; only in the first event of a turn, and
+    /// only if the host gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<&'a str>,
+    /// The host's ids of all messages that the turn took so far, together with the one above.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub user_message_uuids: &'a [String],
 }
 
 /// What the session does between two answers.

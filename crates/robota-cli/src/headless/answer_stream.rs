@@ -57,6 +57,8 @@ pub(crate) struct AnswerStart<'a> {
     pub(crate) ttft_ms: Option<u64>,
     /// The tokens so far.
     pub(crate) usage: TokenUsage,
+    /// The host's ids of the messages that the turn took; empty after its first answer.
+    pub(crate) user_messages: &'a [String],
 }
 
 impl AnswerStream {
@@ -90,7 +92,12 @@ impl AnswerStream {
             stop_sequence: None,
             usage: start.usage,
         };
-        print(writer, StreamEvent::MessageStart { message }, start.ttft_ms);
+        print_line(
+            writer,
+            StreamEvent::MessageStart { message },
+            start.ttft_ms,
+            start.user_messages,
+        );
     }
 
     /// Prints a piece of text.
@@ -231,6 +238,15 @@ fn print_input(writer: &LineWriter, index: u32, json: &str) {
 }
 
 fn print(writer: &LineWriter, event: StreamEvent<'_>, ttft_ms: Option<u64>) {
+    print_line(writer, event, ttft_ms, &[]);
+}
+
+fn print_line(
+    writer: &LineWriter,
+    event: StreamEvent<'_>,
+    ttft_ms: Option<u64>,
+    user_messages: &[String],
+) {
     writer.print(&StreamEventLine {
         kind: Default::default(),
         event,
@@ -238,5 +254,7 @@ fn print(writer: &LineWriter, event: StreamEvent<'_>, ttft_ms: Option<u64>) {
         parent_tool_use_id: None,
         uuid: writer.id().as_str(),
         ttft_ms,
+        user_message_uuid: user_messages.last().map(String::as_str),
+        user_message_uuids: user_messages,
     });
 }

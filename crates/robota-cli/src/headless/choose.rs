@@ -51,15 +51,18 @@ pub(crate) async fn session_choice(
     }
 }
 
+/// What `-r` without a session says in a headless run.
+const NO_ID: &str = "Error: --resume requires a valid session ID or name when used with --print.";
+
 /// Returns the usage error for `-r` without a session: it lists the most recent ones.
 async fn missing_id(store: &dyn JournalStore, cwd: &str) -> anyhow::Result<String> {
     let filter =
         SessionFilter { cwd: Some(cwd.to_owned()), limit: Some(5), ..SessionFilter::default() };
     let sessions = store.list(&filter).await?.sessions;
     if sessions.is_empty() {
-        return Ok(format!("-r needs a session id or name; there is no session in {cwd}"));
+        return Ok(format!("{NO_ID} There is no session in {cwd}."));
     }
-    let mut text = "-r needs a session id or name. Recent sessions:".to_owned();
+    let mut text = format!("{NO_ID} Recent sessions:");
     for head in sessions {
         let title = head.name.or(head.title).unwrap_or_default();
         text.push_str(&format!("\n  {}  {title}", head.session));

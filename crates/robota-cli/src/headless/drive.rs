@@ -20,7 +20,7 @@ use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
 use super::meter::budget_text;
-use super::options::RunOptions;
+use super::options::{RunOptions, host_name};
 use super::permissions::{HostApprover, HostCommand};
 use super::project::Projection;
 use super::requests::{CAPABILITIES, Requests, VERSION};
@@ -441,12 +441,13 @@ impl Drive {
 
     pub(super) fn print_init(&self, model: &str) {
         let facts = &self.facts;
+        let tools: Vec<_> = self.interactive.tools().names().into_iter().map(host_name).collect();
         self.writer.print(&InitLine {
             kind: Default::default(),
             subtype: Default::default(),
             cwd: &facts.cwd,
             session_id: self.writer.session(),
-            tools: &self.interactive.tools().names(),
+            tools: &tools,
             mcp_servers: mcp::servers(self.interactive.mcp()),
             mcp_server_errors: mcp::errors(self.interactive.mcp()),
             model,

@@ -160,7 +160,11 @@ impl RunOptions {
             agent: args.agent.clone(),
             agent_text: args.forward_subagent_text,
             commands: !args.disable_slash_commands,
-            tools: args.tools.as_ref().filter(|list| list.trim() != "default").map(split),
+            tools: args
+                .tools
+                .as_ref()
+                .filter(|list| list.trim() != "default")
+                .map(|list| split(list).into_iter().map(own_name).collect()),
             mcp_config: args.mcp_config.clone(),
             strict_mcp: args.strict_mcp_config,
             prompt_tool,
@@ -168,6 +172,20 @@ impl RunOptions {
         })
     }
 }
+
+/// Returns the name that a tool has here: hosts call the tool Agent `Task`.
+fn own_name(tool: String) -> String {
+    if tool == TASK { AGENT.to_owned() } else { tool }
+}
+
+/// Returns the name that hosts know a tool by.
+pub(crate) fn host_name(tool: String) -> String {
+    if tool == AGENT { TASK.to_owned() } else { tool }
+}
+
+/// The tool that starts agents, and its older name, which hosts still expect in lists of tools.
+const AGENT: &str = "Agent";
+const TASK: &str = "Task";
 
 /// Reads definitions of agents from JSON.
 ///

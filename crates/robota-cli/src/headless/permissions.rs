@@ -1,6 +1,7 @@
 //! Asks the host about calls that need approval (`can_use_tool`).
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub(crate) struct HostApprover {
     /// Saves the rules of approvals.
     saved: Arc<SavedRules>,
     mode: Mutex<RunMode>,
+    /// The folders of the workspace.
+    workspace: Vec<PathBuf>,
 }
 
 /// The questions whose call the host has seen. A request about a call comes after the line with
@@ -57,7 +60,8 @@ impl HostApprover {
         mode: RunMode,
     ) -> Self {
         let (announced, mode) = (Announced::default(), Mutex::new(mode));
-        Self { host, limit, commands, announced, saved, mode }
+        let workspace = saved.workspace();
+        Self { host, limit, commands, announced, saved, mode, workspace }
     }
 
     /// Takes the new permission mode.
@@ -107,7 +111,7 @@ impl Approver for HostApprover {
             display_name: &question.call.name,
             input,
             permission_suggestions: suggestions(&question, self.mode()),
-            blocked_path: None,
+            blocked_path: outside_path(input, &self.workspace),
             decision_reason: &question.reason,
             description: description(input),
             tool_use_id: question.call.public_id(),
@@ -248,6 +252,15 @@ fn rule_value(rule: &str) -> RuleValue {
         }
         None => RuleValue { tool_name: rule.to_owned(), rule_content: None },
     }
+}
+
+/// Returns the path of a call that is outside of the workspace.
+fn outside_path<'a>(input: &'a Value, workspace: &[PathBuf]) -> Option<&'a str> {
+    let path =
+        ["file_path", "notebook_path", "path"].iter().find_map(|key| input.get(key)?.as_str())?;
+    let absolute = Path::new(path).is_absolute();
+    let inside = workspace.iter().any(|folder| Path::new(path).starts_with(folder));
+    (absolute && !inside).then_some(path)
 }
 
 /// Describes a call by its arguments.

@@ -296,10 +296,12 @@ impl Projection {
         }
         let turn = envelope.turn.as_ref();
         let usage = turn.and_then(|turn| self.watch.take_first_usage(turn, self.messages));
+        let first = !std::mem::replace(&mut self.record.streamed_user_messages, true);
         let start = AnswerStart {
             model: &self.model,
             ttft_ms: self.record.ttft_ms(),
             usage: usage.map(token_usage).unwrap_or_default(),
+            user_messages: if first { &self.record.user_messages[..] } else { &[] },
         };
         self.stream.start(start, &self.ids, &self.writer);
     }

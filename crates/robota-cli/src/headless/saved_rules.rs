@@ -1,6 +1,7 @@
 //! Writes changes of permissions to settings files, through the settings writer.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_config::{
@@ -23,6 +24,12 @@ impl SavedRules {
     /// Creates a sink for the settings of a run.
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
         Self { setup, expected: Mutex::default() }
+    }
+
+    /// Returns the folders of the workspace.
+    pub(crate) fn workspace(&self) -> Vec<PathBuf> {
+        let workspace = self.setup.workspace();
+        std::iter::once(workspace.cwd).chain(workspace.additional).collect()
     }
 
     /// Says where these rules are to be saved, before the approval that saves them.

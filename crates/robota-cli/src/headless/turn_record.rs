@@ -51,6 +51,8 @@ pub(crate) struct TurnRecord {
     pub(crate) user_messages: Vec<String>,
     /// Whether a line has reported them.
     pub(crate) told_user_messages: bool,
+    /// Whether an event of a streamed answer has.
+    pub(crate) streamed_user_messages: bool,
     /// The text about the budget, if it is used up.
     pub(crate) budget: Option<String>,
 }

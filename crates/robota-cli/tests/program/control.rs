@@ -1,6 +1,6 @@
 //! Control requests of a host: what the program says about itself, and what it changes.
 
-use robota_testkit::mock::{MockServer, Scenario};
+use robota_testkit::mock::{Failure, MockServer, Reply, Scenario};
 use serde_json::{Value, json};
 
 use crate::headless::{BYPASS, TOUCH, long_command};
@@ -244,7 +244,7 @@ async fn sdk_08_the_host_changes_thinking_effort_and_model_by_settings() {
         user("hi"),
     ];
     with_mock(&mock, &["--model", "claude-sonnet-4-5"], &input).await;
-    let sent = mock.calls().remove(0).json;
+    let sent = mock.calls()[0].json.clone();
     assert_eq!(sent["thinking"], json!({"type": "enabled", "budget_tokens": 2_000}));
     assert_eq!(sent["output_config"]["effort"], "low", "{sent}");
     let settings = json!({"model": "opus", "alwaysThinkingEnabled": true});
@@ -257,7 +257,7 @@ async fn sdk_08_the_host_changes_thinking_effort_and_model_by_settings() {
     let refused = &printed[0]["response"];
     assert_eq!(refused["error_code"], "unsupported_request", "{refused}");
     assert!(refused["error"].as_str().unwrap().contains("`hooks` cannot change"), "{refused}");
-    let sent = mock.calls().remove(1).json;
+    let sent = mock.calls()[1].json.clone();
     assert_eq!(
         (&sent["model"], &sent["thinking"]["type"]),
         (&json!("claude-opus-5-5"), &json!("adaptive"))
@@ -292,7 +292,7 @@ async fn cli_03_models_have_short_names_and_thinking_has_flags() {
     ] {
         let mock = MockServer::start(Scenario::reply("Hi.")).await.unwrap();
         with_mock(&mock, args, &[user("hi")]).await;
-        let sent = mock.calls().remove(0).json;
+        let sent = mock.calls()[0].json.clone();
         assert_eq!((&sent["model"], &sent["thinking"]), (&json!(model), &thinking), "{args:?}");
     }
 }
@@ -308,7 +308,7 @@ async fn cli_03_the_conversation_runs_as_an_agent() {
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let mock = MockServer::start(Scenario::reply("Hi.")).await.unwrap();
         with_mock(&mock, &args, &[user("hi")]).await;
-        let sent = mock.calls().remove(0).json;
+        let sent = mock.calls()[0].json.clone();
         assert!(
             sent["system"][0]["text"].as_str().unwrap().starts_with("You are a poet."),
             "{sent}"
@@ -425,5 +425,181 @@ fn sdk_08_a_repeated_initialize_in_a_turn_answers_with_the_state() {
     assert!(!answer["response"]["commands"].as_array().unwrap().is_empty());
     host.request(&json!({"subtype": "interrupt"}));
     host.until("result");
+    host.finish();
+}
+
+#[test]
+fn cli_03_errors_have_the_words_that_hosts_search_for() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.\n- Hi.");
+    let script = ["--provider", "scripted:script.yaml"];
+    let id = "00000000-0000-4000-8000-00000000000a";
+    let created = home.command(&[&script[..], &["-p", "hi", "--session-id", id]].concat());
+    assert!({ created }.output().unwrap().status.success());
+    let stream = ["--output-format", "stream-json"];
+    for (args, code, text) in [
+        (
+            &["-p", "hi", "--session-id", "x"][..],
+            2,
+            "Error: Invalid session ID. Must be a valid UUID.",
+        ),
+        (
+            &["-p", "hi", "--session-id", id],
+            1,
+            &*format!("Error: Session ID {id} is already in use."),
+        ),
+        (&["-p", "hi", "-r", "missing"], 1, "No conversation found with session ID: missing"),
+        (
+            &["-p", "hi", "-r", id, "--session-id", id],
+            2,
+            "Error: --session-id can only be used with",
+        ),
+        (&["-p", "hi", "-r"], 2, "Error: --resume requires a valid session ID"),
+        (
+            &["-p", ""],
+            2,
+            "Error: Input must be provided either through stdin or as a prompt argument",
+        ),
+        (&["--frobnicate"], 2, "error: unknown option '--frobnicate'"),
+        (&["--outptu-format", "json"], 2, "(Did you mean --output-format?)"),
+        (
+            &["-p", "hi", stream[0], stream[1]],
+            2,
+            "Error: When using --print, --output-format=stream-json requires --verbose",
+        ),
+        (
+            &["-p", "--input-format", "stream-json"],
+            2,
+            "Error: --input-format=stream-json requires output-format=stream-json.",
+        ),
+        (
+            &["-p", "hi", "--include-partial-messages"],
+            2,
+            "Error: --include-partial-messages requires --print and --output-format=stream-json.",
+        ),
+        (&["-p", "hi", "--max-budget-usd", "0"], 2, "--max-budget-usd must be more than 0"),
+        (&["-p", "hi", "--plugin-dir", "missing"], 2, "--plugin-dir: "),
+    ] {
+        let output = home.command(&[&script[..], args].concat()).output().unwrap();
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {errors}");
+        assert!(errors.contains(text), "{args:?}: {errors}");
+    }
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.");
+    let output = home.command(&[&script[..], &["-p", "hi", "-c"]].concat()).output().unwrap();
+    assert!(stderr(&output).contains("No conversation found to continue"), "{}", stderr(&output));
+}
+
+#[test]
+fn cli_03_options_take_several_values() {
+    let home = Home::new();
+    let script = "- tools: [{tool: Bash, input: {command: touch a}}, {tool: Bash, input: {command: touch b}}, {tool: Bash, input: {command: touch c}}]\n- Done.";
+    home.write("project/script.yaml", script);
+    let args = [
+        "-p",
+        "hi",
+        "--provider",
+        "scripted:script.yaml",
+        "--allowedTools",
+        "Bash(touch a)",
+        "Bash(touch b)",
+        "--permission-mode",
+        "acceptEdits",
+    ];
+    let output = home.command(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let made = ["a", "b", "c"].map(|name| home.path("project").join(name).exists());
+    assert_eq!(made, [true, true, false]);
+}
+
+#[tokio::test]
+async fn cli_03_the_key_can_come_from_a_command_that_is_asked_again_when_it_expired() {
+    let refused = Reply::new().error(Failure::status(401, "expired"));
+    let scenario = Scenario::reply(refused).then("Hi.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let home = Home::new();
+    home.write("key.sh", "echo x >> \"$0.calls\"; echo sk-helper-$(wc -l < \"$0.calls\")");
+    let helper = format!("sh {}", home.path("key.sh").display());
+    home.write("home/.robota/settings.json", json!({"apiKeyHelper": helper}));
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", origin.as_str())];
+    let args = ["-p", "hi", "--output-format", "json"];
+    let output = home.robota(&args, &variables).await;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let keys: Vec<_> =
+        mock.calls().iter().map(|call| call.header("x-api-key").unwrap().to_owned()).collect();
+    assert_eq!(keys, ["sk-helper-1", "sk-helper-2"]);
+    assert_eq!(mock.calls()[1].header("authorization"), Some("Bearer sk-helper-2"));
+    home.write("home/.robota/settings.json", json!({"apiKeyHelper": "echo no >&2; exit 3"}));
+    let output = home.robota(&args, &variables).await;
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("apiKeyHelper failed"), "{}", stderr(&output));
+}
+
+#[tokio::test]
+async fn cli_03_retries_can_be_limited_by_a_variable() {
+    let busy = Reply::new().error(Failure::status(529, "Overloaded"));
+    let mock = MockServer::start(Scenario::reply(busy).looped()).await.unwrap();
+    let home = Home::new();
+    let origin = mock.origin();
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "0"),
+    ];
+    let output = home.robota(&["-p", "hi"], &variables).await;
+    assert_eq!((output.status.code(), mock.calls().len()), (Some(1), 1), "{}", stderr(&output));
+}
+
+#[tokio::test]
+async fn cli_03_the_setting_fallback_model_is_used_while_the_first_is_overloaded() {
+    let busy = Reply::new().error(Failure::status(529, "Overloaded"));
+    let mock = MockServer::start(Scenario::reply(busy).then("Second.")).await.unwrap();
+    let home = Home::new();
+    home.write("home/.robota/settings.json", json!({"fallbackModel": ["haiku", "opus"]}));
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", origin.as_str()), ("ANTHROPIC_API_KEY", "sk-1")];
+    let output = home.robota(&["-p", "hi"], &variables).await;
+    assert_eq!(crate::home::stdout(&output), "Second.\n", "{}", stderr(&output));
+    assert_eq!(mock.calls()[1].json["model"], "claude-haiku-5-5");
+}
+
+#[test]
+fn sdk_08_the_text_of_agents_is_printed_on_request() {
+    let task = "{tools: [{tool: Agent, input: {description: Look, prompt: Look around.}}]}";
+    let script = format!("- {task}\n- Inside text.\n- All done.");
+    for (args, initialize, expected) in [
+        (&[][..], json!({"subtype": "initialize"}), 0),
+        (&[], json!({"subtype": "initialize", "forwardSubagentText": true}), 1),
+        (&["--forward-subagent-text"], json!({"subtype": "initialize"}), 1),
+    ] {
+        let home = Home::new();
+        let args = [&BYPASS[..], args].concat();
+        let mut host = Host::start(&home, &script, &args);
+        host.request(&initialize);
+        host.say("go");
+        let lines = host.until("result");
+        let inside = lines.iter().filter(|line| {
+            !line["parent_tool_use_id"].is_null()
+                && line["message"]["content"][0]["text"] == "Inside text."
+        });
+        assert_eq!(inside.count(), expected, "{args:?} {initialize} {lines:?}");
+        assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("Task")), "{}", lines[0]);
+        host.finish();
+    }
+}
+
+#[test]
+fn sdk_08_the_first_event_of_a_streamed_turn_names_its_message() {
+    let home = Home::new();
+    let mut host = Host::start(&home, "- One two.", &["--include-partial-messages"]);
+    let uuid = "00000000-0000-4000-8000-000000000001";
+    host.send(&json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": "hi"}}));
+    let lines = host.until("result");
+    let events: Vec<_> = lines.iter().filter(|line| line["type"] == "stream_event").collect();
+    assert_eq!(events[0]["user_message_uuid"], uuid, "{}", events[0]);
+    assert_eq!(events[0]["user_message_uuids"], json!([uuid]));
+    assert!(events[1..].iter().all(|event| event.get("user_message_uuid").is_none()));
     host.finish();
 }

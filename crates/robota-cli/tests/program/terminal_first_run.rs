@@ -71,7 +71,7 @@ async fn cli_02_the_first_start_sets_up_a_provider_and_continues() {
     terminal.type_keys("y\n");
     terminal.until_text("Provider (number or name)").await;
     terminal.type_keys("custom\n");
-    terminal.until_text("Address of the service").await;
+    terminal.until_text("Address of the server").await;
     terminal.type_keys(&format!("{}/v1\n", mock.origin()));
     terminal.until(|_, shown| shown.contains("API key") || shown.contains("Model")).await;
     if terminal.shown().contains("API key") {
@@ -84,6 +84,26 @@ async fn cli_02_the_first_start_sets_up_a_provider_and_continues() {
     assert!(!terminal.shown().contains(KEY), "{}", terminal.shown());
     terminal.type_keys("hello\r");
     terminal.until_text("The first answer.").await;
+}
+
+#[tokio::test]
+async fn cli_02_a_prompt_without_a_provider_sets_one_up_and_is_answered() {
+    let home = Home::new();
+    let scenario = Scenario::reply(Reply::new().text("ready")).then("The first answer.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let mut terminal = Start::robota(&home, &["-p", "hello"]).size(100, 40).start();
+    terminal.until_text("Set one up now?").await;
+    terminal.type_keys("y\n");
+    terminal.until_text("Provider (number or name)").await;
+    terminal.type_keys("custom\n");
+    terminal.until_text("Address of the server").await;
+    terminal.type_keys(&format!("{}/v1\n", mock.origin()));
+    terminal.until_text("API key, if the server asks for one").await;
+    terminal.type_keys("\n");
+    terminal.until_text("Model:").await;
+    terminal.type_keys("mock-model\n");
+    terminal.until_text("The first answer.").await;
+    assert_eq!(terminal.end().await, Some(0));
 }
 
 #[tokio::test]

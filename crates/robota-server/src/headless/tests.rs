@@ -7,8 +7,8 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{MemoryStore, SessionHead};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, ModelSetup, OpenRequest, Project, ProjectOptions,
-    SessionHost, Transport as _, TransportError,
+    Earlier, HostError, HostedSession, InteractiveSession, ModelSetup, OpenRequest, Project,
+    ProjectOptions, SessionChoice, SessionHost, Transport as _, TransportError, attach_transport,
 };
 use serde_json::Value;
 
@@ -99,4 +99,21 @@ async fn sdk_08_headless_stop_interrupts_the_turn() {
     headless.stop().await;
     headless.start().await.unwrap();
     assert!(!headless.succeeded());
+}
+
+#[tokio::test]
+async fn sdk_08_attach_transport_serves_one_session() {
+    let sessions = sessions("- Hello.");
+    let opened = sessions.open(OpenRequest::new(Default::default())).await.unwrap();
+    let id = opened.session.session().id().as_str().to_owned();
+    let mut headless = HeadlessTransport::new("hi", Vec::new());
+    attach_transport(&mut headless, opened.session.clone(), "m");
+    headless.start().await.unwrap();
+    assert_eq!(headless.result().unwrap().response, "Hello.");
+    assert_eq!(opened.session.session().id().as_str(), id);
+    let named = SessionChoice::Earlier(Earlier::Named("other".to_owned()));
+    let mut headless = HeadlessTransport::new("hi", Vec::new()).choose(named);
+    attach_transport(&mut headless, opened.session, "m");
+    let error = headless.start().await.unwrap_err();
+    assert!(error.to_string().contains("there is no session `other`"), "{error}");
 }
