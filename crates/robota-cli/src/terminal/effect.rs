@@ -24,6 +24,8 @@ pub(crate) enum Effect {
     Interrupt,
     /// Remove a prompt that waits.
     CancelPrompt(InputId),
+    /// Move a prompt that waits, so that this many are answered before it.
+    MovePrompt(InputId, usize),
     /// Answer a question.
     Decide {
         /// The call.
@@ -105,6 +107,9 @@ impl std::fmt::Debug for Effect {
             Self::Shell(command) => f.debug_tuple("Shell").field(command).finish(),
             Self::Interrupt => f.write_str("Interrupt"),
             Self::CancelPrompt(input) => f.debug_tuple("CancelPrompt").field(input).finish(),
+            Self::MovePrompt(input, position) => {
+                f.debug_tuple("MovePrompt").field(input).field(position).finish()
+            }
             Self::Decide { call, answer, note } => {
                 f.debug_tuple("Decide").field(call).field(answer).field(note).finish()
             }

@@ -41,9 +41,11 @@ impl KeyMap {
         own.or_else(|| self.actions.get(&(Context::Global, chord))).copied().flatten()
     }
 
-    /// Returns the keys of an action, in the order of their names.
-    pub(crate) fn keys(&self, action: Action) -> Vec<String> {
-        let bound = self.actions.iter().filter(|(_, bound)| **bound == Some(action));
+    /// Returns the keys of an action in some contexts, in the order of their names.
+    pub(crate) fn keys(&self, contexts: &[Context], action: Action) -> Vec<String> {
+        let bound = self.actions.iter().filter(|((context, _), bound)| {
+            **bound == Some(action) && contexts.contains(context)
+        });
         let mut keys: Vec<_> = bound.map(|((_, chord), _)| chord.to_string()).collect();
         keys.sort_by_key(|key| (key.len(), key.clone()));
         keys.dedup();

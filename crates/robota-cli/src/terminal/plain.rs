@@ -34,6 +34,8 @@ pub(crate) struct Plain {
     queued: usize,
     /// How to answer the question that was written, until it takes answers.
     invite: Option<&'static str>,
+    /// The answer that is given when the user types its number again.
+    confirming: Option<(CallId, usize)>,
 }
 
 impl Plain {
@@ -52,6 +54,7 @@ impl Plain {
             hint: None,
             queued: 0,
             invite: None,
+            confirming: None,
         }
     }
 
@@ -98,7 +101,18 @@ impl Plain {
             && let Some((number, note)) = question::parse(text)
         {
             let choices = question::choices(asked);
+            let again = Some((asked.call.clone(), number));
             return match choices.get(number.wrapping_sub(1)) {
+                // A rule for more commands than this one is never given by a single number.
+                Some((_, choice)) if choice.is_wide(asked) && self.confirming != again => {
+                    let text = format!(
+                        "This rule allows other commands too: {}. Type {number} again to allow them.",
+                        asked.rules.join(", ")
+                    );
+                    self.confirming = again;
+                    self.state.hint(text);
+                    Vec::new()
+                }
                 Some((_, choice)) => self.choose(choice.clone(), note),
                 None => {
                     self.state.hint(format!("Type a number from 1 to {}.", choices.len()));

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use robota_core::approve::Scope;
+
 use super::composer::Composer;
-use super::event::{Asked, RuleTest};
+use super::event::{Asked, Preview, RuleTest};
+use super::keys::Action;
 use super::widgets::question::Rows;
 
 /// Keys that are typed so soon after a question appeared, or after each other since then, were not
@@ -27,6 +30,9 @@ pub(crate) struct Form {
     armed_at: Duration,
     pub(crate) note: Option<String>,
     pub(crate) field: Option<Field>,
+    /// The answer that Enter confirms. At first there is none: an Enter that was meant for the
+    /// composer answers nothing.
+    pub(crate) selected: Option<usize>,
     /// The first line of the preview that is shown; none before the user scrolled.
     pub(crate) scroll: Option<usize>,
     /// Whether the end of the preview was shown.
@@ -50,12 +56,45 @@ pub(crate) struct Field {
 /// Which text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
-    /// The rule of "always".
-    Rule,
+    /// The rule of "always" or "session", whichever Enter gives.
+    Rule(Scope),
     /// A note for the model.
     Note,
     /// The changes to a plan that the user asks for.
     Change,
+}
+
+/// An answer that can be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The key that gives it.
+    pub(crate) key: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) action: Action,
+}
+
+/// Returns the answers to a question, in the order in which arrow keys select them.
+pub(crate) fn answers(asked: &Asked) -> Vec<Answer> {
+    let answer = |key, text, action| Answer { key, text, action };
+    let stop = answer("Esc", if asked.agent.is_some() { "no" } else { "stop" }, Action::Cancel);
+    if let Preview::Plan(_) = asked.preview {
+        return vec![
+            answer("y", "approve, ask before edits", Action::Yes),
+            answer("a", "approve, accept edits", Action::YesAlways),
+            answer("n", "keep planning, with a note", Action::No),
+            stop,
+        ];
+    }
+    let mut answers = vec![answer("y", "once", Action::Yes)];
+    if !asked.rules.is_empty() {
+        answers.push(answer("s", "session", Action::YesSession));
+        answers.push(answer("a", "always", Action::YesAlways));
+        answers.push(answer("e", "edit the rule", Action::EditRule));
+    }
+    answers.push(answer("n", "no", Action::No));
+    answers.push(answer("Tab", "add a note", Action::Note));
+    answers.push(stop);
+    answers
 }
 
 impl Questions {

@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) early: Vec<Draft>,
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
+    /// The waiting prompt that the user moves; the last one if there is none.
+    pub(crate) moving: Option<InputId>,
     pub(crate) turn: Option<Turn>,
     pub(crate) background: BackgroundTasks,
     pub(crate) facts: Facts,
@@ -146,6 +148,7 @@ impl State {
             trust: None,
             early: Vec::new(),
             queue: VecDeque::new(),
+            moving: None,
             turn: None,
             background: BackgroundTasks::default(),
             facts,

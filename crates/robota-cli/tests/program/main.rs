@@ -58,6 +58,8 @@ mod terminal_first_run;
 #[cfg(target_os = "linux")]
 mod terminal_pages;
 #[cfg(target_os = "linux")]
+mod terminal_screens;
+#[cfg(target_os = "linux")]
 mod tmux;
 #[cfg(unix)]
 mod tool_results;

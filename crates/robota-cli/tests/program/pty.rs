@@ -184,6 +184,18 @@ impl Terminal {
         self.until(|screen, _| !screen.alternate_screen()).await;
     }
 
+    /// Returns whether a page is shown.
+    pub(crate) fn on_page(&self) -> bool {
+        self.parser.lock().unwrap().screen().alternate_screen()
+    }
+
+    /// Goes back by one step: from a part of a page to the page, or from the page.
+    pub(crate) async fn back(&mut self) {
+        let before = self.shown();
+        self.type_keys("\u{1b}");
+        self.until(|_, shown| shown != before).await;
+    }
+
     /// Waits until a question takes answers: then its keys have the colour of the composer's sign.
     pub(crate) async fn until_answerable(&mut self) {
         self.until(|screen, _| {

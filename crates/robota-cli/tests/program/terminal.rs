@@ -70,6 +70,23 @@ async fn esc_stops_an_answer_and_its_text_stays() {
 }
 
 #[tokio::test]
+async fn a_key_after_a_resize_is_shown_without_waiting_for_the_next_key() {
+    let home = Home::new();
+    let mock = MockServer::start(Scenario::reply("Hello.")).await.unwrap();
+    let mut terminal = Terminal::start(&home, &[], &mock.origin(), (80, 24));
+    terminal.until_text("ready").await;
+    let mut typed = String::new();
+    for (letter, columns) in [('a', 100), ('b', 60), ('c', 90), ('d', 80)] {
+        terminal.resize(columns, 24);
+        // The size is reported first.
+        terminal.until_text(&"─".repeat(usize::from(columns))).await;
+        terminal.type_keys(&letter.to_string());
+        typed.push(letter);
+        terminal.until_text(&format!("› {typed}")).await;
+    }
+}
+
+#[tokio::test]
 async fn a_second_terminal_follows_and_says_who_writes() {
     let home = Home::new();
     let mock = MockServer::start(Scenario::reply("One.").then("Two.")).await.unwrap();

@@ -17,6 +17,18 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("permissions", "/permissions\r", "Edit("),
     ("background", "\u{2}", "nothing here"),
     ("rewind", "/rewind\r", "1 file changed"),
+    ("agents", "/agents\rreviewer", "1/1"),
+    ("agent", "/agents\rreviewer\r", "Read only what was changed."),
+    ("hooks", "/hooks\r", "PostToolUse"),
+    ("hook", "/hooks\r\r", "Time limit"),
+    ("changes", "/diff\r", "+1 -1"),
+    ("change", "/diff\r\r", "你好"),
+    ("memory", "/memory\r", "AGENTS.md"),
+    ("memory_file", "/memory\r\r", "Greet people politely."),
+    ("todos", "/todos\r", "1 of 2 done"),
+    ("cost", "/cost\r", "Cost:"),
+    ("export", "/export\r", "saves it"),
+    ("reset", "/reset\r", "?"),
 ];
 
 /// Commands that print, and a text of what they print.
@@ -25,6 +37,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("/mcp", "MCP"),
     ("/skills", "kill"),
     ("/rename greeting", "greeting"),
+    ("/help", "/compact"),
+    ("/agent list", "gent"),
+    ("/background list", "ackground"),
+    ("/mode plan", "plan"),
+    ("/language English", "English"),
 ];
 
 /// A home whose paths have the same length everywhere.
@@ -34,6 +51,13 @@ impl Demo {
     fn new() -> Self {
         let home = Home::in_folder("/tmp");
         home.write("home/demo/app.py", "def greet(name):\n    return \"Hello, \" + name\n");
+        home.write("home/demo/AGENTS.md", "Greet people politely.\n");
+        let agent = "---\nname: reviewer\ndescription: Reviews changes\ntools: Read, Grep\n---\n\
+                     Read only what was changed.\n";
+        home.write("home/.claude/agents/reviewer.md", agent);
+        let hook = r#"{"hooks": {"PostToolUse": [{"matcher": "Edit",
+            "hooks": [{"type": "command", "command": "true"}]}]}}"#;
+        home.write("home/.claude/settings.json", hook);
         Self(home)
     }
 
@@ -68,7 +92,12 @@ fn without_times(line: &str) -> String {
 async fn with_conversation(demo: &Demo, (columns, rows): (u16, u16)) -> (Terminal, MockServer) {
     let edit = json!({"file_path": "app.py", "old_string": "\"Hello, \" + name",
         "new_string": "f\"你好, {name}!\""});
+    let todos = json!({"todos": [
+        {"content": "Read the greeting", "status": "completed", "activeForm": "Reading"},
+        {"content": "Greet in Chinese", "status": "in_progress", "activeForm": "Greeting"},
+    ]});
     let answers = Scenario::reply(Reply::new().tool("Read", json!({"file_path": "app.py"})))
+        .then(Reply::new().tool("TodoWrite", todos))
         .then(Reply::new().tool("Edit", edit))
         .then("`greet` speaks **Chinese** now.\n\n- one file changed\n- 👩‍👩‍👧 greeted");
     let mock = MockServer::start(answers).await.unwrap();
@@ -96,7 +125,9 @@ async fn pages(size: (u16, u16)) {
         terminal.type_keys(keys);
         terminal.until_page(complete).await;
         insta::assert_snapshot!(name(page), demo.stable(&terminal.shown()));
-        terminal.close_page().await;
+        while terminal.on_page() {
+            terminal.back().await;
+        }
     }
     // The preview of a rewind.
     terminal.type_keys("/rewind\r");
@@ -129,10 +160,10 @@ async fn cli_01_pages_at_40x15() {
     pages((40, 15)).await;
 }
 
-#[tokio::test]
-async fn cli_01_commands_print_below_the_conversation() {
+/// Enters commands that print. The rows are many, so that all of it is on the screen.
+async fn commands(columns: u16) {
     let demo = Demo::new();
-    let (mut terminal, _mock) = with_conversation(&demo, (80, 40)).await;
+    let (mut terminal, _mock) = with_conversation(&demo, (columns, 80)).await;
     for (command, printed) in COMMANDS {
         // Only the output of this command is on the screen.
         terminal.type_keys("\u{c}");
@@ -149,12 +180,27 @@ async fn cli_01_commands_print_below_the_conversation() {
         let output = shown.split_once(&sent).map_or("", |(_, after)| after);
         let output = output.split("────").next().unwrap_or_default();
         let name = command.trim_start_matches('/').replace(' ', "_");
-        insta::assert_snapshot!(format!("command_{name}"), demo.stable(output));
+        insta::assert_snapshot!(format!("command_{name}_{columns}"), demo.stable(output));
     }
     // What cannot be executed is in the composer again, to be corrected.
     terminal.type_keys("/unknown\r");
     terminal.until_text("✗ there is no command or skill `/unknown`").await;
     terminal.until_text("› /unknown").await;
+}
+
+#[tokio::test]
+async fn cli_01_commands_print_below_the_conversation_at_80() {
+    commands(80).await;
+}
+
+#[tokio::test]
+async fn cli_01_commands_print_below_the_conversation_at_120() {
+    commands(120).await;
+}
+
+#[tokio::test]
+async fn cli_01_commands_print_below_the_conversation_at_40() {
+    commands(40).await;
 }
 
 #[tokio::test]

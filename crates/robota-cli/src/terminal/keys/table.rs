@@ -50,6 +50,10 @@ pub(crate) enum Action {
     Up,
     /// Goes to a later prompt.
     Down,
+    /// Moves a waiting prompt before the one above it.
+    QueueUp,
+    /// Moves a waiting prompt behind the one below it.
+    QueueDown,
     /// Opens the composer's text in an editor.
     Editor,
     /// Inserts the image of the clipboard.
@@ -70,6 +74,10 @@ pub(crate) enum Action {
     No,
     /// Adds a note to the answer.
     Note,
+    /// Selects the answer before.
+    PreviousAnswer,
+    /// Selects the next answer.
+    NextAnswer,
     /// Scrolls up.
     ScrollUp,
     /// Scrolls down.
@@ -105,7 +113,7 @@ impl Context {
 
 impl Action {
     /// The actions with their names in `keybindings.json` and what the help says of them.
-    pub(crate) const ALL: [(&'static str, Self, &'static str); 34] = [
+    pub(crate) const ALL: [(&'static str, Self, &'static str); 38] = [
         ("chat:submit", Self::Submit, "send"),
         ("chat:newline", Self::Newline, "new line"),
         ("chat:sendNow", Self::SubmitNow, "send now: stop the turn"),
@@ -113,6 +121,8 @@ impl Action {
         ("chat:cycleMode", Self::CycleMode, "next mode: ask, edits, plan"),
         ("history:previous", Self::Up, "edit the waiting prompt, earlier prompts"),
         ("history:next", Self::Down, "later prompts"),
+        ("queue:moveUp", Self::QueueUp, "the waiting prompt earlier"),
+        ("queue:moveDown", Self::QueueDown, "the waiting prompt later"),
         ("history:search", Self::SearchHistory, "search earlier prompts"),
         ("chat:externalEditor", Self::Editor, "edit in $EDITOR"),
         ("chat:imagePaste", Self::PasteImage, "paste the image of the clipboard"),
@@ -132,6 +142,8 @@ impl Action {
         ("confirm:editRule", Self::EditRule, "edit the rule"),
         ("confirm:no", Self::No, "deny"),
         ("confirm:note", Self::Note, "add a note to the answer"),
+        ("confirm:previous", Self::PreviousAnswer, "the answer before"),
+        ("confirm:next", Self::NextAnswer, "the next answer; Enter confirms it"),
         ("field:accept", Self::Accept, "accept"),
         ("field:acceptSession", Self::AcceptSession, "accept for this session"),
         ("page:up", Self::ScrollUp, "up"),
@@ -163,6 +175,8 @@ pub(super) const BINDINGS: &[(Context, &str, Action)] = &[
     (Context::Chat, "alt+enter", Action::Newline),
     (Context::Chat, "up", Action::Up),
     (Context::Chat, "down", Action::Down),
+    (Context::Chat, "alt+up", Action::QueueUp),
+    (Context::Chat, "alt+down", Action::QueueDown),
     (Context::Chat, "ctrl+g", Action::Editor),
     (Context::Chat, "ctrl+v", Action::PasteImage),
     (Context::Chat, "ctrl+r", Action::SearchHistory),
@@ -173,8 +187,17 @@ pub(super) const BINDINGS: &[(Context, &str, Action)] = &[
     (Context::Question, "e", Action::EditRule),
     (Context::Question, "n", Action::No),
     (Context::Question, "tab", Action::Note),
-    (Context::Question, "up", Action::ScrollUp),
-    (Context::Question, "down", Action::ScrollDown),
+    (Context::Question, "up", Action::PreviousAnswer),
+    (Context::Question, "left", Action::PreviousAnswer),
+    (Context::Question, "down", Action::NextAnswer),
+    (Context::Question, "right", Action::NextAnswer),
+    (Context::Question, "enter", Action::Accept),
+    (Context::Question, "k", Action::ScrollUp),
+    (Context::Question, "shift+up", Action::ScrollUp),
+    (Context::Question, "j", Action::ScrollDown),
+    (Context::Question, "shift+down", Action::ScrollDown),
+    (Context::Question, "home", Action::Top),
+    (Context::Question, "end", Action::Bottom),
     (Context::Question, "pageup", Action::PageUp),
     (Context::Question, "pagedown", Action::PageDown),
     (Context::Question, "space", Action::PageDown),

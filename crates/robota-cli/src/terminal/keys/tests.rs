@@ -39,7 +39,7 @@ fn a_file_binds_and_unbinds_keys_and_reports_what_it_cannot_read() {
     let g = key(KeyCode::Char('g'), KeyModifiers::CONTROL);
     assert_eq!(keys.action(Context::Chat, &e), Some(Action::Editor));
     assert_eq!(keys.action(Context::Chat, &g), None);
-    assert_eq!(keys.keys(Action::Editor), ["Ctrl+E"]);
+    assert_eq!(keys.keys(&[Context::Chat], Action::Editor), ["Ctrl+E"]);
 }
 
 #[test]

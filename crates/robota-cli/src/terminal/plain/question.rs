@@ -25,6 +25,18 @@ pub(super) enum Choice {
     Stop,
 }
 
+impl Choice {
+    /// Returns whether the answer gives a rule that allows other commands too.
+    pub(super) fn is_wide(&self, asked: &Asked) -> bool {
+        match self {
+            Self::Decide(Decided::Allow(Scope::Session | Scope::Always)) => {
+                asked.rules.iter().any(|rule| robota_policy::allows_other_commands(rule))
+            }
+            Self::Decide(_) | Self::Stop => false,
+        }
+    }
+}
+
 /// Returns the answers to a question, each with its words.
 pub(super) fn choices(asked: &Asked) -> Vec<(String, Choice)> {
     let choice = |text: &str, answer: Decided| (text.to_owned(), Choice::Decide(answer));

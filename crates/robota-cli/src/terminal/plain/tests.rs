@@ -206,3 +206,20 @@ fn escape_sequences_reach_no_line() {
     reader.session(InteractiveEvent::TextDelta { text: "a\u{1b}[31mb\n\n".to_owned() });
     assert!(!reader.take().contains(['\u{1b}', '\u{7}']));
 }
+
+#[test]
+fn a_rule_for_more_commands_than_this_one_is_confirmed() {
+    let mut reader = Reader::open();
+    reader.prompt("test it");
+    let rules = ["Bash(cargo test *)"];
+    reader.send(Event::Asked(Box::new(command_question("c1", "cargo test -p core", &rules))));
+    reader.take();
+    assert!(reader.enter("3").is_empty());
+    assert!(reader.take().contains("This rule allows other commands too: Bash(cargo test *)."));
+    let effects = reader.enter("3");
+    let answer = Decided::Allow(robota_core::approve::Scope::Always);
+    assert!(
+        matches!(effects.as_slice(), [Effect::Decide { answer: given, .. }] if *given == answer),
+        "{effects:?}"
+    );
+}

@@ -68,7 +68,7 @@ impl Ui {
     /// Runs until the session has ended.
     pub(super) fn run(mut self) -> std::io::Result<()> {
         // What was typed before this program reads single keys ends its lines with line feeds.
-        self.early_lines = wait::has_lines();
+        self.early_lines = wait::has_input();
         guard::enter(&mut self.out)?;
         let result = self.serve();
         if self.unsure_until.is_some() {
@@ -144,6 +144,18 @@ impl Ui {
 
     /// Reads all keys that were typed. Returns whether there was one.
     fn read_input(&mut self) -> std::io::Result<bool> {
+        let mut typed = self.read_reported()?;
+        // Keys that arrive together with a change of the size are reported once, and forgotten when
+        // the size is read first. They would wait for the next key.
+        if wait::has_input() {
+            wait::report_again();
+            typed |= self.read_reported()?;
+        }
+        self.early_lines &= !typed;
+        Ok(typed)
+    }
+
+    fn read_reported(&mut self) -> std::io::Result<bool> {
         let mut typed = false;
         while input::poll(Duration::ZERO)? {
             let event = match input::read()? {
@@ -163,7 +175,6 @@ impl Ui {
             typed = true;
             self.apply(event)?;
         }
-        self.early_lines &= !typed;
         Ok(typed)
     }
 

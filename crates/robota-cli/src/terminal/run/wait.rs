@@ -41,8 +41,23 @@ pub(super) fn wait(_: &Mailbox, _: bool, timeout: Option<Duration>) -> Ready {
     Ready { input, closed: false }
 }
 
-/// Returns whether whole lines were typed before the terminal gave single keys.
-pub(super) fn has_lines() -> bool {
+/// Lets the system report again that there is input: it does so when the modes of the terminal are set,
+/// even to what they are.
+#[cfg(unix)]
+pub(super) fn report_again() {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    let stdin = std::io::stdin();
+    if let Ok(modes) = tcgetattr(&stdin) {
+        // Without it, the input is read with the next key.
+        let _ = tcsetattr(&stdin, OptionalActions::Now, &modes);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn report_again() {}
+
+/// Returns whether input waits. Before the terminal gives single keys, these are whole lines.
+pub(super) fn has_input() -> bool {
     #[cfg(unix)]
     return rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
     #[cfg(not(unix))]

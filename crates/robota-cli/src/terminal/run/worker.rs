@@ -271,6 +271,14 @@ impl Worker {
                         }
                     });
                 }
+                Effect::MovePrompt(input, position) => {
+                    tokio::spawn(async move {
+                        if let Err(error) = context.session.queue().move_to(&input, position).await
+                        {
+                            context.report(&error.to_string());
+                        }
+                    });
+                }
                 Effect::Decide { call, answer, note } => {
                     tokio::spawn(decide(context, call, answer, note));
                 }

@@ -59,6 +59,9 @@ struct Found {
     now: Timestamp,
     log: Option<(TaskId, String)>,
     spent: Spent,
+    /// Whether the page reads again after this answer: one of its readers does, those that answer a
+    /// key do not.
+    again: bool,
 }
 
 /// Opens the page and asks for the tasks.
@@ -70,7 +73,7 @@ pub(super) fn open() -> Opening {
         ending: None,
         spent: Spent::default(),
     };
-    Ok((Box::new(page), vec![read(None, Spent::default(), Wait::No)]))
+    Ok((Box::new(page), vec![read(None, Spent::default(), Wait::No, true)]))
 }
 
 /// Whether to wait for a change before the tasks are read.
@@ -80,14 +83,16 @@ enum Wait {
     ForChange,
 }
 
-fn read(log: Option<TaskId>, spent: Spent, wait: Wait) -> Effect {
-    work(move |context| async move { found(&context, log, spent, wait).await })
+fn read(log: Option<TaskId>, spent: Spent, wait: Wait, again: bool) -> Effect {
+    work(move |context| async move {
+        Found { again, ..found(&context, log, spent, wait).await }
+    })
 }
 
 async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {
     let now = || SystemClock.now();
     let Some(tasks) = context.session.tasks() else {
-        return Found { tasks: Vec::new(), now: now(), log: None, spent };
+        return Found { tasks: Vec::new(), now: now(), log: None, spent, again: false };
     };
     if wait == Wait::ForChange {
         let mut changes = tasks.subscribe();
@@ -103,7 +108,7 @@ async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wai
     };
     let list = tasks.list();
     spent.update(&list, &*context.store).await;
-    Found { tasks: list, now: now(), log, spent }
+    Found { tasks: list, now: now(), log, spent, again: false }
 }
 
 /// Reads the end of a log.
@@ -217,7 +222,7 @@ impl Page for Background {
             ListKey::Unused => PageOutcome::Ignored,
             ListKey::Accepted => {
                 let spent = self.spent.clone();
-                let log = self.selected().map(|task| read(Some(task), spent, Wait::No));
+                let log = self.selected().map(|task| read(Some(task), spent, Wait::No, false));
                 PageOutcome::Stay(log.into_iter().collect())
             }
         }
@@ -232,7 +237,7 @@ impl Page for Background {
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
-        let Found { tasks, now, log, spent } = *found;
+        let Found { tasks, now, log, spent, again } = *found;
         let chosen = self.selected();
         self.list.set(tree::items(tasks, now, &spent));
         self.spent = spent;
@@ -250,8 +255,11 @@ impl Page for Background {
                 }
             }
         }
+        if !again {
+            return PageOutcome::Stay(Vec::new());
+        }
         let shown = self.log.as_ref().map(|log| log.task.clone());
-        PageOutcome::Stay(vec![read(shown, self.spent.clone(), Wait::ForChange)])
+        PageOutcome::Stay(vec![read(shown, self.spent.clone(), Wait::ForChange, true)])
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {

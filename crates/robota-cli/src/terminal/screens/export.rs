@@ -56,7 +56,7 @@ fn save(text: String) -> Effect {
 }
 
 /// Returns the sequence that puts a text into the clipboard, by OSC 52.
-fn copy(text: &str) -> Vec<u8> {
+pub(super) fn copy(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
     format!("\x1b]52;c;{encoded}\x07").into_bytes()

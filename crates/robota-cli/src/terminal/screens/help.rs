@@ -6,16 +6,16 @@ use crossterm::event::KeyEvent;
 
 use super::{Page, PageContext, PageOutcome};
 use crate::terminal::event::Size;
-use crate::terminal::keys::{Action, KeyMap};
+use crate::terminal::keys::{Action, Context, KeyMap};
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, truncate, width};
 
-/// The groups of keys: the beginning of the names of their actions, and the title.
-const GROUPS: [(&[&str], &str); 4] = [
-    (&["chat:", "history:", "app:", "task:"], "Keys"),
-    (&["confirm:"], "In a question"),
-    (&["field:"], "In a rule or a note"),
-    (&["page:"], "On pages"),
+/// The groups of keys: where they are bound, and the title.
+const GROUPS: [(&[Context], &str); 4] = [
+    (&[Context::Global, Context::Chat], "Keys"),
+    (&[Context::Question], "In a question"),
+    (&[Context::Field], "In a rule or a note"),
+    (&[Context::Page], "On pages"),
 ];
 
 /// What begins a command, a file and a shell command.
@@ -38,11 +38,11 @@ impl Help {
     /// Lists the bindings.
     pub(crate) fn new(keys: &KeyMap) -> Self {
         let mut rows = Vec::new();
-        for (names, title) in GROUPS {
+        for (contexts, title) in GROUPS {
             rows.push(Row::Title(title));
-            for (name, action, what) in Action::ALL {
-                let bound = keys.keys(action).join(", ");
-                if names.iter().any(|begin| name.starts_with(begin)) && !bound.is_empty() {
+            for (_, action, what) in Action::ALL {
+                let bound = keys.keys(contexts, action).join(", ");
+                if !bound.is_empty() {
                     rows.push(Row::Keys(bound, what));
                 }
             }

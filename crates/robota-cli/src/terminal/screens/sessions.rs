@@ -10,8 +10,9 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter, SessionHead};
 
 use super::list::{Item, List, ListKey};
-use super::text::TextPage;
+use super::text::Scroll;
 use super::{Opening, Page, PageContext, PageOutcome, transcript, work};
+use crate::terminal::conversation::Entry;
 use crate::terminal::effect::Effect;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
@@ -27,15 +28,26 @@ struct Sessions {
     now: Timestamp,
     /// The new name, while the user types it.
     renaming: Option<String>,
+    /// The conversation of a session, while it is shown.
+    preview: Option<Shown>,
+}
+
+struct Shown {
+    entries: Vec<Entry>,
+    lines: Vec<Line>,
+    /// The width for which the lines were made.
+    columns: usize,
+    scroll: Scroll,
 }
 
 struct Found(Result<Vec<SessionHead>, JournalError>, Timestamp);
-struct Preview(Result<Vec<crate::terminal::conversation::Entry>, String>);
+struct Preview(Result<Vec<Entry>, String>);
 struct Renamed(Result<(), String>);
 
 /// Opens the page and asks for the sessions.
 pub(super) fn open() -> Opening {
-    let page = Sessions { list: List::new(Vec::new()), now: Timestamp::UNIX_EPOCH, renaming: None };
+    let (list, now) = (List::new(Vec::new()), Timestamp::UNIX_EPOCH);
+    let page = Sessions { list, now, renaming: None, preview: None };
     Ok((Box::new(page), vec![find()]))
 }
 
@@ -131,6 +143,19 @@ impl Page for Sessions {
         if self.renaming.is_some() {
             return self.rename_key(key, action);
         }
+        if let Some(shown) = &mut self.preview {
+            if shown.scroll.key(key, action, &shown.lines) {
+                return PageOutcome::Stay(Vec::new());
+            }
+            return match (action, key.code) {
+                // Back to the list.
+                (Some(Action::Cancel), _) | (None, KeyCode::Char('q')) => {
+                    self.preview = None;
+                    PageOutcome::Stay(Vec::new())
+                }
+                _ => PageOutcome::Ignored,
+            };
+        }
         let control = key.modifiers == KeyModifiers::CONTROL;
         match (key.code, self.selected()) {
             (KeyCode::Char('v'), Some(session)) if control => {
@@ -166,7 +191,7 @@ impl Page for Sessions {
         }
     }
 
-    fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
+    fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => {
                 let Found(heads, now) = *found;
@@ -185,10 +210,9 @@ impl Page for Sessions {
             Ok(preview) => {
                 return match preview.0 {
                     Ok(entries) => {
-                        let lines = transcript::lines(&entries, context.size.columns).0;
-                        PageOutcome::Open(Box::new(move |_| {
-                            Ok((Box::new(TextPage::new(lines)), Vec::new()))
-                        }))
+                        let (lines, scroll) = (Vec::new(), Scroll::default());
+                        self.preview = Some(Shown { entries, lines, columns: 0, scroll });
+                        PageOutcome::Stay(Vec::new())
                     }
                     Err(why) => PageOutcome::Fail(why),
                 };
@@ -203,6 +227,13 @@ impl Page for Sessions {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        if let Some(shown) = &mut self.preview {
+            if shown.columns != size.columns {
+                shown.columns = size.columns;
+                shown.lines = transcript::lines(&shown.entries, size.columns, true).0;
+            }
+            return shown.scroll.view(&shown.lines, size, "/ finds · Esc back");
+        }
         let body = Size { rows: size.rows.saturating_sub(1), ..size };
         let (mut lines, cursor) = self.list.view("Sessions", body);
         let Some(name) = &self.renaming else {

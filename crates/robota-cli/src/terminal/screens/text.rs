@@ -72,6 +72,11 @@ impl Scroll {
         true
     }
 
+    /// Returns the number of the line behind the last one that is shown.
+    pub(super) fn end(&self) -> usize {
+        self.first + self.rows
+    }
+
     /// Returns whether the end is shown.
     pub(super) fn at_end(&self) -> bool {
         self.first + self.rows >= self.count

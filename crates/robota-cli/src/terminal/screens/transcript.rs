@@ -11,9 +11,11 @@ use robota_core::message::Role as Author;
 use robota_core::project::History;
 use robota_sdk::SdkError;
 
+use super::export::copy;
 use super::text::Scroll;
 use super::{Opening, Page, PageContext, PageOutcome, work};
 use crate::terminal::conversation::Entry;
+use crate::terminal::effect::Effect;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::run::history;
@@ -28,6 +30,9 @@ struct Transcript {
     /// The first line of each prompt.
     prompts: Vec<usize>,
     columns: usize,
+    /// Whether calls show only their first line and the end of their output.
+    folded: bool,
+    message: Option<&'static str>,
     scroll: Scroll,
     /// Whether it was shown at its end.
     placed: bool,
@@ -42,6 +47,8 @@ pub(super) fn open(context: &PageContext<'_>) -> Opening {
         lines: Vec::new(),
         prompts: Vec::new(),
         columns: 0,
+        folded: false,
+        message: None,
         scroll: Scroll::default(),
         placed: false,
     };
@@ -73,13 +80,18 @@ fn entries(history: &[HistoryEntry]) -> Vec<Entry> {
     history::of(&messages.collect::<Vec<_>>())
 }
 
-/// Renders entries with all their output. Returns the lines, and the first line of each prompt.
-pub(super) fn lines(entries: &[Entry], columns: usize) -> (Vec<Line>, Vec<usize>) {
+/// Renders entries, with all the output of calls or only its end. Returns the lines, and the first
+/// line of each prompt.
+pub(super) fn lines(
+    entries: &[Entry],
+    columns: usize,
+    expanded: bool,
+) -> (Vec<Line>, Vec<usize>) {
     let (mut lines, mut prompts) = (Vec::new(), Vec::new());
     let mut before = None;
     for one in entries {
         let start = lines.len();
-        entry::append_live(one, before, (columns, Duration::ZERO, true), &mut lines);
+        entry::append_live(one, before, (columns, Duration::ZERO, expanded), &mut lines);
         if matches!(one, Entry::Prompt(_)) {
             // The blank line before the prompt belongs to what is above.
             prompts.push((start + usize::from(before.is_some())).min(lines.len() - 1));
@@ -89,13 +101,57 @@ pub(super) fn lines(entries: &[Entry], columns: usize) -> (Vec<Line>, Vec<usize>
     (lines, prompts)
 }
 
+impl Transcript {
+    /// Folds the output of calls, or unfolds it. The prompt that is shown stays where it is.
+    fn fold(&mut self) {
+        self.folded = !self.folded;
+        let prompt = self.prompts.iter().rposition(|at| *at <= self.scroll.first);
+        (self.lines, self.prompts) = lines(&self.entries, self.columns, !self.folded);
+        if let Some(at) = prompt.and_then(|prompt| self.prompts.get(prompt)) {
+            self.scroll.first = *at;
+        }
+    }
+
+    /// Returns the Markdown of the answer to the last prompt that begins above the end of the screen.
+    fn answer_text(&self) -> Option<String> {
+        let shown = self.prompts.iter().rposition(|at| *at < self.scroll.end())?;
+        let prompts = self.entries.iter().enumerate();
+        let mut prompts = prompts.filter(|(_, entry)| matches!(entry, Entry::Prompt(_)));
+        let start = prompts.nth(shown)?.0 + 1;
+        let mut text = String::new();
+        for entry in self.entries[start..].iter().take_while(|it| !matches!(it, Entry::Prompt(_))) {
+            if let Entry::Text(block) = entry {
+                if !text.is_empty() && !block.continues {
+                    text.push('\n');
+                }
+                text.push_str(block.source.trim_end_matches('\n'));
+                text.push('\n');
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
 impl Page for Transcript {
     fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         if self.scroll.key(key, action, &self.lines) {
             return PageOutcome::Stay(Vec::new());
         }
         let first = self.scroll.first;
+        self.message = None;
         let jump = match (action, key.code) {
+            (None, KeyCode::Char('o')) | (Some(Action::ToggleOutput), _) => {
+                self.fold();
+                return PageOutcome::Stay(Vec::new());
+            }
+            (None, KeyCode::Char('c')) => {
+                let Some(text) = self.answer_text() else {
+                    self.message = Some("there is no answer to copy");
+                    return PageOutcome::Stay(Vec::new());
+                };
+                self.message = Some("the answer was sent to the clipboard, if the terminal allows it");
+                return PageOutcome::Stay(vec![Effect::Write(copy(&text))]);
+            }
             (Some(Action::Transcript), _) | (None, KeyCode::Char('q')) => {
                 return PageOutcome::Close(Vec::new());
             }
@@ -131,13 +187,14 @@ impl Page for Transcript {
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
         if self.columns != size.columns {
             self.columns = size.columns;
-            (self.lines, self.prompts) = lines(&self.entries, size.columns);
+            (self.lines, self.prompts) = lines(&self.entries, size.columns, !self.folded);
         }
         if !self.placed {
             self.placed = true;
             self.scroll.first = self.lines.len();
         }
-        self.scroll.view(&self.lines, size, "[ ] prompts · / finds · n next · q closes")
+        let keys = "[ ] prompts · / finds · n next · o folds · c copies the answer · q closes";
+        self.scroll.view(&self.lines, size, self.message.unwrap_or(keys))
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         trust.armed_at = state.now + crate::terminal::question::QUIET;
     }
     let escaped = state.last_escape.take();
+    if !matches!(action, Some(Action::QueueUp | Action::QueueDown)) {
+        state.moving = None;
+    }
     match state.popup.key(key, &mut state.composer) {
         PopupOutcome::Ignored => {}
         PopupOutcome::Taken => return Vec::new(),
@@ -44,6 +47,8 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
         Some(Action::Up) if state.composer.is_empty() && !state.queue.is_empty() => {
             return take_back(state);
         }
+        Some(Action::QueueUp) if state.queue.len() > 1 => return move_queued(state, -1),
+        Some(Action::QueueDown) if state.queue.len() > 1 => return move_queued(state, 1),
         Some(Action::SearchHistory) => {
             state.composer.search_history();
             return Vec::new();
@@ -137,6 +142,26 @@ pub(super) fn interrupt(state: &mut State) {
     if let Some(Turn { stopping, .. }) = &mut state.turn {
         *stopping = true;
     }
+}
+
+/// Moves a waiting prompt by one place: the last one, or the one that was moved before.
+fn move_queued(state: &mut State, by: isize) -> Vec<Effect> {
+    if state.phase != Phase::Ready {
+        may_write(state);
+        return Vec::new();
+    }
+    let moving = state.moving.take();
+    let found = state.queue.iter().position(|queued| Some(&queued.input) == moving.as_ref());
+    let last = state.queue.len() - 1;
+    let from = found.unwrap_or(last);
+    let to = from.saturating_add_signed(by).min(last);
+    let input = state.queue[from].input.clone();
+    state.moving = Some(input.clone());
+    if from == to {
+        return Vec::new();
+    }
+    state.queue.swap(from, to);
+    vec![Effect::MovePrompt(input, to)]
 }
 
 /// Takes the last prompt of the queue back into the composer.

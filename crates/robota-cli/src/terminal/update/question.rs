@@ -10,7 +10,7 @@ use crate::terminal::conversation::{Entry, NoteKind, RowState, ToolRow};
 use crate::terminal::effect::{Decided, Effect};
 use crate::terminal::event::{Asked, Preview, RuleTest};
 use crate::terminal::keys::Action;
-use crate::terminal::question::{Field, FieldKind};
+use crate::terminal::question::{Field, FieldKind, answers};
 use crate::terminal::state::State;
 use crate::terminal::widgets::tool_row::wants;
 
@@ -56,29 +56,36 @@ pub(super) fn trust_key(state: &mut State, key: &KeyEvent, action: Option<Action
 /// Takes an answer, or a step towards it.
 pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
     let Some(asked) = state.questions.shown() else { return Vec::new() };
-    let (call, rules) = (asked.call.clone(), asked.rules.clone());
+    let rules = asked.rules.clone();
     let of_agent = asked.agent.is_some();
+    match action {
+        Some(Action::PreviousAnswer) => return select(state, -1),
+        Some(Action::NextAnswer) => return select(state, 1),
+        Some(Action::Accept) => {
+            let selected = state.questions.form.selected;
+            let Some(answer) = selected.and_then(|at| answers(asked).get(at).copied()) else {
+                state.hint("↑ ↓ select an answer, Enter confirms it");
+                return Vec::new();
+            };
+            return key(state, Some(answer.action));
+        }
+        _ => {}
+    }
     if matches!(asked.preview, Preview::Plan(_)) {
         return plan_key(state, action);
     }
     let form = &mut state.questions.form;
     match action {
         Some(Action::Yes) => decide(state, Decided::Allow(Scope::Once)),
-        Some(Action::YesSession) if !rules.is_empty() => {
-            decide(state, Decided::Allow(Scope::Session))
-        }
-        Some(Action::YesAlways | Action::EditRule) if !rules.is_empty() && !form.seen => {
+        Some(Action::YesSession | Action::YesAlways | Action::EditRule)
+            if !rules.is_empty() && !form.seen =>
+        {
             state.hint("first look at the whole change (PgDn)");
             Vec::new()
         }
-        Some(Action::YesAlways) if !rules.is_empty() => {
-            decide(state, Decided::Allow(Scope::Always))
-        }
-        Some(Action::EditRule) if !rules.is_empty() => {
-            let rule = rules.join(", ");
-            form.field = Some(field(FieldKind::Rule, &rule));
-            vec![Effect::TestRule { call, rule }]
-        }
+        Some(Action::YesSession) if !rules.is_empty() => allow(state, Scope::Session, &rules),
+        Some(Action::YesAlways) if !rules.is_empty() => allow(state, Scope::Always, &rules),
+        Some(Action::EditRule) if !rules.is_empty() => edit_rule(state, Scope::Always, &rules),
         Some(Action::YesSession | Action::YesAlways | Action::EditRule) => {
             state.hint("this call can only be allowed once");
             Vec::new()
@@ -100,8 +107,40 @@ pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
         Some(Action::ScrollDown) => scroll(state, 1),
         Some(Action::PageUp) => page(state, -1),
         Some(Action::PageDown) => page(state, 1),
+        Some(Action::Top) => scroll(state, isize::MIN),
+        Some(Action::Bottom) => scroll(state, isize::MAX),
         _ => Vec::new(),
     }
+}
+
+/// Selects the next answer or the one before. The first arrow upwards selects the last answer, which
+/// allows nothing: an arrow that was meant for the composer's history does not lead to consent.
+fn select(state: &mut State, by: isize) -> Vec<Effect> {
+    let Some((asked, form)) = state.questions.shown_with_form() else { return Vec::new() };
+    let last = answers(asked).len().saturating_sub(1);
+    form.selected = Some(match form.selected {
+        None if by < 0 => last,
+        None => 0,
+        Some(at) => at.saturating_add_signed(by).min(last),
+    });
+    Vec::new()
+}
+
+/// Allows the call by the rules that are shown. Rules that allow other commands too are shown once
+/// more first, with what else they allow.
+fn allow(state: &mut State, scope: Scope, rules: &[String]) -> Vec<Effect> {
+    if rules.iter().any(|rule| robota_policy::allows_other_commands(rule)) {
+        return edit_rule(state, scope, rules);
+    }
+    decide(state, Decided::Allow(scope))
+}
+
+/// Opens the editor of the rule.
+fn edit_rule(state: &mut State, scope: Scope, rules: &[String]) -> Vec<Effect> {
+    let Some((asked, form)) = state.questions.shown_with_form() else { return Vec::new() };
+    let (call, rule) = (asked.call.clone(), rules.join(", "));
+    form.field = Some(field(FieldKind::Rule(scope), &rule));
+    vec![Effect::TestRule { call, rule }]
 }
 
 /// Takes an answer about a plan.
@@ -142,8 +181,8 @@ pub(super) fn field_key(state: &mut State, key: &KeyEvent, action: Option<Action
             form.field = None;
             decide(state, Decided::Deny)
         }
-        (Some(action @ (Action::Accept | Action::AcceptSession)), FieldKind::Rule) => {
-            let scope = if action == Action::Accept { Scope::Always } else { Scope::Session };
+        (Some(action @ (Action::Accept | Action::AcceptSession)), FieldKind::Rule(scope)) => {
+            let scope = if action == Action::Accept { scope } else { Scope::Session };
             // Only a rule that was tested, and covers the call, is saved.
             let tested = field.test.as_ref().filter(|test| test.rule == text);
             let covers = tested
@@ -168,7 +207,7 @@ pub(super) fn field_changed(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     match &state.questions.form.field {
-        Some(field) if field.kind == FieldKind::Rule => {
+        Some(field) if matches!(field.kind, FieldKind::Rule(_)) => {
             let rule = field.composer.text().trim().to_owned();
             let known = field.test.as_ref().is_some_and(|test| test.rule == rule);
             if known { Vec::new() } else { vec![Effect::TestRule { call, rule }] }

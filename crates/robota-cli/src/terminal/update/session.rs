@@ -52,6 +52,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
                     row.state = RowState::Running;
                     row.started = now;
                     row.argument.clone_from(&details.first_argument);
+                    row.details.time_limit_ms = details.time_limit_ms;
                 }
                 None => {
                     let row = ToolRow::new(details, RowState::Running, now);

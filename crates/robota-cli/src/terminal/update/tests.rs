@@ -1,6 +1,7 @@
 //! Keys and events, and what they lead to.
 
 mod agents_and_plans;
+mod arrows;
 mod images;
 mod status_line;
 
@@ -316,4 +317,31 @@ fn help_opens_with_a_question_mark_in_an_empty_composer_only() {
     assert!(program.shown().starts_with("Keys"), "{}", program.shown());
     program.press("esc");
     assert!(program.state.page.is_none());
+}
+
+#[test]
+fn a_waiting_prompt_is_moved_by_one_place_per_key() {
+    let mut program = Harness::open(80, 24);
+    program.prompt("first");
+    for (input, text) in [("q1", "one"), ("q2", "two"), ("q3", "three")] {
+        let (input, text) = (InputId::from(input), text.to_owned());
+        program.send(Event::Session(InteractiveEvent::PromptAccepted { input, text }));
+    }
+    let order = |program: &Harness| {
+        program.state.queue.iter().map(|queued| queued.text.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let effects = program.press("alt+up");
+    assert!(matches!(effects.as_slice(), [Effect::MovePrompt(input, 1)] if input.as_str() == "q3"));
+    assert_eq!(order(&program), "one three two");
+    // The same one is moved on, and stays at the front.
+    let effects = program.press("alt+up");
+    assert!(matches!(effects.as_slice(), [Effect::MovePrompt(input, 0)] if input.as_str() == "q3"));
+    assert!(program.press("alt+up").is_empty());
+    let effects = program.press("alt+down");
+    assert!(matches!(effects.as_slice(), [Effect::MovePrompt(input, 1)] if input.as_str() == "q3"));
+    assert_eq!(order(&program), "one three two");
+    // After another key it is the last one again.
+    program.type_text("x");
+    let effects = program.press("alt+up");
+    assert!(matches!(effects.as_slice(), [Effect::MovePrompt(input, 1)] if input.as_str() == "q2"));
 }

@@ -1,13 +1,15 @@
 //! A question about a call: all that it would do, which rule asked, and the answers with their
 //! scope.
 
+use robota_core::approve::Scope;
+
 use super::tool_row::{wants, with_right};
 use crate::terminal::diff::{self, DiffRows};
 use crate::terminal::event::{Asked, Preview, RuleTest};
-use crate::terminal::question::{Field, FieldKind, Form};
+use crate::terminal::question::{Field, FieldKind, Form, answers};
 use crate::terminal::screen::Cursor;
 use crate::terminal::state::State;
-use crate::terminal::text::{Line, Role, truncate, wrap};
+use crate::terminal::text::{Ground, Line, Role, Style, truncate, wrap};
 
 /// Renders the question in at most `rows` rows. Returns the cursor in a text that is edited, relative
 /// to the first row.
@@ -25,12 +27,8 @@ pub(crate) fn lines(
     let mut below = Vec::new();
     let cursor = match &mut form.field {
         Some(field) => Some(field_lines(field, width, &mut below)),
-        None if matches!(asked.preview, Preview::Plan(_)) => {
-            plan_answers(armed, width, &mut below);
-            None
-        }
         None => {
-            answers(asked, form.note.as_deref(), armed, width, &mut below);
+            answer_lines(asked, form, armed, width, &mut below);
             None
         }
     };
@@ -166,50 +164,38 @@ impl Rows {
     }
 }
 
-/// Renders the answers to a plan.
-fn plan_answers(armed: bool, width: usize, out: &mut Vec<Line>) {
-    let key = if armed { Role::Accent } else { Role::Dim };
-    let line = Line::new("  y", key)
-        .with(" approve, ask before edits   ", Role::Text)
-        .with("a", key)
-        .with(" approve, accept edits   ", Role::Text)
-        .with("n", key)
-        .with(" keep planning, with a note   ", Role::Text)
-        .with("Esc", key)
-        .with(" stop", Role::Text);
-    out.extend(wrap(&line, width, 2));
-}
-
-/// Renders the answers with their keys.
-fn answers(asked: &Asked, note: Option<&str>, armed: bool, width: usize, out: &mut Vec<Line>) {
-    if let Some(note) = note {
+/// Renders the answers with their keys, and the rule that two of them save.
+fn answer_lines(asked: &Asked, form: &Form, armed: bool, width: usize, out: &mut Vec<Line>) {
+    if let Some(note) = &form.note {
         out.push(truncate(&Line::new(format!("  note: {note}"), Role::User), width));
     }
     let key = if armed { Role::Accent } else { Role::Dim };
-    let mut line = Line::new("  y", key).with(" once", Role::Text);
-    if !asked.rules.is_empty() {
-        line.push("   s", key);
-        line.push(" session", Role::Text);
+    let mut row = Line::default();
+    for (at, answer) in answers(asked).iter().enumerate() {
+        let on = |role: Role| match form.selected == Some(at) {
+            true => Style::from(role).on(Ground::Selected),
+            false => Style::from(role),
+        };
+        let shown = Line::new(answer.key, on(key)).with(format!(" {}", answer.text), on(Role::Text));
+        // An answer is not broken between its key and its text.
+        if row.width() > 0 && row.width() + 3 + shown.width() > width {
+            out.push(std::mem::take(&mut row));
+        }
+        row.push(if row.width() == 0 { "  " } else { "   " }, Role::Text);
+        row.extend(shown);
     }
-    line.push("   n", key);
-    line.push(" no", Role::Text);
-    line.push("   Tab", key);
-    line.push(" add a note", Role::Text);
-    line.push("   Esc", key);
-    line.push(if asked.agent.is_some() { " no" } else { " stop" }, Role::Text);
-    out.extend(wrap(&line, width, 2));
+    out.push(row);
     if !asked.rules.is_empty() {
-        let rules = asked.rules.join(", ");
-        let line = Line::new("  a", key).with(" always: ", Role::Text).with(rules, Role::Code);
-        let line = line.with("  (saved for this folder)   ", Role::Dim);
-        out.extend(wrap(&line.with("e", key).with(" edit the rule", Role::Text), width, 4));
+        let line = Line::new("  session and always allow: ", Role::Dim);
+        let line = line.with(asked.rules.join(", "), Role::Code);
+        out.extend(wrap(&line.with("  (always is saved for this folder)", Role::Dim), width, 4));
     }
 }
 
 /// Renders the rule or the note that is edited. Returns the cursor.
 fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
     let label = match field.kind {
-        FieldKind::Rule => "  rule: ",
+        FieldKind::Rule(_) => "  rule: ",
         FieldKind::Note => "  note: ",
         FieldKind::Change => "  what to change: ",
     };
@@ -230,9 +216,12 @@ fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
             let keys = "  Enter keeps the note: then y or n   Esc back";
             out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));
         }
-        FieldKind::Rule => {
+        FieldKind::Rule(scope) => {
             rule_test(field.test.as_ref(), &field.composer.text(), width, out);
-            let keys = "  Enter allow always   Tab allow in this session   Esc back";
+            let keys = match scope {
+                Scope::Always => "  Enter allow always   Tab allow in this session   Esc back",
+                Scope::Once | Scope::Session => "  Enter allow in this session   Esc back",
+            };
             out.extend(wrap(&Line::new(keys, Role::Dim), width, 2));
         }
     }

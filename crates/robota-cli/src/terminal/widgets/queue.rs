@@ -30,7 +30,8 @@ pub(crate) fn lines(state: &State, width: usize, out: &mut Vec<Line>) {
                 line.push(format!("  +{more} more"), Role::Dim);
             }
             if editable && state.composer.is_empty() {
-                line.push("  (↑ edits, Ctrl+Enter sends now)", Role::Dim);
+                let moves = if waiting.len() > 1 { "Alt+↑ moves, " } else { "" };
+                line.push(format!("  (↑ edits, {moves}Ctrl+Enter sends now)"), Role::Dim);
             }
         }
         out.push(truncate(&line, width));

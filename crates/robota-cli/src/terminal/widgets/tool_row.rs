@@ -69,6 +69,10 @@ fn state_words(row: &ToolRow) -> (&'static str, Role, String) {
     let Verbs(want, running, done) = verbs(&row.tool);
     let code = row.details.exit_code.filter(|code| *code != 0);
     match (row.state, code) {
+        // It waits for its turn, or for calls before it.
+        (RowState::Asking, _) if row.approved.is_some() => {
+            ("•", Role::Accent, format!("Allowed to {want}"))
+        }
         (RowState::Asking, _) => ("?", Role::Warn, format!("Wants to {want}")),
         (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
         (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
@@ -103,7 +107,13 @@ pub(crate) fn append(
         line.push(format!(" -{removed}"), Role::Removed);
     }
     let time = match (row.state, row.took) {
-        (RowState::Running, _) => clock_text(now.saturating_sub(row.started)),
+        (RowState::Running, _) => {
+            let elapsed = clock_text(now.saturating_sub(row.started));
+            match row.details.time_limit_ms.map(Duration::from_millis) {
+                Some(limit) => format!("{elapsed} of {}", clock_text(limit)),
+                None => elapsed,
+            }
+        }
         (_, Some(took)) if !row.is_open() => seconds(took),
         _ => String::new(),
     };

@@ -28,7 +28,7 @@ fn task(id: &str, agent: Option<&str>, label: &str, group: Option<&str>) -> Task
 fn shown(tasks: Vec<TaskState>) -> Harness {
     let mut program = Harness::open(100, 24);
     assert!(matches!(program.press("ctrl+b").as_slice(), [Effect::Work(_)]));
-    let found = Found { tasks, now: at(75), log: None, spent: Spent::default() };
+    let found = Found { tasks, now: at(75), log: None, spent: Spent::default(), again: true };
     let effects = program.send(Event::Answered(Box::new(found)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "it waits for changes: {effects:?}");
     program
@@ -83,7 +83,7 @@ fn the_log_of_a_task_is_shown_and_follows_its_end() {
     for text in [text.clone(), format!("{text}the end\n")] {
         let log = Some((TaskId::from("t1"), text));
         let tasks = vec![task("t1", None, "server", None)];
-        let found = Found { tasks, now: at(76), log, spent: Spent::default() };
+        let found = Found { tasks, now: at(76), log, spent: Spent::default(), again: true };
         program.send(Event::Answered(Box::new(found)));
     }
     assert!(program.shown().contains("the end"), "{}", program.shown());
@@ -114,4 +114,15 @@ async fn what_a_running_agent_costs_is_read_from_its_journal_once() {
     assert!(first > 0.0);
     spent.update(&tasks, &*store).await;
     assert_eq!(spent.of(&agent), Some(first), "an event is counted once");
+}
+
+#[test]
+fn what_answers_a_key_starts_no_second_reader() {
+    let mut program = shown(vec![task("t1", None, "cargo watch", None)]);
+    assert!(matches!(program.press("enter").as_slice(), [Effect::Work(_)]));
+    let log = Some((TaskId::from("t1"), "compiled".to_owned()));
+    let tasks = vec![task("t1", None, "cargo watch", None)];
+    let found = Found { tasks, now: at(76), log, spent: Spent::default(), again: false };
+    assert!(program.send(Event::Answered(Box::new(found))).is_empty());
+    assert!(program.shown().contains("compiled"), "{}", program.shown());
 }
