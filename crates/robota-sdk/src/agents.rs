@@ -3,6 +3,7 @@
 
 mod approvals;
 mod estimate;
+mod handle;
 mod hooks;
 mod jobs;
 mod preload;
@@ -28,6 +29,7 @@ use robota_tools::ToolWorkspace;
 
 pub use approvals::AgentPermissions;
 pub(crate) use estimate::EstimatingGate;
+pub use handle::AgentHandle;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
 pub(crate) use process::SessionAgentProcesses;

@@ -30,7 +30,8 @@ use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Usage, agent_process, output};
+use crate::agent_process::{self, ProcessOptions};
+use crate::{Usage, output};
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -86,7 +87,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         tool: true,
         definitions: [given.agents, options.agents.clone()].concat(),
         observer: Some(requests.meter.observe_agents()),
-        program: agent_process::program(args, options, setup),
+        program: ProcessOptions::of_run(args, options)
+            .and_then(|options| agent_process::program(options, setup)),
         ..AgentOptions::default()
     };
     if !given.hooks.is_empty() {

@@ -24,10 +24,10 @@ use super::client_files::ClientFiles;
 use super::client_terminals::ShownTerminals;
 use super::connection::Connection;
 use super::open::{Earlier, Open};
+use super::message_order::{PromptPlace, Turn};
 use super::options;
 use super::project::{self, Understood};
 use super::prompt::{self, PromptInput};
-use super::prompt_order::PromptPlace;
 use super::questions::FormQuestions;
 use super::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use super::v1::{
@@ -235,12 +235,18 @@ impl Sessions {
     /// `session/prompt`
     pub(super) async fn prompt(
         &self,
-        open: &Open,
+        open: &Arc<Open>,
         request: PromptRequest,
-        place: &PromptPlace,
+        (place, turn): (&PromptPlace, Turn),
     ) -> Reply {
+        turn.wait().await;
         place.wait_for_earlier().await;
-        let ended = self.run_prompt(open, request, place).await;
+        let current = self.get(&request.session_id)?;
+        if !Arc::ptr_eq(&current, open) {
+            // It was closed and opened again after the prompt was read.
+            return Err(not_open(&request.session_id));
+        }
+        let ended = self.run_prompt(open, request, (place, turn)).await;
         // A prompt that was cancelled says so, whatever else happened before the response is sent.
         let stop_reason = if place.is_cancelled() { StopReason::Cancelled } else { ended? };
         Ok(json_of(&PromptResponse { stop_reason }))
@@ -250,7 +256,7 @@ impl Sessions {
         &self,
         open: &Open,
         request: PromptRequest,
-        place: &PromptPlace,
+        (place, turn): (&PromptPlace, Turn),
     ) -> Result<StopReason, RpcError> {
         let blobs = open.session.session().journal().blobs();
         let submitted = match prompt::read(request.prompt, &*blobs).await? {
@@ -264,6 +270,8 @@ impl Sessions {
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
             }
         };
+        // The session has accepted the input, or the command has run: the next message may be applied.
+        drop(turn);
         match submitted {
             Ok(Entered::Submitted(submission)) => {
                 // It was cancelled before the session accepted it.
