@@ -26,46 +26,33 @@ pub(crate) const AGENT: &str = "__agent";
 /// What the process reads to have the settings, the model and the store of its parent.
 #[derive(Serialize, Deserialize)]
 struct ProcessSetup {
-    settings: SettingsArgs,
-    mode: Option<Mode>,
-    sandbox: Option<SandboxLevel>,
-    sources: Option<Vec<SettingSource>>,
-    provider: Option<String>,
-    model: Option<String>,
-    retry_budget: Option<u64>,
-    /// The web tools of the model service: search, fetch.
-    native_web: (bool, bool),
-    store: Option<String>,
-    durability: Durability,
+    options: ProcessOptions,
     /// The variables that settings and credentials come from.
     environment: BTreeMap<String, String>,
 }
 
-/// Returns this program as the one that runs agents in processes of their own; none if another
-/// process cannot open the store.
-pub(crate) fn program(
-    args: &PrintArgs,
-    options: &RunOptions,
-    setup: &Setup,
-) -> Option<AgentProgram> {
-    if args.session.no_session_persistence {
-        return None;
-    }
+/// The options of the command that opened the session, as far as they concern its agents.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct ProcessOptions {
+    pub(crate) settings: SettingsArgs,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) sandbox: Option<SandboxLevel>,
+    pub(crate) sources: Option<Vec<SettingSource>>,
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) retry_budget: Option<u64>,
+    /// The web tools of the model service: search, fetch.
+    pub(crate) native_web: (bool, bool),
+    pub(crate) store: Option<String>,
+    pub(crate) durability: Durability,
+}
+
+/// Returns this program as the one that runs agents in processes of their own, with these options; none
+/// if another process cannot be started.
+pub(crate) fn program(options: ProcessOptions, setup: &Setup) -> Option<AgentProgram> {
     let variables = setup.environment.iter();
     let process = ProcessSetup {
-        settings: args.settings.clone(),
-        mode: options.mode.map(RunMode::session),
-        sandbox: args.sandbox.map(SandboxLevel::from),
-        sources: options.sources.clone(),
-        provider: args.provider.clone(),
-        model: args.model.clone(),
-        retry_budget: args.retry_budget,
-        native_web: (
-            args.native_web.contains(&NativeWebArg::Search),
-            args.native_web.contains(&NativeWebArg::Fetch),
-        ),
-        store: args.session.store.clone(),
-        durability: args.session.durability,
+        options,
         environment: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     };
     Some(AgentProgram {
@@ -76,6 +63,28 @@ pub(crate) fn program(
         cwd: std::env::current_dir().ok(),
         setup: serde_json::to_value(process).ok()?,
     })
+}
+
+impl ProcessOptions {
+    /// Returns the options of a run; none if its session is not stored, so that another process cannot
+    /// open the store.
+    pub(crate) fn of_run(args: &PrintArgs, options: &RunOptions) -> Option<Self> {
+        (!args.session.no_session_persistence).then(|| Self {
+            settings: args.settings.clone(),
+            mode: options.mode.map(RunMode::session),
+            sandbox: args.sandbox.map(SandboxLevel::from),
+            sources: options.sources.clone(),
+            provider: args.provider.clone(),
+            model: args.model.clone(),
+            retry_budget: args.retry_budget,
+            native_web: (
+                args.native_web.contains(&NativeWebArg::Search),
+                args.native_web.contains(&NativeWebArg::Fetch),
+            ),
+            store: args.session.store.clone(),
+            durability: args.session.durability,
+        })
+    }
 }
 
 /// Runs the process of an agent until its input ends.
@@ -109,8 +118,8 @@ pub(crate) async fn run() -> anyhow::Result<Exit> {
 }
 
 async fn prepare(start: AgentStart) -> anyhow::Result<AgentProcess> {
-    let given: ProcessSetup = serde_json::from_value(start.setup.clone())?;
-    let environment = given.environment.into_iter().collect();
+    let setup: ProcessSetup = serde_json::from_value(start.setup.clone())?;
+    let (given, environment) = (setup.options, setup.environment.into_iter().collect());
     let setup =
         Setup::load_with(&given.settings, given.mode, given.sandbox, (given.sources, environment))?;
     let request = ProviderRequest {

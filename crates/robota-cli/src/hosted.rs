@@ -9,9 +9,11 @@ use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
 use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
-    HostError, HostedSession, InteractiveSession, McpSetup, OpenRequest, SessionHost, store,
+    AgentOptions, HostError, HostedSession, InteractiveSession, McpSetup, OpenRequest, SessionHost,
+    store,
 };
 
+use crate::agent_process::{self, ProcessOptions};
 use crate::args::{ServeArgs, SettingsArgs};
 use crate::headless::SavedRules;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
@@ -32,20 +34,40 @@ impl ProgramSessions {
         Self { args, stores: tokio::sync::Mutex::default(), setups: Mutex::default() }
     }
 
-    /// Loads the settings of a folder.
-    fn setup(
-        &self,
-        cwd: Option<&Path>,
-        directories: &[PathBuf],
-        mode: Option<Mode>,
-    ) -> Result<Arc<Setup>, HostError> {
+    /// Returns the settings arguments of a folder.
+    fn settings(&self, cwd: Option<&Path>, directories: &[PathBuf]) -> SettingsArgs {
         let mut settings: SettingsArgs = self.args.settings.clone();
         if let Some(cwd) = cwd {
             settings.cwd = Some(cwd.to_owned());
         }
         settings.add_dir.extend_from_slice(directories);
+        settings
+    }
+
+    /// Loads settings.
+    fn setup(&self, settings: &SettingsArgs, mode: Option<Mode>) -> Result<Arc<Setup>, HostError> {
         let mode = mode.or(self.args.permission_mode);
-        Ok(Arc::new(Setup::load(&settings, mode).map_err(failed)?))
+        Ok(Arc::new(Setup::load(settings, mode).map_err(failed)?))
+    }
+
+    /// Loads the settings of a folder.
+    fn folder(&self, cwd: Option<&Path>) -> Result<Arc<Setup>, HostError> {
+        self.setup(&self.settings(cwd, &[]), None)
+    }
+
+    /// Returns how a session with a model runs agents.
+    fn agents(&self, settings: SettingsArgs, request: &OpenRequest, setup: &Setup) -> AgentOptions {
+        let options = ProcessOptions {
+            settings,
+            mode: request.mode.or(self.args.permission_mode),
+            provider: self.args.provider.clone(),
+            model: request.model.clone().or_else(|| self.args.model.clone()),
+            store: self.args.store.clone(),
+            durability: self.args.durability,
+            ..ProcessOptions::default()
+        };
+        let program = agent_process::program(options, setup);
+        AgentOptions { tool: true, program, ..AgentOptions::default() }
     }
 
     /// Returns the store of a folder.
@@ -92,19 +114,23 @@ impl ProgramSessions {
 #[async_trait::async_trait]
 impl SessionHost for ProgramSessions {
     async fn check_model(&self) -> Result<(), HostError> {
-        let setup = self.setup(None, &[], None)?;
+        let setup = self.folder(None)?;
         self.choose(&setup, None).await.map(|_| ())
     }
 
     async fn open(&self, request: OpenRequest) -> Result<HostedSession, HostError> {
-        let cwd = request.cwd.as_deref();
-        let setup = self.setup(cwd, &request.directories, request.mode)?;
+        let settings = self.settings(request.cwd.as_deref(), &request.directories);
+        let setup = self.setup(&settings, request.mode)?;
         setup.notices().into_iter().for_each(|notice| (request.on_notice)(notice));
         let store = self.store(&setup).await?;
         let folder = setup.places.cwd.display().to_string();
         let selected = request.choice.select(&*store, &folder).await?;
         let effort =
             self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
+        let agents = match &request.provider {
+            Some(_) => AgentOptions::default(),
+            None => self.agents(settings, &request, &setup),
+        };
         let (given, vendor) = match request.provider {
             Some(given) => (given, None),
             None => {
@@ -119,6 +145,7 @@ impl SessionHost for ProgramSessions {
             .selected(selected)
             .may_bypass(self.args.allow_dangerously_skip_permissions)
             .approvals(request.approvals)
+            .agents(agents)
             .rule_sink(SavedRules::new(setup.clone()))
             .on_notice(move |notice| on_notice(notice));
         let given = !request.mcp_servers.is_empty();
@@ -146,7 +173,7 @@ impl SessionHost for ProgramSessions {
     }
 
     async fn list(&self, cwd: Option<&Path>) -> Result<Vec<SessionHead>, HostError> {
-        let setup = self.setup(cwd, &[], None)?;
+        let setup = self.folder(cwd)?;
         let store = self.store(&setup).await?;
         let cwd = cwd.map(|_| setup.places.cwd.display().to_string());
         let filter = SessionFilter { cwd, ..SessionFilter::default() };
@@ -154,7 +181,7 @@ impl SessionHost for ProgramSessions {
     }
 
     async fn delete(&self, cwd: Option<&Path>, id: &SessionId) -> Result<bool, HostError> {
-        let setup = self.setup(cwd, &[], None)?;
+        let setup = self.folder(cwd)?;
         Ok(self.store(&setup).await?.delete(id).await?)
     }
 

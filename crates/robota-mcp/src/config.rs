@@ -51,6 +51,9 @@ pub struct OAuthConfig {
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
+    /// The address of a document that describes the client, for authorisation servers that read such
+    /// documents instead of a registration.
+    pub client_metadata_url: Option<String>,
     /// The port of the redirect address; none takes a free one.
     pub callback_port: Option<u16>,
     /// The scopes to ask for.
@@ -370,6 +373,13 @@ fn oauth(
     Ok(OAuthConfig {
         client_id: text("clientId"),
         client_secret: text("clientSecret"),
+        client_metadata_url: match text("clientMetadataUrl") {
+            Some(url) if url.starts_with("https://") => Some(url),
+            Some(url) => {
+                return Err(invalid(&format!("clientMetadataUrl `{url}` must begin with https://")));
+            }
+            None => None,
+        },
         callback_port: oauth
             .get("callbackPort")
             .and_then(Value::as_u64)

@@ -1,23 +1,46 @@
-//! The MCP server: offers tools to MCP hosts over standard input and output, or over HTTP.
+//! The MCP server: offers tools, resources and prompts to MCP hosts over standard input and output,
+//! or over HTTP.
 //!
-//! The caller implements [`ServedTools`]; this module implements the protocol. It does not depend
-//! on sessions or permissions.
+//! The caller implements [`ServedTools`], and [`ServedResources`] and [`ServedPrompts`] if it has any;
+//! this module implements the protocol. It does not depend on sessions or permissions.
 
+mod content;
 mod events;
 mod handler;
+mod host;
 mod http;
+mod subscriptions;
 
 use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
-use rmcp::model::{
-    ElicitRequestParams, ElicitationAction, ProgressNotificationParam, ProgressToken,
-};
-use rmcp::service::{ElicitationMode, Peer, RoleServer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+pub use content::{ResourceBody, ServedContent, ServedMessage, ServedResource};
+pub use host::{Asked, LogLevel, McpHost};
 pub use http::{HttpOptions, HttpService, http_service};
+
+/// What a server offers.
+#[derive(Clone)]
+pub struct Served {
+    /// The tools.
+    pub tools: Arc<dyn ServedTools>,
+    /// The resources; none if the server has none.
+    pub resources: Option<Arc<dyn ServedResources>>,
+    /// The prompts; none if the server has none.
+    pub prompts: Option<Arc<dyn ServedPrompts>>,
+}
+
+impl Served {
+    /// Offers tools alone.
+    #[must_use]
+    pub fn tools(tools: Arc<dyn ServedTools>) -> Self {
+        Self { tools, resources: None, prompts: None }
+    }
+}
 
 /// The tools that a server offers.
 #[async_trait::async_trait]
@@ -27,6 +50,79 @@ pub trait ServedTools: Send + Sync {
 
     /// Calls a tool.
     async fn call(&self, call: ServedCall) -> ServedResult;
+}
+
+/// The resources that a server offers.
+#[async_trait::async_trait]
+pub trait ServedResources: Send + Sync {
+    /// Lists the resources that exist now.
+    fn list(&self) -> Vec<ResourceInfo>;
+
+    /// Lists the patterns of addresses (RFC 6570) of further resources.
+    fn templates(&self) -> Vec<ResourceInfo> {
+        Vec::new()
+    }
+
+    /// Reads a resource; none if there is no such resource.
+    async fn read(&self, uri: &str) -> Option<ServedResource>;
+
+    /// Returns a receiver of the addresses of resources that change; none if changes are not
+    /// announced.
+    fn changes(&self) -> Option<broadcast::Receiver<String>> {
+        None
+    }
+}
+
+/// The prompts that a server offers.
+#[async_trait::async_trait]
+pub trait ServedPrompts: Send + Sync {
+    /// Lists the prompts, always in the same order.
+    fn list(&self) -> Vec<PromptInfo>;
+
+    /// Returns the messages of a prompt. Its required arguments are given.
+    ///
+    /// # Errors
+    /// If the arguments are not valid; the text is for the user of the host.
+    async fn get(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<ServedMessage>, String>;
+}
+
+/// A resource, or a pattern of addresses of resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceInfo {
+    /// The address, or the pattern.
+    pub uri: String,
+    /// The name for people.
+    pub name: String,
+    /// What it contains.
+    pub description: String,
+    /// The media type; none if it is not known.
+    pub media_type: Option<String>,
+}
+
+/// A prompt that a server offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptInfo {
+    /// The name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The arguments.
+    pub arguments: Vec<PromptArgumentInfo>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgumentInfo {
+    /// The name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether the prompt needs it.
+    pub required: bool,
 }
 
 /// A tool that a server offers.
@@ -67,20 +163,6 @@ pub struct ServedResult {
     pub is_error: bool,
 }
 
-/// A part of a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServedContent {
-    /// Text.
-    Text(String),
-    /// An image.
-    Image {
-        /// The bytes, as base64.
-        data: String,
-        /// The media type.
-        media_type: String,
-    },
-}
-
 impl ServedResult {
     /// Makes a result that is text.
     pub fn text(text: impl Into<String>) -> Self {
@@ -90,63 +172,6 @@ impl ServedResult {
     /// Makes an error that the model of the host can read.
     pub fn error(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
-    }
-}
-
-/// The host that a call came from. Progress and questions belong to the call, so that they must be
-/// sent by the task that runs it.
-pub struct McpHost {
-    peer: Peer<RoleServer>,
-    token: Option<ProgressToken>,
-}
-
-/// What a user answered.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
-    /// The values of the form.
-    Accepted(Value),
-    /// The user did not want to answer.
-    Declined,
-    /// The host cannot ask its user.
-    Unsupported,
-}
-
-impl McpHost {
-    fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
-        Self { peer, token }
-    }
-
-    /// Returns whether the host shows forms to its user.
-    #[must_use]
-    pub fn can_ask(&self) -> bool {
-        self.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
-    }
-
-    /// Sends the progress of the call to the host. `step` must grow. Does nothing if the host did
-    /// not ask for progress.
-    pub async fn progress(&self, step: f64, message: impl Into<String>) {
-        let Some(token) = self.token.clone() else { return };
-        let params = ProgressNotificationParam::new(token, step).with_message(message);
-        // Fails if the host has disconnected; then the call is cancelled anyway.
-        let _ = self.peer.notify_progress(params).await;
-    }
-
-    /// Asks the user of the host. `schema` is a flat object of simple fields.
-    pub async fn ask(&self, message: &str, schema: Value) -> Asked {
-        if !self.can_ask() {
-            return Asked::Unsupported;
-        }
-        let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-        let Ok(params) = serde_json::from_value::<ElicitRequestParams>(params) else {
-            return Asked::Unsupported;
-        };
-        match self.peer.create_elicitation(params).await {
-            Ok(answer) => match answer.action {
-                ElicitationAction::Accept => Asked::Accepted(answer.content.unwrap_or_default()),
-                _ => Asked::Declined,
-            },
-            Err(_) => Asked::Unsupported,
-        }
     }
 }
 
@@ -167,11 +192,40 @@ pub struct ServerInfo {
 /// If the connection fails.
 pub async fn serve_stdio(
     info: ServerInfo,
-    tools: Arc<dyn ServedTools>,
+    served: Served,
     stop: CancellationToken,
 ) -> Result<(), std::io::Error> {
-    let handler = handler::Handler::new(info, tools);
-    let transport = rmcp::transport::stdio_pipes();
+    serve(info, served, rmcp::transport::stdio_pipes(), stop).await
+}
+
+/// Serves one host over a pair of streams, one JSON message per line, until it closes them or `stop` is
+/// cancelled.
+///
+/// # Errors
+/// If the connection fails.
+pub async fn serve_streams(
+    info: ServerInfo,
+    served: Served,
+    (input, output): (
+        impl AsyncRead + Send + Unpin + 'static,
+        impl AsyncWrite + Send + Unpin + 'static,
+    ),
+    stop: CancellationToken,
+) -> Result<(), std::io::Error> {
+    serve(info, served, (input, output), stop).await
+}
+
+async fn serve<T, E, A>(
+    info: ServerInfo,
+    served: Served,
+    transport: T,
+    stop: CancellationToken,
+) -> Result<(), std::io::Error>
+where
+    T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let handler = handler::Handler::new(info, served);
     let started = handler.serve_with_ct(transport, stop.clone()).await;
     let service = match started {
         Ok(service) => service,

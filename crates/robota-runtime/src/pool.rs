@@ -30,7 +30,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use agent::{PoolAgent, PooledSession, PooledSubscription};
-pub use delegate::TaskRun;
 pub use error::PoolError;
 pub use limits::PoolLimits;
 pub use shutdown::ShutdownReport;
@@ -113,6 +112,8 @@ pub struct AgentOptions {
     pub name: Option<String>,
     /// The permission mode.
     pub mode: Option<Mode>,
+    /// The model; none for that of the template.
+    pub model: Option<String>,
     /// The call of another session that starts this one.
     pub spawned_by: Option<SpawnedBy>,
 }
@@ -127,6 +128,9 @@ impl AgentOptions {
         }
         if let Some(mode) = self.mode {
             builder = builder.mode(mode);
+        }
+        if let Some(model) = self.model.clone() {
+            builder = builder.configure(|config| config.turn.set_model(model));
         }
         match &self.spawned_by {
             Some(parent) => builder.spawned_by(parent.clone()),

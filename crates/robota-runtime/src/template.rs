@@ -40,7 +40,7 @@ impl Template {
         self
     }
 
-    /// Sets the templates that sessions of this one may delegate work to, with the tool `TaskRun`.
+    /// Sets the templates that sessions of this one may delegate work to, with the tool `Agent`.
     #[must_use]
     pub fn sub_agents<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.sub_agents = ids.into_iter().map(Into::into).collect();

@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use common::{TokioClock, builder, crash, events, model, said};
 use futures::StreamExt as _;
-use robota_core::gate::AllowAll;
+use robota_core::gate::{AllowAll, ModeGate};
+use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore as _, MemoryStore};
+use robota_core::permission::{Class, Mode};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::state::State;
 use robota_runtime::{
     AgentOptions, NewSchedule, Pool, PoolError, PoolLimits, SessionSchedules as _, Template,
 };
 use robota_session::{EventFilter, Session, StartAt};
+use robota_testkit::fn_tool;
 use serde_json::json;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -233,9 +236,9 @@ async fn kode_09_shutdown_waits_for_running_turns_and_then_interrupts_them() {
 #[tokio::test(start_paused = true)]
 async fn kode_14_a_session_delegates_to_a_named_template() {
     let store = Arc::new(MemoryStore::new());
-    let input = json!({"agent": "dev", "prompt": "Build it."});
-    let wrong = json!({"agent": "ceo", "prompt": "Build it."});
-    let script = Script::new().tool("TaskRun", wrong).tool("TaskRun", input).text("All built.");
+    let input = json!({"subagent_type": "dev", "prompt": "Build it."});
+    let wrong = json!({"subagent_type": "ceo", "prompt": "Build it."});
+    let script = Script::new().tool("Agent", wrong).tool("Agent", input).text("All built.");
     let lead = ScriptedProvider::new(script);
     let pool = Pool::builder(store.clone())
         .template(
@@ -248,7 +251,7 @@ async fn kode_14_a_session_delegates_to_a_named_template() {
     let agent = pool.create(lead_id.clone(), "lead", plain()).await.unwrap();
     assert_eq!(agent.run("Ship it.").await.unwrap(), "All built.");
     let request = &lead.requests()[0];
-    let tool = request.tools.iter().find(|tool| tool.name == "TaskRun").unwrap();
+    let tool = request.tools.iter().find(|tool| tool.name == "Agent").unwrap();
     assert!(tool.description.ends_with("Agents:\n- dev: Builds."), "{}", tool.description);
     let heads = store.list(&robota_core::journal::SessionFilter::default()).await.unwrap();
     let child = heads.sessions.iter().find(|head| head.session != lead_id).unwrap();
@@ -259,4 +262,110 @@ async fn kode_14_a_session_delegates_to_a_named_template() {
     let results = events(&*store, &lead_id).await;
     let text = format!("{results:?}");
     assert!(text.contains("Done."), "the answer is the result of the call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_14_tasks_of_one_call_run_at_the_same_time_with_their_model() {
+    let store = Arc::new(MemoryStore::new());
+    let job = |prompt: &str| json!({"subagent_type": "dev", "prompt": prompt, "model": "other"});
+    let jobs = json!({"jobs": [job("One."), job("Two.")]});
+    let background =
+        json!({"subagent_type": "dev", "prompt": "Three.", "run_in_background": true});
+    let script = Script::new().tool("Agent", jobs).tool("Agent", background).text("All built.");
+    let lead = ScriptedProvider::new(script);
+    // Each answer takes a minute of paused time; both together take one.
+    let slow = Answer::new().pause(MINUTE).text("Built.");
+    let dev = ScriptedProvider::new(Script::new().answer(slow).looped());
+    let pool = Pool::builder(store.clone())
+        .template(
+            Template::new("lead", Session::builder(lead.clone(), "m").gate(AllowAll))
+                .sub_agents(["dev"]),
+        )
+        .template(Template::new("dev", Session::builder(dev.clone(), "m")))
+        .start();
+    let started = tokio::time::Instant::now();
+    let agent = pool.create("agent:lead/session:a", "lead", plain()).await.unwrap();
+    assert_eq!(agent.run("Ship it.").await.unwrap(), "All built.");
+    assert_eq!(started.elapsed().as_secs() / 60, 1);
+    assert!(dev.requests().iter().all(|request| request.model == "other"));
+    assert_eq!(dev.requests().len(), 2, "the third was refused");
+    let seen = format!("{:?}", lead.requests().pop().unwrap().messages);
+    assert!(seen.contains("Built.") && seen.contains("leave out run_in_background"), "{seen}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_14_templates_that_name_each_other_end() {
+    let store = Arc::new(MemoryStore::new());
+    let again = json!({"subagent_type": "dev", "prompt": "Go on."});
+    let endless = ScriptedProvider::new(Script::new().tool("Agent", again).text("Done.").looped());
+    let pool = Pool::builder(store.clone())
+        .template(
+            Template::new("dev", Session::builder(endless.clone(), "m").gate(AllowAll))
+                .sub_agents(["dev"]),
+        )
+        .start();
+    let agent = pool.create("agent:dev/session:a", "dev", plain()).await.unwrap();
+    agent.run("Go.").await.unwrap();
+    let sessions = store.list(&robota_core::journal::SessionFilter::default()).await.unwrap();
+    assert_eq!(sessions.sessions.len(), 5, "four below the first");
+    let last = endless.requests().into_iter().find(|request| request.tools.is_empty());
+    assert!(last.is_some(), "the last one is not offered the tool");
+}
+
+/// Denies calls whose arguments contain "denied".
+struct NoBadNames;
+
+#[async_trait::async_trait]
+impl Hooks for NoBadNames {
+    fn has_point(&self, point: HookPoint) -> bool {
+        point == HookPoint::PreToolUse
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        let denied = format!("{input:?}").contains("denied");
+        let reason = "the hook of the template".to_owned();
+        let decision =
+            if denied { PreToolDecision::Deny { reason } } else { PreToolDecision::Continue };
+        HookAnswer::PreToolUse(decision).into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_a_template_has_its_permissions_and_hooks() {
+    let store = Arc::new(MemoryStore::new());
+    let call = |name: &str| json!({"name": name});
+    let script = Script::new()
+        .tool("Touch", call("denied by the hook"))
+        .tool("Touch", call("allowed"))
+        .text("Done.")
+        .looped();
+    let touched: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let template = |id: &str, mode: Mode| {
+        let seen = touched.clone();
+        let touch = fn_tool("Touch", Class::Edit, move |input| {
+            let name = input["name"].as_str().unwrap_or_default().to_owned();
+            seen.lock().unwrap().push(name);
+            async { "touched".to_owned() }
+        });
+        let model = ScriptedProvider::new(script.clone());
+        let builder = Session::builder(model, "m").gate(ModeGate(mode)).tool(touch);
+        Template::new(id, builder.hooks(NoBadNames))
+    };
+    let pool = Pool::builder(store.clone())
+        .template(template("editor", Mode::AcceptEdits))
+        .template(template("reader", Mode::Plan))
+        .start();
+    for name in ["reader", "editor"] {
+        let id = format!("agent:{name}/session:a");
+        let agent = pool.create(id.as_str(), name, plain()).await.unwrap();
+        assert_eq!(agent.run("Go.").await.unwrap(), "Done.");
+    }
+    // Plan mode denies both calls of the reader; the hook denies the first one of the editor.
+    assert_eq!(*touched.lock().unwrap(), ["allowed"]);
+    let of = async |name: &str| {
+        let id = SessionId::from(format!("agent:{name}/session:a"));
+        format!("{:?}", events(&*store, &id).await)
+    };
+    assert!(of("editor").await.contains("the hook of the template"));
+    assert!(!of("reader").await.contains("the hook of the template"));
 }

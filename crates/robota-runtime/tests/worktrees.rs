@@ -11,7 +11,7 @@ use robota_exec::{CommandSpec, Environment, Supervisor};
 use robota_runtime::{
     AgentWork, Isolation, NoJournal, Removed, TaskJob, TaskManager, TaskManagerOptions,
     TaskReporter, TaskRequest, TaskRunner, TaskWork, Worktree, WorktreeAgents, WorktreeError,
-    Worktrees,
+    WorktreeHooks, Worktrees,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -329,8 +329,38 @@ impl TaskRunner for Writer {
 }
 
 async fn run_agent(repository: &Repository, prompt: &str) -> robota_core::task::TaskState {
+    let hooks = Arc::new(RecordingHooks::default());
+    run_agent_with(repository, prompt, hooks).await
+}
+
+/// Records what it is told, and answers what the test says.
+#[derive(Default)]
+struct RecordingHooks {
+    told: std::sync::Mutex<Vec<String>>,
+    refuse: bool,
+    instead: Option<PathBuf>,
+}
+
+#[async_trait]
+impl WorktreeHooks for RecordingHooks {
+    async fn create(&self, name: &str) -> Result<Option<PathBuf>, String> {
+        self.told.lock().unwrap().push(format!("create {name}"));
+        if self.refuse { Err("not today".to_owned()) } else { Ok(self.instead.clone()) }
+    }
+
+    async fn removed(&self, path: &str) {
+        self.told.lock().unwrap().push(format!("removed {path}"));
+    }
+}
+
+async fn run_agent_with(
+    repository: &Repository,
+    prompt: &str,
+    hooks: Arc<RecordingHooks>,
+) -> robota_core::task::TaskState {
     let agents =
-        WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), repository.path());
+        WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), repository.path())
+            .hooks(hooks);
     let runner: Arc<dyn TaskRunner> = Arc::new(agents);
     let manager = TaskManager::new(TaskManagerOptions::default(), [runner]);
     manager.attach(Arc::new(NoJournal), Tasks::default()).await;
@@ -356,4 +386,33 @@ async fn run_05_the_state_of_a_task_says_where_its_changes_are() {
     let state = run_agent(&repository, "crash").await;
     assert_eq!(state.error.unwrap().category, TaskErrorCategory::Crash);
     assert_eq!(repository.branches().await.len(), 1, "that of the crash was removed");
+}
+
+#[tokio::test]
+async fn run_05_hooks_are_told_of_worktrees_and_can_refuse_or_make_them() {
+    let repository = repository().await;
+    let told = |hooks: &RecordingHooks| hooks.told.lock().unwrap().clone();
+    // One that is removed.
+    let hooks = Arc::new(RecordingHooks::default());
+    let state = run_agent_with(&repository, "read", hooks.clone()).await;
+    let first = told(&hooks);
+    assert_eq!(first[0], format!("create {}", state.task));
+    let prefix = format!("removed {}", folder(&repository.path()).display());
+    assert!(first.len() == 2 && first[1].starts_with(&prefix), "{first:?}");
+    // One that is kept is not reported as removed.
+    let hooks = Arc::new(RecordingHooks::default());
+    run_agent_with(&repository, "write", hooks.clone()).await;
+    assert_eq!(told(&hooks).len(), 1);
+    // A refusal fails the task before it starts.
+    let hooks = Arc::new(RecordingHooks { refuse: true, ..RecordingHooks::default() });
+    let error = run_agent_with(&repository, "write", hooks).await.error.unwrap();
+    assert_eq!(error.category, TaskErrorCategory::Start);
+    assert!(error.message.contains("not today") && !error.recoverable, "{error:?}");
+    // A folder that a hook made is used, and the hook removes it.
+    let made = tempfile::tempdir().unwrap();
+    let instead = Some(made.path().to_owned());
+    let hooks = Arc::new(RecordingHooks { instead, ..RecordingHooks::default() });
+    run_agent_with(&repository, "write", hooks.clone()).await;
+    assert!(made.path().join("new").exists());
+    assert_eq!(told(&hooks)[1], format!("removed {}", made.path().display()));
 }

@@ -4,6 +4,7 @@
 mod approvals;
 mod catalogue;
 mod estimate;
+mod handle;
 mod hooks;
 mod jobs;
 mod preload;
@@ -30,6 +31,7 @@ use robota_tools::ToolWorkspace;
 pub use approvals::AgentPermissions;
 pub(crate) use catalogue::AgentCatalogue;
 pub(crate) use estimate::EstimatingGate;
+pub use handle::AgentHandle;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
 pub(crate) use process::SessionAgentProcesses;

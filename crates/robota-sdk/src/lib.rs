@@ -41,8 +41,8 @@ pub mod transcript;
 pub mod transport;
 
 pub use agents::{
-    AgentOptions, AgentPermissions, AgentProcess, AgentProgram, AgentResult, AgentRun, AgentRuns,
-    AgentStart,
+    AgentHandle, AgentOptions, AgentPermissions, AgentProcess, AgentProgram, AgentResult, AgentRun,
+    AgentRuns, AgentStart,
 };
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{

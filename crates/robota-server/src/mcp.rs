@@ -2,12 +2,14 @@
 //!
 //! [`McpServer`] offers two kinds of tools: the built-in tools, whose calls run in a session
 //! without a model ([`tool_session`]), and the agent itself ([`agent`]). Both go through the same
-//! gate as every other call. The protocol is in `robota_mcp`; `docs/mcp-server.md` describes it.
+//! gate as every other call. The sessions of agents are resources. A program can add tools, resources and
+//! prompts of its own. The protocol is in `robota_mcp`; `docs/mcp-server.md` describes it.
 
 mod agent;
 mod approval;
 mod auth;
 mod http;
+mod offered;
 mod tool_session;
 
 use std::net::SocketAddr;
@@ -15,14 +17,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::ids::Ids;
-use robota_mcp::server::{
-    ServedCall, ServedResult, ServedTool, ServedTools, ServerInfo, serve_stdio,
-};
+use robota_mcp::server::{Served, ServerInfo, serve_stdio};
 use robota_sdk::host::SessionHost;
 use robota_sdk::{Transport, TransportError};
 use tokio_util::sync::CancellationToken;
 
 use agent::AgentTools;
+use offered::Offered;
 use tool_session::ToolSession;
 
 /// How a server is reached.
@@ -64,6 +65,7 @@ pub struct McpOptions {
 pub struct McpServer {
     transport: Option<McpTransport>,
     options: McpOptions,
+    own: Option<Served>,
     sessions: Option<Arc<dyn SessionHost>>,
     stop: CancellationToken,
 }
@@ -73,7 +75,16 @@ impl McpServer {
     #[must_use]
     pub fn new(transport: McpTransport, options: McpOptions) -> Self {
         let (transport, stop) = (Some(transport), CancellationToken::new());
-        Self { transport, options, sessions: None, stop }
+        Self { transport, options, own: None, sessions: None, stop }
+    }
+
+    /// Offers tools, resources and prompts of the program besides those of this server. A tool that has
+    /// the name of a built-in one is not offered. Calls of these tools do not pass the permission rules:
+    /// they are code of the program.
+    #[must_use]
+    pub fn offer(mut self, own: Served) -> Self {
+        self.own = Some(own);
+        self
     }
 
     /// Returns the token that stops the server.
@@ -113,21 +124,23 @@ impl Transport for McpServer {
         let tool_session =
             tool_session.await.map_err(|error| failed(std::io::Error::other(error)))?;
         let agent = AgentTools::new(sessions, self.options.clone(), tool_session.folder());
-        let tools = Arc::new(Tools { session: tool_session, agent });
+        let offered = Arc::new(Offered::new(tool_session, agent, self.own.take()));
         let info = ServerInfo {
             name: "robota",
             version: self.options.version,
             instructions: instructions(&self.options),
         };
         let stop = self.stop.clone();
+        let announcing = offered.clone().announce_own();
         let served = match transport {
-            McpTransport::Stdio => serve_stdio(info, tools.clone(), stop).await,
+            McpTransport::Stdio => serve_stdio(info, offered.served(), stop).await,
             McpTransport::Http { listener, token, hosts, origins, ids } => {
                 let options = robota_mcp::server::HttpOptions { hosts, origins, stop, ids };
-                http::serve(listener, token, info, tools.clone(), options).await
+                http::serve(listener, token, info, offered.served(), options).await
             }
         };
-        tools.close().await;
+        announcing.abort();
+        offered.close().await;
         served.map_err(failed)
     }
 
@@ -147,35 +160,4 @@ fn instructions(options: &McpOptions) -> String {
         );
     }
     text
-}
-
-/// All tools of a server.
-struct Tools {
-    session: ToolSession,
-    agent: AgentTools,
-}
-
-impl Tools {
-    async fn close(&self) {
-        self.session.close().await;
-        self.agent.close().await;
-    }
-}
-
-#[async_trait::async_trait]
-impl ServedTools for Tools {
-    fn list(&self) -> Vec<ServedTool> {
-        let mut tools = self.session.list();
-        tools.extend(self.agent.list());
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
-        tools
-    }
-
-    async fn call(&self, call: ServedCall) -> ServedResult {
-        if AgentTools::has(&call.tool) {
-            self.agent.call(call).await
-        } else {
-            self.session.call(call).await
-        }
-    }
 }

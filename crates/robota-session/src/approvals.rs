@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
 use robota_core::ids::CallId;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::error::SessionError;
 
@@ -115,6 +115,8 @@ pub(crate) struct ApprovalQueue {
     gate: Arc<dyn Gate>,
     sink: Option<Arc<dyn RuleSink>>,
     pending: Mutex<Pending>,
+    /// Notified when a question is added or removed.
+    changed: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -131,7 +133,12 @@ impl ApprovalQueue {
         gate: Arc<dyn Gate>,
         sink: Option<Arc<dyn RuleSink>>,
     ) -> Self {
-        Self { approvals, gate, sink, pending: Mutex::default() }
+        Self { approvals, gate, sink, pending: Mutex::default(), changed: watch::Sender::default() }
+    }
+
+    /// Returns a receiver that is notified when a question is added or removed.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Returns whether only a client can answer.
@@ -157,6 +164,7 @@ impl ApprovalQueue {
         // Removed under the lock: of two clients that decide at the same time, one gets `NotAsked`.
         let taken = self.lock().questions.shift_remove(call);
         let (question, sender) = taken.ok_or_else(not_asked)?;
+        self.changed.send_replace(());
         let queue = Arc::clone(self);
         // Saving a rule takes time. Its own task continues if the caller drops the future.
         let answering = tokio::spawn(async move {
@@ -232,12 +240,18 @@ impl Approver for ApprovalQueue {
         pending.questions.insert(call.clone(), (question.clone(), answer));
         // Kept until `ask` takes it: a client may answer between the announcement and the question.
         pending.answers.insert(call, decided);
+        drop(pending);
+        self.changed.send_replace(());
     }
 
     fn withdraw(&self, call: &CallId) {
         let mut pending = self.lock();
-        pending.questions.shift_remove(call);
+        let removed = pending.questions.shift_remove(call).is_some();
         pending.answers.remove(call);
+        drop(pending);
+        if removed {
+            self.changed.send_replace(());
+        }
     }
 
     async fn ask(&self, question: Question) -> Answer {

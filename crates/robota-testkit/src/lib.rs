@@ -13,6 +13,7 @@
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
 //! | a database server, and a faulty connection to it | `postgres::{PostgresServer, Proxy}` (feature `postgres`) |
 //! | a part of the system that may be missing | [`requires`] |
+//! | packages of npm and PyPI | [`Packages`] |
 //! | the conformance tests of all journal stores | `store_suite` (feature `store-suite`) |
 //! | comparable event logs | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
@@ -53,6 +54,7 @@ mod gate;
 mod journal;
 #[cfg(feature = "mock")]
 pub mod mock;
+mod packages;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "provider-suite")]
@@ -69,6 +71,7 @@ pub use approver::{RecordingApprover, ScriptedApprover};
 pub use clock::FakeClock;
 pub use gate::{RecordingGate, ScriptedGate};
 pub use journal::{Appended, FailingJournal};
+pub use packages::Packages;
 pub use render::{kinds, render, without, without_chunks};
 pub use requires::{Part, requires};
 pub use robota_core::ids::CountingIds;

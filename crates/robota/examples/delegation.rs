@@ -14,11 +14,11 @@ use serde_json::json;
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     // A real model: let model = robota::connect("anthropic/claude-sonnet-5-5", key)?;
-    let task = |agent: &str, prompt: &str| json!({"agent": agent, "prompt": prompt});
+    let task = |agent: &str, prompt: &str| json!({"subagent_type": agent, "prompt": prompt});
     let lead = ScriptedProvider::new(
         Script::new()
-            .tool("TaskRun", task("frontend", "Build the form."))
-            .tool("TaskRun", task("backend", "Build the endpoint."))
+            .tool("Agent", task("frontend", "Build the form."))
+            .tool("Agent", task("backend", "Build the endpoint."))
             .text("The form and the endpoint are ready."),
     );
     let frontend = ScriptedProvider::new(Script::new().text("The form is in form.html."));

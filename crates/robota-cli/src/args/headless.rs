@@ -298,13 +298,14 @@ impl SessionArgs {
 }
 
 /// When the store waits for the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Durability {
     /// Fsync after every event: a power failure loses nothing.
     Strict,
     /// Fsync before an effect that depends on the event: a power failure can lose events after
     /// the last such point.
+    #[default]
     Barrier,
     /// Never fsync: a power failure can lose the last minutes.
     Relaxed,

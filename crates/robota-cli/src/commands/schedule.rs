@@ -14,12 +14,13 @@ use robota_runtime::{
     MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
     change_stored_schedule, stored_schedules,
 };
-use robota_sdk::{Earlier, InteractiveSession, SessionChoice, find_session};
+use robota_sdk::{AgentOptions, Earlier, InteractiveSession, SessionChoice, find_session};
 use robota_session::{Approvals, EventFilter, SubscriptionItem};
 use serde_json::json;
 
 use super::sessions::args::StoreArgs;
 use super::sessions::{Context, text, time};
+use crate::agent_process::{self, ProcessOptions};
 use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::{Configuration, Exit, Usage, output, setup, signals};
 
@@ -237,8 +238,21 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     let earlier = Earlier::Named(session.as_str().to_owned());
     let model = chosen.into_setup(None);
+    let process = ProcessOptions {
+        settings: args.store.settings,
+        provider: args.provider,
+        model: args.model,
+        store: args.store.store,
+        ..ProcessOptions::default()
+    };
+    let agents = AgentOptions {
+        tool: true,
+        program: agent_process::program(process, &context.setup),
+        ..AgentOptions::default()
+    };
     let mut builder = InteractiveSession::builder(context.setup.project.clone(), model)
         .store(context.store.clone())
+        .agents(agents)
         .choose(SessionChoice::Earlier(earlier))
         .approvals(Approvals::Deny);
     if let Some(reaper) = setup::reaper() {

@@ -33,7 +33,8 @@ use super::writer::{LineWriter, block_line_id};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Configuration, Usage, agent_process, output};
+use crate::agent_process::{self, ProcessOptions};
+use crate::{Configuration, Usage, output};
 use robota_stream_json::MemoryPaths;
 
 /// What a session is opened with.
@@ -99,7 +100,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         tool: true,
         definitions: [given.agents, options.agents.clone()].concat(),
         observer: Some(requests.meter.observe_agents()),
-        program: agent_process::program(args, options, setup),
+        program: ProcessOptions::of_run(args, options)
+            .and_then(|options| agent_process::program(options, setup)),
         ..AgentOptions::default()
     };
     if !given.hooks.is_empty() {

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use robota_testkit::fake_mcp;
 use robota_testkit::mock::{MockServer, Reply, Scenario, When};
-use robota_testkit::{Part, requires};
+use robota_testkit::{Packages, Part, requires};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-use crate::installed::{Packages, run_script, script};
+use crate::installed::{run_script, script};
 
 const PYTHON: Packages = Packages::PyPi("acp-python-0.12.1", &["agent-client-protocol==0.12.1"]);
 const TYPESCRIPT: Packages =

@@ -290,3 +290,77 @@ async fn run_04_the_question_of_an_agent_process_goes_to_the_host_and_cancel_end
     drop(stdin);
     run.child.wait().await.unwrap();
 }
+
+/// Talks to `robota acp` line by line, and allows every call that it is asked about.
+struct Editor {
+    stdin: ChildStdin,
+    lines: tokio::io::Lines<tokio::io::BufReader<tokio::process::ChildStdout>>,
+    /// What the editor was asked to allow.
+    asked: Vec<Value>,
+}
+
+impl Editor {
+    async fn send(&mut self, message: Value) {
+        let line = format!("{message}\n");
+        tokio::io::AsyncWriteExt::write_all(&mut self.stdin, line.as_bytes()).await.unwrap();
+    }
+
+    /// Sends a request and returns its result.
+    async fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == "session/request_permission" {
+                self.asked.push(message["params"]["toolCall"].clone());
+                let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+                self.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": outcome})).await;
+            } else if message["id"] == id && message.get("method").is_none() {
+                assert!(message["error"].is_null(), "{method}: {message}");
+                return message["result"].clone();
+            }
+        }
+        panic!("the agent ended before it answered {method}");
+    }
+}
+
+#[tokio::test]
+async fn run_04_an_editor_has_agents_in_processes_and_is_asked_about_their_calls() {
+    let home = Home::new();
+    let worker = "---\nname: worker\ndescription: Works\nownProcess: true\n---\nYou work.\n";
+    home.write("home/.robota/agents/worker.md", worker);
+    let scenario = Scenario::reply(Reply::new().tool("Agent", task()))
+        .then(Reply::new().tool("Bash", json!({"command": "touch made"})))
+        .then("It is made.")
+        .then("All done.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let mut command = home.command(&["acp"]);
+    command.env("ANTHROPIC_BASE_URL", mock.origin()).env("ANTHROPIC_API_KEY", KEY);
+    command.stdin(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = Command::from(command).kill_on_drop(true).spawn().unwrap();
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let lines = tokio::io::BufReader::new(stdout).lines();
+    let mut editor = Editor { stdin, lines, asked: Vec::new() };
+    editor.request(1, "initialize", json!({"protocolVersion": 1})).await;
+    let cwd = home.path("project");
+    let new = editor.request(2, "session/new", json!({"cwd": cwd, "mcpServers": []})).await;
+    let prompt = json!([{"type": "text", "text": "Go."}]);
+    let params = json!({"sessionId": new["sessionId"], "prompt": prompt});
+    let end = editor.request(3, "session/prompt", params).await;
+    assert_eq!(end["stopReason"], "end_turn");
+    let titles: Vec<_> = editor.asked.iter().map(|call| call["title"].as_str().unwrap()).collect();
+    assert_eq!(titles.len(), 1, "{titles:?}");
+    assert!(titles[0].starts_with("worker (agent-") && titles[0].contains("touch made"));
+    assert!(home.path("project/made").exists());
+    drop(editor);
+    assert!(child.wait().await.unwrap().success());
+    let id = new["sessionId"].as_str().unwrap();
+    let shown = home.robota(&["sessions", "show", id, "--events"], &[]).await;
+    let events: Vec<Value> =
+        stdout_lines(&shown).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let in_process = |event: &&Value| is(event, "placed") && change(event)["pid"] != Value::Null;
+    assert_eq!(events.iter().filter(in_process).count(), 1, "the agent had a process");
+}
+
+fn stdout_lines(output: &std::process::Output) -> impl Iterator<Item = &str> {
+    std::str::from_utf8(&output.stdout).unwrap().lines()
+}

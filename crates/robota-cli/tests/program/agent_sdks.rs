@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use robota_testkit::mock::{MockServer, Reply, Scenario};
-use robota_testkit::{Part, requires};
+use robota_testkit::{Packages, Part, requires};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-use crate::installed::{Packages, run_script, script};
+use crate::installed::{run_script, script};
 
 const PYTHON: Packages =
     Packages::PyPiSource("python-agent-sdk-0.2.182", "claude-agent-sdk", "0.2.182");

@@ -6,6 +6,8 @@
 #[cfg(unix)]
 mod acp;
 #[cfg(target_os = "linux")]
+mod agent_kills;
+#[cfg(target_os = "linux")]
 mod agent_process;
 mod agent_sdks;
 mod agents;

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use robota_testkit::mock::{MockServer, Reply, Scenario};
-use robota_testkit::{Part, requires};
+use robota_testkit::{Packages, Part, requires};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::home::{Home, stderr, stdout};
-use crate::installed::Packages;
 
 const SERVERS: Packages = Packages::Npm(
     "mcp-servers-2026.8.31",

@@ -1,5 +1,6 @@
-//! The official MCP client for TypeScript, the MCP inspector and the conformance suite use
-//! `robota mcp serve`, over standard input and output and over HTTP.
+//! The official MCP client for TypeScript and the MCP inspector use `robota mcp serve`, over standard
+//! input and output and over HTTP, and the conformance suite uses the program as a client. The suite for
+//! servers is run by robota-server.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,27 +8,16 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use robota_testkit::mock::{MockServer, Reply, Scenario};
-use robota_testkit::{Part, requires};
+use robota_testkit::{Packages, Part, requires};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
 use crate::home::Home;
-use crate::installed::{Packages, run_script, script};
-
-const PROGRAMS: Packages = Packages::Npm(
-    "mcp-programs-2",
-    &[
-        "@modelcontextprotocol/sdk@1.32.2",
-        "@modelcontextprotocol/inspector@2.12.0",
-        "@modelcontextprotocol/conformance@0.1.16",
-        // The conformance suite needs a newer Node than systems have.
-        "node@22.23.3",
-    ],
-);
+use crate::installed::{run_script, script};
 
 fn programs() -> Option<PathBuf> {
-    requires(Part::McpPrograms, PROGRAMS.folder())
+    requires(Part::McpPrograms, Packages::MCP_PROGRAMS.folder())
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -176,6 +166,22 @@ async fn sdk_08_mcp_the_agent_works_for_the_host() {
 }
 
 #[tokio::test]
+async fn sdk_08_mcp_a_second_prompt_has_its_own_answer_and_conversations_are_resources() {
+    for way in [Way::Stdio, Way::Http] {
+        let scenario = make_file().then("The third.");
+        let Some(Ran { seen, .. }) = run("two", way, scenario, &[]).await else { return };
+        assert_eq!(seen["sent"]["structuredContent"]["text"], "Nothing else.", "{way:?} {seen}");
+        let text = seen["read"]["contents"][0]["text"].as_str().unwrap();
+        assert!(text.contains("Make a file.") && text.contains("It is made."), "{text}");
+        assert_eq!(seen["read"]["contents"][0]["mimeType"], "text/markdown");
+        assert_eq!(seen["missing"]["code"], -32002, "{seen}");
+        assert_eq!(seen["updated"][0], seen["uri"], "{way:?}");
+        assert_eq!(seen["capabilities"]["resources"]["subscribe"], true);
+        assert_eq!(seen["resourceTemplates"][0]["uriTemplate"], "robota://session/{session}");
+    }
+}
+
+#[tokio::test]
 async fn sdk_08_mcp_a_host_decides_only_if_the_operator_says_so() {
     let ran = run("decide", Way::Stdio, make_file(), &["--host-decides"]).await;
     let Some(Ran { seen, home, .. }) = ran else { return };
@@ -294,28 +300,6 @@ async fn sdk_08_mcp_the_inspector_lists_and_calls_tools() {
         let read = inspect(target, &call).await;
         assert!(text(&read).contains("content of a"), "{read}");
     }
-}
-
-#[tokio::test]
-async fn sdk_08_mcp_the_conformance_suite_passes_except_for_the_listed_scenarios() {
-    let Some(folder) = programs() else { return };
-    let (home, mock) = (home(), MockServer::start(Scenario::reply("-")).await.unwrap());
-    let server = http_server(&home, &mock, &[]).await;
-    let mut proxy = Command::new("node");
-    proxy.arg(script("mcp_proxy.mjs")).env("URL", &server.url).env("TOKEN", TOKEN);
-    proxy.stdout(std::process::Stdio::piped());
-    let mut proxy = tokio::process::Command::from(proxy).kill_on_drop(true).spawn().unwrap();
-    let mut lines = BufReader::new(proxy.stdout.take().unwrap()).lines();
-    let url = lines.next_line().await.unwrap().unwrap();
-    let mut command = Command::new(folder.join("node_modules/.bin/node"));
-    command.arg(folder.join("node_modules/.bin/conformance")).args(["server", "--url", &url]);
-    command.arg("--expected-failures").arg(script("mcp-conformance.yml"));
-    command.current_dir(home.path("home"));
-    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text} {errors}");
-    assert!(text.contains("dns-rebinding-protection: 2 passed"), "{text}");
 }
 
 /// Returns the ids of the checks of a scenario that failed. One check measures how soon a stream is

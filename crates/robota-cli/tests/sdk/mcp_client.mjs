@@ -10,7 +10,7 @@ const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const { Client } = await load("@modelcontextprotocol/sdk/client/index.js");
 const { StdioClientTransport } = await load("@modelcontextprotocol/sdk/client/stdio.js");
 const { StreamableHTTPClientTransport } = await load("@modelcontextprotocol/sdk/client/streamableHttp.js");
-const { ElicitRequestSchema } = await load("@modelcontextprotocol/sdk/types.js");
+const { ElicitRequestSchema, ResourceUpdatedNotificationSchema } = await load("@modelcontextprotocol/sdk/types.js");
 
 function transport() {
   if (process.env.URL) {
@@ -80,6 +80,31 @@ const cases = {
     const gone = await call("agent_wait", { session });
     await client.close();
     return { started, sent, waited, outside, cancelled, gone, asked, progress };
+  },
+  /** Sends a second prompt while the first one waits for an approval, and reads the conversation. */
+  async two() {
+    let second, session;
+    const { client, call } = await connect(async () => {
+      const { resources } = await client.listResources();
+      session = resources[0].uri.split("/").pop();
+      second = call("agent_send", { session, prompt: "And now?" });
+      return allow();
+    });
+    const updated = [];
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updated.push(params.uri));
+    const started = await call("agent_start", { prompt: "Make a file." });
+    const sent = await second;
+    const { resourceTemplates } = await client.listResourceTemplates();
+    const uri = `robota://session/${session}`;
+    const read = await client.readResource({ uri });
+    const missing = await client.readResource({ uri: "robota://session/none" }).catch((e) => ({ code: e.code }));
+    await client.subscribeResource({ uri });
+    await call("agent_send", { session, prompt: "Once more." });
+    const capabilities = client.getServerCapabilities();
+    // The notification of the end may arrive after the result.
+    while (updated.length === 0) await new Promise((wake) => setImmediate(wake));
+    await client.close();
+    return { started, sent, read, missing, updated, uri, resourceTemplates, capabilities };
   },
   async decide() {
     const { client, call } = await connect();

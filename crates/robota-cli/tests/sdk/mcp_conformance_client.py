@@ -67,6 +67,9 @@ def log_in():
 entry = {"type": "http", "url": url, "timeout": 20000}
 if "client_id" in context and "private_key_pem" not in context:
     entry["oauth"] = {"clientId": context["client_id"], "clientSecret": context.get("client_secret")}
+if scenario == "auth/basic-cimd":
+    # The document that the authorisation server of the suite expects.
+    entry["oauth"] = {"clientMetadataUrl": "https://conformance-test.local/client-metadata.json"}
 robota("mcp", "add-json", "-s", "user", "test", json.dumps(entry))
 tested = robota("mcp", "test")
 for _ in range(3):

@@ -2,6 +2,7 @@
 //! do not end the stream.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 
@@ -20,30 +21,97 @@ pub(super) struct Event {
     pub(super) retry: Option<u64>,
 }
 
-/// Reads the events of a response. An event that is too long ends the stream with an error.
+/// What a stream is for, which decides how much of it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamOf {
+    /// The answer to one request. It may have [`MAX_CALL_EVENTS`] events and [`MAX_CALL_BYTES`] bytes.
+    Call,
+    /// Messages for as long as the connection exists. After a burst of [`FREE_EVENTS`] they are read with
+    /// [`EVENTS_PER_SECOND`], so that a server that never stops does not use the whole processor.
+    Session,
+}
+
+/// The most events of the answer to one request: progress, log messages, and the answer.
+pub(super) const MAX_CALL_EVENTS: u64 = 100_000;
+/// The most bytes of the answer to one request.
+pub(super) const MAX_CALL_BYTES: u64 = 64 * 1024 * 1024;
+/// How many events of a connection are read as fast as they arrive.
+const FREE_EVENTS: u64 = 10_000;
+/// How many further events are read in a second.
+const EVENTS_PER_SECOND: u64 = 1_000;
+
+/// Counts what was read of a stream.
+struct Meter {
+    of: StreamOf,
+    events: u64,
+    bytes: u64,
+    started: tokio::time::Instant,
+}
+
+impl Meter {
+    fn new(of: StreamOf) -> Self {
+        Self { of, events: 0, bytes: 0, started: tokio::time::Instant::now() }
+    }
+
+    /// Counts bytes of the stream.
+    fn read(&mut self, bytes: usize) -> Result<(), LinkError> {
+        self.bytes += bytes as u64;
+        if self.of == StreamOf::Call && self.bytes > MAX_CALL_BYTES {
+            let problem = format!("its answer has more than {MAX_CALL_BYTES} bytes");
+            return Err(LinkError::limit(problem));
+        }
+        Ok(())
+    }
+
+    /// Counts an event; waits if events arrive too fast.
+    async fn event(&mut self) -> Result<(), LinkError> {
+        self.events += 1;
+        match self.of {
+            StreamOf::Call if self.events > MAX_CALL_EVENTS => {
+                Err(LinkError::limit(format!("its answer has more than {MAX_CALL_EVENTS} events")))
+            }
+            StreamOf::Call => Ok(()),
+            StreamOf::Session => {
+                let paced = self.events.saturating_sub(FREE_EVENTS);
+                let due = self.started + Duration::from_millis(paced * 1_000 / EVENTS_PER_SECOND);
+                tokio::time::sleep_until(due).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads the events of a response. An event that is too long, and too much for one request, end the stream
+/// with an error.
 pub(super) fn read(
     response: reqwest::Response,
+    of: StreamOf,
 ) -> impl futures::Stream<Item = Result<Event, LinkError>> + Send {
-    let parser = Parser::default();
+    let (parser, meter) = (Parser::default(), Meter::new(of));
     let bytes = response.bytes_stream().boxed();
-    let state = (bytes, parser, VecDeque::new(), false);
-    futures::stream::unfold(state, |(mut bytes, mut parser, mut found, ended)| async move {
+    let state = (bytes, parser, meter, VecDeque::new(), false);
+    futures::stream::unfold(state, |(mut bytes, mut parser, mut meter, mut found, ended)| async move {
         loop {
-            if let Some(event) = found.pop_front() {
-                return Some((Ok(event), (bytes, parser, found, ended)));
-            }
             if ended {
                 return None;
             }
+            if let Some(event) = found.pop_front() {
+                let counted = meter.event().await;
+                let failed = counted.is_err();
+                let item = counted.map(|()| event);
+                return Some((item, (bytes, parser, meter, found, failed)));
+            }
             let pushed = match bytes.next().await? {
-                Ok(chunk) => parser.push(&chunk).map_err(|TooLong| {
-                    LinkError::new(format!("it sent an event of more than {MAX_MESSAGE} bytes"))
+                Ok(chunk) => meter.read(chunk.len()).and_then(|()| {
+                    parser.push(&chunk).map_err(|TooLong| {
+                        LinkError::limit(format!("it sent an event of more than {MAX_MESSAGE} bytes"))
+                    })
                 }),
                 Err(error) => Err(LinkError::new(error)),
             };
             match pushed {
                 Ok(events) => found.extend(events),
-                Err(error) => return Some((Err(error), (bytes, parser, found, true))),
+                Err(error) => return Some((Err(error), (bytes, parser, meter, found, true))),
             }
         }
     })

@@ -9,7 +9,9 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
     StreamableHttpError, StreamableHttpPostResponse,
@@ -17,7 +19,7 @@ use rmcp::transport::streamable_http_client::{
 use robota_core::error::error_chain;
 use sse_stream::{Error as SseError, Sse};
 
-use super::event_stream;
+use super::event_stream::{self, StreamOf};
 use super::link::{LinkError, MAX_MESSAGE};
 
 const SESSION_ID: &str = "Mcp-Session-Id";
@@ -113,16 +115,23 @@ async fn body(response: Response) -> Result<Vec<u8>, HttpError> {
     Ok(bytes)
 }
 
-/// Returns the events of a response as the library reads them.
-fn events(response: Response) -> EventStream {
-    let events = event_stream::read(response).map(|event| match event {
-        Ok(event) => Ok(Sse {
+/// Returns the events of a response as the library reads them. When the answer to a request has to be given
+/// up, an error is its last event: the library would wait for an answer until the time limit.
+fn events(response: Response, of: StreamOf, request: Option<RequestId>) -> EventStream {
+    let events = event_stream::read(response, of).map(move |event| match (event, &request) {
+        (Ok(event), _) => Ok(Sse {
             event: (!event.name.is_empty()).then_some(event.name),
             data: Some(event.data),
             id: event.id,
             retry: event.retry,
         }),
-        Err(error) => Err(SseError::Body(Box::new(error))),
+        (Err(error), Some(id)) if error.is_limit() => {
+            let error = ErrorData::internal_error(error.to_string(), None);
+            let answer = ServerJsonRpcMessage::error(error, Some(id.clone()));
+            let data = serde_json::to_string(&answer).unwrap_or_default();
+            Ok(Sse { event: None, data: Some(data), id: None, retry: None })
+        }
+        (Err(error), _) => Err(SseError::Body(Box::new(error))),
     });
     events.boxed()
 }
@@ -201,7 +210,12 @@ impl StreamableHttpClient for HttpClient {
         let new_session = new_session.map(str::to_owned);
         let content_type = content_type(&response);
         if is_type(content_type.as_deref(), EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), new_session));
+            let request = match &message {
+                ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+                _ => None,
+            };
+            let events = events(response, StreamOf::Call, request);
+            return Ok(StreamableHttpPostResponse::Sse(events, new_session));
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
@@ -240,6 +254,8 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: Headers,
     ) -> Result<EventStream, HttpError> {
         let mut request = self.0.get(&*uri).header(ACCEPT, EVENTS);
+        // A stream that is reopened belongs to the request whose answer was not complete.
+        let of = if last_event_id.is_some() { StreamOf::Call } else { StreamOf::Session };
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
@@ -251,7 +267,9 @@ impl StreamableHttpClient for HttpClient {
             status if !status.is_success() => {
                 Err(HttpStatusError::new(status.as_u16(), None).into())
             }
-            _ if is_type(content_type.as_deref(), EVENTS) => Ok(events(response)),
+            _ if is_type(content_type.as_deref(), EVENTS) => {
+                Ok(events(response, of, None))
+            }
             _ => Err(StreamableHttpError::UnexpectedContentType(content_type)),
         }
     }

@@ -9,12 +9,25 @@ pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// A failure of a transport.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct LinkError(String);
+#[error("{problem}")]
+pub(super) struct LinkError {
+    problem: String,
+    /// Whether the server sent more than is read.
+    limit: bool,
+}
 
 impl LinkError {
     pub(super) fn new(error: impl std::fmt::Display) -> Self {
-        Self(error.to_string())
+        Self { problem: error.to_string(), limit: false }
+    }
+
+    /// Says that the server sent more than is read.
+    pub(super) fn limit(problem: String) -> Self {
+        Self { problem, limit: true }
+    }
+
+    pub(super) fn is_limit(&self) -> bool {
+        self.limit
     }
 }
 

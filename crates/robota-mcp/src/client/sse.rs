@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-use super::event_stream::{self, Event};
+use super::event_stream::{self, Event, StreamOf};
 use super::http;
 use super::link::{self, LinkError};
 use super::options::McpOptions;
@@ -128,7 +128,7 @@ pub(super) async fn connect(
 }
 
 async fn forward(response: reqwest::Response, events: mpsc::Sender<Event>) {
-    let mut found = Box::pin(event_stream::read(response));
+    let mut found = Box::pin(event_stream::read(response, StreamOf::Session));
     while let Some(Ok(event)) = found.next().await {
         if events.send(event).await.is_err() {
             return;

@@ -88,6 +88,9 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
             request = request.with_client_secret(secret);
         }
     }
+    if let Some(url) = &config.oauth.client_metadata_url {
+        request = request.with_client_metadata_url(url);
+    }
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
     Ok(Login { session, listener })
 }

@@ -1,49 +1,74 @@
 //! Answers the requests of hosts.
 
-#![expect(deprecated, reason = "hosts of older versions set a log level")]
+#![expect(deprecated, reason = "hosts of older versions set a log level and subscribe to resources")]
 
 use std::sync::Arc;
 
-use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    Prompt, PromptArgument, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceTemplate, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use rmcp::{ErrorData, ServerHandler};
+use serde_json::json;
+use tokio::sync::broadcast;
 
+use super::subscriptions::{Changed, Choices, next};
 use super::{
-    McpHost, ServedCall, ServedContent, ServedResult, ServedTool, ServedTools, ServerInfo,
+    LogLevel, McpHost, PromptInfo, ResourceInfo, Served, ServedCall, ServedResult, ServedTool,
+    ServerInfo, content,
 };
 
 /// Answers one host.
 #[derive(Clone)]
 pub struct Handler {
     info: ServerInfo,
-    tools: Arc<dyn ServedTools>,
+    served: Served,
+    choices: Arc<Choices>,
 }
 
 impl Handler {
-    pub(super) fn new(info: ServerInfo, tools: Arc<dyn ServedTools>) -> Self {
-        Self { info, tools }
+    pub(super) fn new(info: ServerInfo, served: Served) -> Self {
+        Self { info, served, choices: Arc::default() }
+    }
+
+    fn changes(&self) -> Option<broadcast::Receiver<String>> {
+        self.served.resources.as_ref()?.changes()
+    }
+
+    fn resource_infos(&self) -> Vec<ResourceInfo> {
+        self.served.resources.as_ref().map(|resources| resources.list()).unwrap_or_default()
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+        let mut capabilities =
+            ServerCapabilities::builder().enable_tools().enable_logging().build();
+        if self.served.resources.is_some() {
+            let mut resources = rmcp::model::ResourcesCapability::default();
+            resources.subscribe = self.changes().map(|_| true);
+            capabilities.resources = Some(resources);
+        }
+        if self.served.prompts.is_some() {
+            capabilities.prompts = Some(rmcp::model::PromptsCapability::default());
+        }
         let mut config = ServerConfig::new(capabilities);
         config.server_info = Implementation::new(self.info.name, self.info.version);
         config.instructions = Some(self.info.instructions.clone());
         config
     }
 
-    // No log messages are sent, at any level that a host sets: its model would read them.
     async fn set_level(
         &self,
-        _request: SetLevelRequestParams,
+        request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
-    ) -> Result<(), rmcp::ErrorData> {
+    ) -> Result<(), ErrorData> {
+        self.choices.set_level(LogLevel::of(request.level));
         Ok(())
     }
 
@@ -51,31 +76,161 @@ impl ServerHandler for Handler {
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, rmcp::ErrorData> {
-        let tools = self.tools.list().into_iter().map(tool).collect();
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.served.tools.list().into_iter().map(tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.list().into_iter().find(|tool| tool.name == name).map(tool)
+        self.served.tools.list().into_iter().find(|tool| tool.name == name).map(tool)
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, rmcp::ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         if self.get_tool(&request.name).is_none() {
             let problem = format!("there is no tool `{}`", request.name);
-            return Err(rmcp::ErrorData::invalid_params(problem, None));
+            return Err(ErrorData::invalid_params(problem, None));
         }
+        // Newer hosts send the level with each request.
+        let level = context.meta.log_level().map(LogLevel::of);
+        let level = level.unwrap_or_else(|| self.choices.level());
         let call = ServedCall {
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             cancel: context.ct.clone(),
-            host: McpHost::new(context.peer, context.meta.get_progress_token()),
+            host: McpHost::new(context.peer, context.meta.get_progress_token(), level),
         };
-        Ok(result(self.tools.call(call).await).into())
+        Ok(result(self.served.tools.call(call).await).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = self.resource_infos().into_iter().map(resource).collect();
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let resources = self.served.resources.as_ref();
+        let templates = resources.map(|resources| resources.templates()).unwrap_or_default();
+        let templates = templates.into_iter().map(template).collect();
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = match &self.served.resources {
+            Some(resources) => resources.read(&request.uri).await,
+            None => None,
+        };
+        let Some(read) = read else {
+            let problem = format!("there is no resource `{}`", request.uri);
+            return Err(ErrorData::resource_not_found(problem, Some(json!({"uri": request.uri}))));
+        };
+        Ok(ReadResourceResult::new(vec![content::resource(read)]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Some(changes) = self.changes() else {
+            let problem = "this server does not announce changes of resources";
+            return Err(ErrorData::invalid_request(problem, None));
+        };
+        if self.choices.subscribe(request.uri, context.peer, changes) {
+            Ok(())
+        } else {
+            Err(ErrorData::invalid_request("there are too many subscriptions", None))
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.choices.unsubscribe(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.changes()?;
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resource_subscriptions.clone_from(&requested.resource_subscriptions);
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let Some(mut changes) = self.changes() else { return Ok(()) };
+        let accepted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        loop {
+            let changed = tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = next(&mut changes) => changed,
+            };
+            let wanted: &[String] = match &changed {
+                None => return Ok(()),
+                Some(Changed::One(uri)) if accepted.contains(uri) => std::slice::from_ref(uri),
+                Some(Changed::One(_)) => &[],
+                Some(Changed::Any) => &accepted,
+            };
+            for uri in wanted {
+                if context.sink().notify_resource_updated(uri).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let prompts = self.served.prompts.as_ref().map(|prompts| prompts.list());
+        let prompts = prompts.unwrap_or_default().into_iter().map(prompt).collect();
+        Ok(ListPromptsResult::with_all_items(prompts))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let invalid = |problem: String| ErrorData::invalid_params(problem, None);
+        let found = self.served.prompts.as_ref().and_then(|prompts| {
+            let info = prompts.list().into_iter().find(|info| info.name == request.name)?;
+            Some((prompts, info))
+        });
+        let Some((prompts, info)) = found else {
+            return Err(invalid(format!("there is no prompt `{}`", request.name)));
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let mut required = info.arguments.iter().filter(|argument| argument.required);
+        if let Some(missing) = required.find(|argument| !arguments.contains_key(&argument.name)) {
+            let problem = format!("the prompt `{}` needs `{}`", info.name, missing.name);
+            return Err(invalid(problem));
+        }
+        let messages = prompts.get(&info.name, &arguments).await.map_err(invalid)?;
+        let messages = messages.into_iter().map(content::message).collect();
+        Ok(GetPromptResult::new(messages).with_description(info.description).into())
     }
 }
 
@@ -91,11 +246,30 @@ fn tool(served: ServedTool) -> Tool {
     tool
 }
 
-fn result(served: ServedResult) -> CallToolResult {
-    let content = served.content.into_iter().map(|part| match part {
-        ServedContent::Text(text) => ContentBlock::text(text),
-        ServedContent::Image { data, media_type } => ContentBlock::image(data, media_type),
+fn resource(info: ResourceInfo) -> Resource {
+    let mut resource = Resource::new(info.uri, info.name).with_description(info.description);
+    resource.mime_type = info.media_type;
+    resource
+}
+
+fn template(info: ResourceInfo) -> ResourceTemplate {
+    let mut template =
+        ResourceTemplate::new(info.uri, info.name).with_description(info.description);
+    template.mime_type = info.media_type;
+    template
+}
+
+fn prompt(info: PromptInfo) -> Prompt {
+    let arguments = info.arguments.into_iter().map(|argument| {
+        PromptArgument::new(argument.name)
+            .with_description(argument.description)
+            .with_required(argument.required)
     });
+    Prompt::new(info.name, Some(info.description), Some(arguments.collect()))
+}
+
+fn result(served: ServedResult) -> CallToolResult {
+    let content = served.content.into_iter().map(content::block);
     let mut result = CallToolResult::success(content.collect());
     result.is_error = Some(served.is_error);
     result.structured_content = served.structured;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::Events;
 use super::handler::Handler;
-use super::{ServedTools, ServerInfo};
+use super::{Served, ServerInfo};
 
 /// The service of the protocol. It checks `Host` and `Origin`; the caller that serves it checks the
 /// token.
@@ -29,11 +29,7 @@ pub struct HttpOptions {
 }
 
 /// Returns the service that answers HTTP requests.
-pub fn http_service(
-    info: ServerInfo,
-    tools: Arc<dyn ServedTools>,
-    options: HttpOptions,
-) -> HttpService {
+pub fn http_service(info: ServerInfo, served: Served, options: HttpOptions) -> HttpService {
     let sessions =
         LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
     let config = StreamableHttpServerConfig::default()
@@ -41,6 +37,7 @@ pub fn http_service(
         .with_allowed_origins(options.origins)
         .enforce_origin_validation()
         .with_cancellation_token(options.stop);
-    let handler = Handler::new(info, tools);
-    StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config)
+    // Each session of a client has choices of its own.
+    let handler = move || Ok(Handler::new(info.clone(), served.clone()));
+    StreamableHttpService::new(handler, Arc::new(sessions), config)
 }

@@ -23,7 +23,7 @@ async fn servers(call: impl Fn(&Value) -> Response + Send + Sync + 'static) -> (
         }
     })
     .await;
-    let entry = json!({"type": "http", "url": format!("{}/mcp", web.origin), "timeout": 20_000});
+    let entry = json!({"type": "http", "url": format!("{}/mcp", web.origin), "timeout": 600_000});
     let config = ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config;
     let options = McpOptions::new(Supervisor::new(), std::env::temp_dir());
     (web, McpServers::new(vec![config], &options))
@@ -72,7 +72,30 @@ async fn an_event_without_end_is_cut_off() {
         servers(move |_| typed("text/event-stream", "data: ".to_owned(), Some(piece.clone())))
             .await;
     let text = call(&servers).await;
-    assert!(!text.contains("hello"), "{text}");
+    assert!(text.contains("an event of more than 16777216 bytes"), "{text}");
+}
+
+#[tokio::test]
+async fn a_stream_of_small_events_without_end_is_cut_off() {
+    // A message of the log, again and again. The time limit of the call is not what ends it.
+    let log = json!({
+        "jsonrpc": "2.0", "method": "notifications/message",
+        "params": {"level": "info", "data": "x"},
+    });
+    let piece = format!("data: {log}\n\n").repeat(100);
+    let (_web, servers) =
+        servers(move |_| typed("text/event-stream", String::new(), Some(piece.clone()))).await;
+    let text = call(&servers).await;
+    assert!(text.contains("its answer has more than 100000 events"), "{text}");
+}
+
+#[tokio::test]
+async fn a_stream_of_comments_without_end_is_cut_off() {
+    let piece = ": comment\n".repeat(10_000);
+    let (_web, servers) =
+        servers(move |_| typed("text/event-stream", String::new(), Some(piece.clone()))).await;
+    let text = call(&servers).await;
+    assert!(text.contains("its answer has more than 67108864 bytes"), "{text}");
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
             "code_challenge_methods_supported": ["S256"],
             "response_types_supported": ["code"],
             "token_endpoint_auth_methods_supported": ["none"],
+            "client_id_metadata_document_supported": true,
         })),
         ("POST", "/register") => {
             let given: Value = serde_json::from_str(&request.body).unwrap();
@@ -327,4 +328,27 @@ async fn the_older_transport_uses_logins_too() {
     assert_eq!(post.headers["authorization"], "Bearer token-2");
     assert_eq!(renewed.load(Ordering::SeqCst), 1, "the refused token was renewed");
     checking.abort();
+}
+
+#[tokio::test]
+async fn a_configured_document_describes_the_client_instead_of_a_registration() {
+    let web = Http::start(|base, request| protected(base, request, "token-1")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = TokenStore::new(folder.path().join("tokens.json"));
+    let document = "https://example.com/robota.json";
+    let entry = json!({
+        "type": "http", "url": format!("{}/mcp", web.origin),
+        "oauth": {"clientMetadataUrl": document},
+    });
+    let parse = |entry: &Value| ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None);
+    let config = parse(&entry).unwrap().config;
+    let login = start_login(&config, &tokens).await.unwrap();
+    let url = url::Url::parse(login.url()).unwrap();
+    let id = url.query_pairs().find(|(name, _)| name == "client_id").unwrap().1.into_owned();
+    assert_eq!(id, document);
+    assert!(web.requests().iter().all(|request| request.path != "/register"));
+    let insecure = json!({
+        "type": "http", "url": "https://a/mcp", "oauth": {"clientMetadataUrl": "http://b/x.json"},
+    });
+    assert!(parse(&insecure).is_err());
 }

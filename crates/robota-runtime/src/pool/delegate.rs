@@ -1,62 +1,73 @@
-//! `TaskRun`: a tool with which a session delegates work to another template of its pool.
+//! The agents of the Agent tool in a pool: templates. Each task is a session of its own, with its own
+//! journal (KODE-14).
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use robota_core::event::SpawnedBy;
 use robota_core::ids::{SessionId, SessionName};
-use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
-use serde_json::{Value, json};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome};
+use robota_tools::{AgentKind, Task, TaskIsolation, TaskRequest, TaskRunner};
+use serde_json::json;
 
+use super::registry::Entry;
 use super::{AgentOptions, Inner, Pool, PoolError};
-use crate::template::{Template, Templates};
 
-/// Delegates work to named templates: each call is a session of its own, with its own journal.
-pub struct TaskRun {
-    spec: ToolSpec,
+/// How many sessions above a session may have delegated to each other. Templates can name each other.
+const MAX_DEPTH: usize = 4;
+
+/// Delegates tasks to templates of a pool.
+struct PoolTemplates {
+    /// The tools must not keep the pool alive: it owns the sessions that own the tools.
     pool: Weak<Inner>,
-    allowed: Vec<String>,
+    kinds: Vec<AgentKind>,
 }
 
-impl TaskRun {
-    pub(super) fn new(pool: Weak<Inner>, templates: &Templates, of: &Template) -> Self {
-        let allowed: Vec<String> = of.delegates_to().to_vec();
-        let lines = allowed.iter().map(|id| {
-            let about = templates.get(id).and_then(|template| template.described());
-            about.map_or_else(|| format!("- {id}"), |about| format!("- {id}: {about}"))
-        });
-        let description = format!(
-            "Gives a task to another agent and returns its answer. The agent sees only the prompt. \
-             Agents:\n{}",
-            lines.collect::<Vec<_>>().join("\n")
-        );
-        let spec = ToolSpec {
-            name: "TaskRun".to_owned(),
-            description,
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "agent": {"type": "string", "enum": allowed, "description": "The agent."},
-                    "prompt": {"type": "string", "description": "The task, complete in itself."},
-                },
-                "required": ["agent", "prompt"],
-                "additionalProperties": false,
-            }),
-            // The other agent acts under the permissions of its own template.
-            class: Class::Execute,
+impl Inner {
+    /// Returns the tool with which a session delegates work; none if its template names no others, or
+    /// too many sessions are above it.
+    pub(super) fn agent_tool(self: &Arc<Self>, entry: &Entry) -> Option<Arc<dyn Tool>> {
+        let names = entry.template.delegates_to();
+        if names.is_empty() || self.sessions_above(entry) >= MAX_DEPTH {
+            return None;
+        }
+        let kind = |name: &String| {
+            let described = self.templates.get(name).and_then(|template| template.described());
+            AgentKind { name: name.clone(), when: described.unwrap_or_default().to_owned() }
         };
-        Self { spec, pool, allowed }
+        let kinds = names.iter().map(kind).collect();
+        Some(Arc::new(Task::new(Arc::new(PoolTemplates { pool: Arc::downgrade(self), kinds }))))
     }
 
-    async fn delegate(&self, input: Value, context: &ToolContext) -> Result<String, String> {
-        let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (agent, prompt) = (text("agent").to_owned(), text("prompt").to_owned());
-        if !self.allowed.contains(&agent) {
-            return Err(format!("there is no agent `{agent}`; use {}", self.allowed.join(", ")));
+    fn sessions_above(&self, entry: &Entry) -> usize {
+        let parent = |options: &Option<Box<AgentOptions>>| {
+            let spawned = options.as_ref()?.spawned_by.as_ref()?;
+            Some(spawned.session.clone())
+        };
+        let registry = self.registry();
+        let mut above = 0;
+        let mut next = parent(&entry.options);
+        while let Some(id) = next.filter(|_| above < MAX_DEPTH) {
+            above += 1;
+            next = registry.get(&id).and_then(|entry| parent(&entry.options));
+        }
+        above
+    }
+}
+
+impl PoolTemplates {
+    async fn delegate(
+        &self,
+        request: TaskRequest,
+        context: &ToolContext,
+    ) -> Result<String, String> {
+        if request.background || request.isolation == Some(TaskIsolation::Worktree) {
+            return Err("agents of a pool run in the foreground and in the folder of their \
+                        template: leave out run_in_background and isolation"
+                .to_owned());
         }
         let pool = self.pool.upgrade().ok_or("the pool was closed")?;
         let parent = context.scope.session.clone();
-        let id = child_id(parent.as_ref(), &agent, &pool);
+        let id = child_id(parent.as_ref(), &request.agent, &pool);
         let spawned_by = parent.map(|session| SpawnedBy {
             session,
             turn: context.scope.turn.clone(),
@@ -64,18 +75,48 @@ impl TaskRun {
         });
         let pool = Pool::of(pool);
         let failed = |error: PoolError| error.to_string();
-        let options = AgentOptions { spawned_by, ..AgentOptions::default() };
-        let child = pool.create(id, &agent, options).await.map_err(failed)?;
+        let options =
+            AgentOptions { spawned_by, model: request.model, ..AgentOptions::default() };
+        let child = pool.create(id, &request.agent, options).await.map_err(failed)?;
         let answer = tokio::select! {
             biased;
             () = context.scope.cancel.cancelled() => Err("the call was cancelled".to_owned()),
-            answer = child.run(prompt) => answer.map_err(failed),
+            answer = child.run(request.prompt) => answer.map_err(failed),
         };
         // Closing it interrupts what still runs. Its journal stays.
         if let Err(error) = pool.remove(child.id()).await {
             tracing::warn!(session = %child.id(), %error, "a delegated session was not closed");
         }
         answer
+    }
+}
+
+#[async_trait::async_trait]
+impl TaskRunner for PoolTemplates {
+    fn kinds(&self) -> Vec<AgentKind> {
+        self.kinds.clone()
+    }
+
+    async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
+        match Box::pin(self.delegate(request, &context)).await {
+            Ok(answer) => ToolOutcome::ok(answer),
+            Err(error) => ToolOutcome::failed("agent_failed", error),
+        }
+    }
+
+    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+        let runs = requests.into_iter().map(|request| async {
+            let label = request.description.clone();
+            (label, Box::pin(self.delegate(request, &context)).await)
+        });
+        let ended = futures::future::join_all(runs).await;
+        let success = ended.iter().any(|(_, answer)| answer.is_ok());
+        let results = ended.into_iter().map(|(label, answer)| match answer {
+            Ok(output) => json!({"label": label, "success": true, "output": output}),
+            Err(error) => json!({"label": label, "success": false, "error": error}),
+        });
+        let text = json!({"results": results.collect::<Vec<_>>()}).to_string();
+        if success { ToolOutcome::ok(text) } else { ToolOutcome::failed("agents_failed", text) }
     }
 }
 
@@ -93,18 +134,4 @@ fn child_id(parent: Option<&SessionId>, agent: &str, pool: &Inner) -> SessionId 
         _ => String::new(),
     };
     SessionId::from(format!("{tenant}agent:{agent}/session:{fresh}"))
-}
-
-#[async_trait::async_trait]
-impl Tool for TaskRun {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        match Box::pin(self.delegate(input, &context)).await {
-            Ok(answer) => ToolOutcome::ok(answer),
-            Err(error) => ToolOutcome::failed("delegation_failed", error),
-        }
-    }
 }

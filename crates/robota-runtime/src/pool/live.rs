@@ -8,7 +8,6 @@ use robota_core::ids::SessionId;
 use robota_session::{Resume, Session, SessionBuilder};
 
 use super::agent::PooledSession;
-use super::delegate::TaskRun;
 use super::registry::Entry;
 use super::{Inner, Pool, PoolError};
 use crate::room::RoomSay;
@@ -120,8 +119,7 @@ impl Inner {
         if entry.template.is_in_rooms() {
             builder = builder.tool(RoomSay::new(Arc::downgrade(self)));
         }
-        if !entry.template.delegates_to().is_empty() {
-            let tool = TaskRun::new(Arc::downgrade(self), &self.templates, &entry.template);
+        if let Some(tool) = self.agent_tool(entry) {
             builder = builder.tool(tool);
         }
         builder

@@ -12,11 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use robota_core::clock::SystemClock;
 use robota_core::event::{Envelope, Event};
-use robota_core::ids::{CountingIds, TaskId};
+use robota_core::ids::{CallId, CountingIds, TaskId};
 use robota_core::state::State;
 use robota_core::task::{
-    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskStatus, Tasks,
-    TimeoutReason,
+    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion,
+    TaskState, TaskStatus, TaskWorktree, Tasks, TimeoutReason,
 };
 use tokio::sync::mpsc;
 
@@ -30,6 +30,12 @@ use robota_runtime::{
 pub(crate) enum Order {
     Say(String),
     Work,
+    /// Start a tool call that does not end.
+    Act,
+    /// Report a process and a worktree.
+    Place,
+    /// Ask for approval.
+    Ask,
     Done,
     Fail,
     Panic,
@@ -90,6 +96,21 @@ impl TaskRunner for Puppets {
                     reporter.tool_started("Read a");
                     reporter.tool_ended(None);
                 }
+                Some(Order::Act) => reporter.tool_started("Bash cargo test"),
+                Some(Order::Place) => reporter.placed(TaskPlace {
+                    pid: Some(7),
+                    worktree: Some(TaskWorktree {
+                        path: "/w".to_owned(),
+                        branch: "robota/w".to_owned(),
+                    }),
+                    ..TaskPlace::default()
+                }),
+                Some(Order::Ask) => reporter.asked(TaskQuestion {
+                    call: CallId::from("asked"),
+                    tool: "Bash".to_owned(),
+                    input: serde_json::json!({}),
+                    reason: "the mode".to_owned(),
+                }),
                 Some(Order::Done) => {
                     let output = "done".to_owned();
                     return TaskFinished { output, ..TaskFinished::new(TaskStatus::Completed) };
@@ -323,4 +344,129 @@ async fn agents_cannot_start_agents_and_foreground_tasks_count_as_reported() {
     assert_eq!(stage.manager.unreported().len(), 1);
     assert!(stage.manager.mark_reported(&task).await && !stage.manager.mark_reported(&task).await);
     assert!(stage.manager.unreported().is_empty());
+}
+
+impl Stage {
+    /// Waits until the state of a task is what the test expects.
+    async fn until(&self, task: &TaskId, expected: impl Fn(&TaskState) -> bool) -> TaskState {
+        loop {
+            let state = self.manager.get(task).unwrap();
+            if expected(&state) {
+                return state;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_the_state_of_a_task_has_all_its_fields_and_is_a_copy() {
+    let stage = stage(1).await;
+    let call = CallId::from("call-1");
+    let request = TaskRequest { depth: 1, ..request().foreground().call(call.clone()) };
+    let task = stage.manager.spawn(request).await.unwrap();
+    stage.order(&task, Order::Place).await;
+    stage.order(&task, Order::Act).await;
+    let copy = stage.until(&task, |state| state.action.is_some()).await;
+    assert_eq!((copy.mode, copy.label.as_str(), copy.depth), (TaskMode::Foreground, "work", 1));
+    assert_eq!(copy.action.as_deref(), Some("Bash cargo test"));
+    assert_eq!((copy.agent.as_deref(), copy.input.as_str()), (Some("a"), "p"));
+    assert_eq!((copy.call.as_ref(), copy.pid), (Some(&call), Some(7)));
+    let worktree = copy.worktree.clone().unwrap();
+    assert_eq!((worktree.path.as_str(), worktree.branch.as_str()), ("/w", "robota/w"));
+    assert!(copy.started.is_some_and(|started| started <= copy.last_activity));
+    assert_eq!(copy.timeout, None);
+    stage.order(&task, Order::Ask).await;
+    let waiting = stage.until(&task, |state| !state.questions.is_empty()).await;
+    assert_eq!(waiting.status, TaskStatus::WaitingPermission);
+    assert!(waiting.last_activity >= copy.last_activity);
+    stage.order(&task, Order::Done).await;
+    let ended = stage.manager.wait(&task).await.unwrap();
+    // The copies did not change.
+    assert_eq!((copy.status, copy.questions.len()), (TaskStatus::Running, 0));
+    assert_eq!((ended.status, ended.action), (TaskStatus::Completed, None));
+}
+
+/// Completes every task at once.
+struct Quick(TaskKind);
+
+#[async_trait]
+impl TaskRunner for Quick {
+    fn kind(&self) -> TaskKind {
+        self.0
+    }
+
+    async fn run(&self, _: TaskJob, _: TaskReporter) -> TaskFinished {
+        TaskFinished::new(TaskStatus::Completed)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_ids_say_what_was_requested_and_are_not_used_twice() {
+    let journal = Arc::new(Recorded::default());
+    let start = async |tasks: Tasks| {
+        let runners = [TaskKind::Agent, TaskKind::Process]
+            .map(|kind| Arc::new(Quick(kind)) as Arc<dyn TaskRunner>);
+        let ids = Arc::new(CountingIds::default());
+        let manager = TaskManager::new(TaskManagerOptions { ids, ..Default::default() }, runners);
+        manager.attach(journal.clone(), tasks).await;
+        manager
+    };
+    let manager = start(Tasks::default()).await;
+    let command = || {
+        let spec = robota_exec::CommandSpec::new("true", "/");
+        let command = "true".to_owned();
+        let work = robota_runtime::ProcessWork { command, spec, started: None };
+        TaskRequest::new(TaskWork::Process(Box::new(work)), "true")
+    };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(manager.spawn(request()).await.unwrap());
+        ids.push(manager.spawn(command()).await.unwrap());
+    }
+    let is_agent = |id: &TaskId| id.as_str().starts_with("agent-");
+    let kinds: Vec<_> = ids.iter().map(is_agent).collect();
+    assert_eq!(kinds, [true, false, true, false, true, false]);
+    let commands: Vec<_> = ids.iter().filter(|id| !is_agent(id)).map(TaskId::as_str).collect();
+    assert_eq!(commands, ["bash_1", "bash_2", "bash_3"]);
+    let unique: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len());
+    // The next process has the tasks of this one. Its source makes the same ids, which are avoided.
+    let next = start(journal.tasks(usize::MAX)).await;
+    let (agent, process) = (next.spawn(request()).await, next.spawn(command()).await);
+    assert!(!ids.contains(&agent.unwrap()));
+    assert_eq!(process.unwrap().as_str(), "bash_4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_03_errors_have_a_category_and_say_whether_a_retry_may_help() {
+    use TaskErrorCategory as Category;
+    for (category, recoverable) in [
+        (Category::Start, false),
+        (Category::Runner, false),
+        (Category::Crash, true),
+        (Category::Timeout, true),
+        (Category::Interrupted, true),
+        (Category::Limit, false),
+    ] {
+        assert_eq!(TaskError::new(category, "x").recoverable, recoverable, "{category:?}");
+    }
+    let stage = stage(4).await;
+    let limits = TaskLimits { idle: Some(Duration::from_secs(5)), ..TaskLimits::NONE };
+    let idle = TaskRequest { limits: Some(limits), ..request() };
+    let idle = stage.manager.spawn(idle).await.unwrap();
+    let (failed, crashed) =
+        (stage.manager.spawn(request()).await, stage.manager.spawn(request()).await);
+    let (failed, crashed) = (failed.unwrap(), crashed.unwrap());
+    stage.order(&failed, Order::Fail).await;
+    stage.order(&crashed, Order::Panic).await;
+    for (task, category, recoverable) in [
+        (failed, Category::Runner, false),
+        (crashed, Category::Crash, true),
+        (idle, Category::Timeout, true),
+    ] {
+        let error = stage.manager.wait(&task).await.unwrap().error.unwrap();
+        assert_eq!((error.category, error.recoverable), (category, recoverable));
+        assert!(!error.message.is_empty());
+    }
 }

@@ -15,6 +15,7 @@ use robota_runtime::{
 use robota_session::replay;
 use serde::Serialize;
 
+use super::handle::AgentHandle;
 use super::{AgentParts, SessionAgents};
 
 /// How many events of a transcript are read at once.
@@ -154,7 +155,7 @@ impl AgentRuns {
         self.parts.definitions.all()
     }
 
-    /// Starts an agent, and returns its task.
+    /// Starts an agent.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -163,8 +164,21 @@ impl AgentRuns {
         run: AgentRun,
         mode: TaskMode,
         call: Option<CallId>,
-    ) -> Result<TaskId, TaskManagerError> {
-        self.manager.spawn(self.request(run, mode, call)).await
+    ) -> Result<AgentHandle, TaskManagerError> {
+        let task = self.manager.spawn(self.request(run, mode, call)).await?;
+        Ok(AgentHandle::new(self.clone(), task))
+    }
+
+    /// Returns the handle of an agent that was started, also by an earlier process.
+    ///
+    /// # Errors
+    /// If there is no such agent.
+    pub fn get(&self, task: &TaskId) -> Result<AgentHandle, TaskManagerError> {
+        let state = self.manager.get(task)?;
+        if state.kind != TaskKind::Agent {
+            return Err(TaskManagerError::UnknownTask(task.clone()));
+        }
+        Ok(AgentHandle::new(self.clone(), state.task))
     }
 
     /// Sends text to an agent: a follow-up before its next model call, or, if it has ended, a prompt
@@ -190,7 +204,7 @@ impl AgentRuns {
         let label = format!("{} (continued)", state.label);
         let isolation = Some(Isolation::None);
         let run = AgentRun { label, work, isolation, own_process: None };
-        self.start(run, TaskMode::Background, None).await
+        Ok(self.start(run, TaskMode::Background, None).await?.id().clone())
     }
 
     /// Closes the session of an agent that ran when an earlier process ended, so that its journal says
@@ -256,17 +270,14 @@ impl AgentRuns {
         call: Option<CallId>,
     ) -> AgentResult {
         let label = run.label.clone();
-        let task = match self.start(run, mode, call).await {
-            Ok(task) => task,
+        let agent = match self.start(run, mode, call).await {
+            Ok(agent) => agent,
             Err(error) => return AgentResult::not_started(label, &error),
         };
-        let guard = CancelOnDrop::of(&self.manager, vec![task.clone()]);
-        let ended = self.manager.wait(&task).await;
+        let guard = CancelOnDrop::of(&self.manager, vec![agent.id().clone()]);
+        let ended = agent.result().await;
         guard.disarm();
-        match ended {
-            Ok(task) => AgentResult::of(task),
-            Err(error) => AgentResult::not_started(label, &error),
-        }
+        ended.unwrap_or_else(|error| AgentResult::not_started(label, &error))
     }
 
     /// Starts agents as a group. All are started before the caller waits for one.

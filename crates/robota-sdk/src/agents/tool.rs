@@ -97,12 +97,13 @@ impl AgentTool {
     async fn start(&self, run: AgentRun, context: &ToolContext) -> ToolOutcome {
         match self.0.start(run, TaskMode::Background, Some(context.call.clone())).await {
             Err(error) => ToolOutcome::failed("agent_failed", error.to_string()),
-            Ok(task) => {
+            Ok(agent) => {
+                let task = agent.id();
                 let text = format!(
                     "Agent {task} works in the background. Its result is reported to you when it \
                      ends; do not wait for it."
                 );
-                let log = self.0.manager.get(&task).ok().and_then(|state| state.log);
+                let log = agent.log_path().ok().flatten().map(|log| log.display().to_string());
                 ToolOutcome::ok(text)
                     .with_metadata("agent_id", task.as_str())
                     .with_metadata("log", log)

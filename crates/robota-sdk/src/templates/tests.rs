@@ -66,9 +66,9 @@ async fn kode_09_an_agent_file_is_a_template() {
     assert_eq!(requests[0].model, "some-other-model");
     assert_eq!(requests[0].system.as_deref(), Some("You lead."));
     assert!(offered(0).contains(&"Read".to_owned()));
-    assert!(offered(0).contains(&"TaskRun".to_owned()));
+    assert!(offered(0).contains(&"Agent".to_owned()));
     assert!(!offered(0).contains(&"Bash".to_owned()) && !offered(0).contains(&"Write".to_owned()));
     assert_eq!(requests[1].model, "base");
-    assert!(offered(1).contains(&"Bash".to_owned()) && !offered(1).contains(&"TaskRun".to_owned()));
+    assert!(offered(1).contains(&"Bash".to_owned()) && !offered(1).contains(&"Agent".to_owned()));
     assert_eq!(pool.template("dev").unwrap().described(), Some("Builds."));
 }

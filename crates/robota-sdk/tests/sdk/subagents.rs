@@ -4,7 +4,10 @@ use robota_core::event::Event;
 use robota_core::permission::Mode;
 use robota_core::task::{GroupChange, TaskChange, TaskMode, TaskStatus};
 use robota_core::tool::{ToolContext, ToolOutcome};
-use robota_sdk::{AgentOptions, CommandResult, InteractiveEvent, InteractiveSession, TaskEvent};
+use robota_sdk::{
+    AgentOptions, AgentProgram, AgentRun, AgentWork, CommandResult, InteractiveEvent,
+    InteractiveSession, Isolation, TaskEvent, TaskManagerError,
+};
 use robota_session::StartAt;
 use robota_tools::{AgentKind, TaskRequest, TaskRunner};
 
@@ -206,4 +209,119 @@ async fn tool_01_the_task_bundle_gives_tasks_to_agents() {
     let unknown = serde_json::json!({"prompt": "x", "subagent_type": "ceo"});
     let refused = run(unknown).await;
     assert!(refused.text().contains("there is no agent `ceo`"), "{}", refused.text());
+}
+
+fn explore(prompt: &str) -> AgentRun {
+    let work = AgentWork {
+        agent: "Explore".to_owned(),
+        prompt: prompt.to_owned(),
+        ..AgentWork::default()
+    };
+    AgentRun { label: "look".to_owned(), work, ..AgentRun::default() }
+}
+
+#[tokio::test]
+async fn run_04_the_handle_of_an_agent_has_its_ids_paths_and_result() {
+    let scene = Scene::new(
+        "- {steps: [{text: Looked.}, {stall: {gate: held}}]}\n- Also at the tests.\n- Once more.\n\
+         - {steps: [{stall: {gate: never}}]}\n",
+    );
+    let session = scene.builder().task_logs(true).open().await.unwrap();
+    let agents = session.agent_runs().unwrap();
+    let agent = agents.start(explore("Where is it?"), TaskMode::Background, None).await.unwrap();
+    scene.provider.reached("held").await;
+    assert!(agent.id().as_str().starts_with("agent-"));
+    assert_eq!(agent.pid().unwrap(), None, "it runs in this process");
+    assert!(agent.session().unwrap().is_some());
+    let log = agent.log_path().unwrap().unwrap();
+    assert!(log.starts_with(scene.path().canonicalize().unwrap()) || log.exists(), "{log:?}");
+    // A follow-up while it works.
+    let same = agent.send("And the tests?").await.unwrap();
+    assert_eq!(same.id(), agent.id());
+    scene.provider.release("held");
+    let result = agent.result().await.unwrap();
+    assert!(result.success, "{result:?}");
+    assert_eq!(result.output, "Also at the tests.");
+    let page = agent.read_log(0, 10_000).await.unwrap();
+    assert!(page.text.contains("Looked."), "{page:?}");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), page.text);
+    let transcript = agent.transcript_path().await.unwrap().unwrap();
+    let text = std::fs::read_to_string(&transcript).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.len() >= 4, "{text}");
+    assert!(text.contains("And the tests?") && text.contains("Also at the tests."), "{text}");
+    // It has ended: a further message continues its session as a new task.
+    let again = agent.send("Again?").await.unwrap();
+    assert_ne!(again.id(), agent.id());
+    assert_eq!(again.result().await.unwrap().output, "Once more.");
+    assert_eq!(again.session().unwrap(), agent.session().unwrap());
+    let ended = agent.cancel().await.unwrap_err();
+    assert!(matches!(ended, TaskManagerError::Ended { .. }), "{ended:?}");
+    let stuck = agents.start(explore("Forever."), TaskMode::Background, None).await.unwrap();
+    scene.provider.reached("never").await;
+    assert_eq!(stuck.cancel().await.unwrap().error.as_deref(), Some("it was cancelled"));
+    assert_eq!(agents.get(stuck.id()).unwrap().state().unwrap().status, TaskStatus::Cancelled);
+    assert!(agents.get(&"agent-none".into()).is_err());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn run_04_the_handle_of_an_agent_process_has_its_pid() {
+    let scene = Scene::new("- Unused.\n");
+    // A program that answers as the process of an agent does.
+    let script = r#"
+        read start; echo '{"type":"opened","session":"elsewhere"}'
+        read prompt; echo '{"type":"ended","finished":{"status":"completed","output":"From sh."}}'
+        read close
+    "#;
+    let program = AgentProgram {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        cwd: None,
+        setup: serde_json::Value::Null,
+    };
+    let options = AgentOptions { program: Some(program), ..AgentOptions::default() };
+    let session = scene.builder().agents(options).open().await.unwrap();
+    let agents = session.agent_runs().unwrap();
+    let run = AgentRun { own_process: Some(true), ..explore("Go.") };
+    let agent = agents.start(run, TaskMode::Background, None).await.unwrap();
+    assert_eq!(agent.result().await.unwrap().output, "From sh.");
+    assert!(agent.pid().unwrap().is_some_and(|pid| pid > 1 && pid != std::process::id()));
+    assert_eq!(agent.session().unwrap().unwrap().as_str(), "elsewhere");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn run_05_the_hooks_of_the_settings_see_worktrees() {
+    let scene = Scene::new("- Nothing to do.\n");
+    let seen = scene.path().join("seen");
+    let note = serde_json::json!([{"hooks": [{
+        "type": "command", "command": format!("cat >> '{}'; echo >> '{0}'", seen.display()),
+    }]}]);
+    let settings = serde_json::json!({"hooks": {"WorktreeCreate": note, "WorktreeRemove": note}});
+    scene.write("home/.robota/settings.json", &settings.to_string());
+    let session = scene.open().await;
+    let name = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    let commit = [&name[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat();
+    for args in [&["init", "--quiet"][..], &commit] {
+        let environment = robota_exec::Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+        let spec = robota_exec::CommandSpec::new("git", scene.path().join("project"));
+        let spec = spec.args(args).env(environment);
+        let ran = robota_exec::Supervisor::new().run(spec, &Default::default()).await.unwrap();
+        assert!(ran.exit.is_success(), "{args:?}: {}", ran.stderr.text());
+    }
+    let agents = session.agent_runs().unwrap();
+    let run = AgentRun { isolation: Some(Isolation::Worktree), ..explore("Go.") };
+    let agent = agents.start(run, TaskMode::Background, None).await.unwrap();
+    let result = agent.result().await.unwrap();
+    assert!(result.success, "{result:?}");
+    let text = std::fs::read_to_string(&seen).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let seen: Vec<serde_json::Value> =
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<_> = seen.iter().map(|it| it["hook_event_name"].as_str().unwrap()).collect();
+    assert_eq!(events, ["WorktreeCreate", "WorktreeRemove"]);
+    assert_eq!(seen[0]["name"], agent.id().as_str());
+    assert!(seen[1]["worktree_path"].as_str().unwrap().contains("worktrees"), "{text}");
 }

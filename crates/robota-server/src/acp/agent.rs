@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_sdk::host::SessionHost;
-use robota_sdk::{Transport, TransportError};
+use robota_sdk::{HostError, Transport, TransportError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -134,11 +134,11 @@ impl AcpAgent {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .insert(id.clone(), open.clone());
-                // Also taken now: the next message may be a cancellation, or another prompt.
-                let place = open.accept_prompt();
+                // Also taken now: the next message may be a cancellation, or another change.
+                let (place, turn) = (open.accept_prompt(), open.turn());
                 let (sessions, connection) = (sessions.clone(), self.connection.clone());
                 requests.spawn(async move {
-                    let result = sessions.prompt(&open, request, &place).await;
+                    let result = sessions.prompt(&open, request, (&place, turn)).await;
                     prompts.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     connection.respond(Some(&id), result).await;
                     // After the response: a prompt that waits behind a cancellation starts once the
@@ -149,10 +149,23 @@ impl AcpAgent {
                 });
             }
             Incoming::Request { id, method, params } => {
+                let named = params.get("sessionId").and_then(Value::as_str);
+                let open = named.and_then(|id| sessions.get(id).ok());
+                // Also taken now: requests of one session are applied in the order of arrival.
+                let turn = open.as_ref().map(|open| open.turn());
+                let ends = matches!(&*method, "session/close" | "session/delete");
+                let stopping = open.filter(|_| ends).map(Open::cancel);
                 let (sessions, connection) = (sessions.clone(), self.connection.clone());
                 let version = self.version;
                 requests.spawn(async move {
+                    if let Some(stopping) = stopping {
+                        stopped(stopping.await);
+                    }
+                    if let Some(turn) = &turn {
+                        turn.wait().await;
+                    }
                     let (result, opened) = answer(&sessions, &method, params, version).await;
+                    drop(turn);
                     connection.respond(Some(&id), result).await;
                     // Editors know the session only after the response.
                     if let Some(open) = opened {
@@ -186,12 +199,14 @@ impl AcpAgent {
         if let Some(open) = open {
             // The prompts before this message are cancelled now; only the rest takes time.
             let stopping = open.cancel();
-            requests.spawn(async move {
-                if let Err(error) = stopping.await {
-                    tracing::warn!(%error, "the turn cannot be cancelled");
-                }
-            });
+            requests.spawn(async move { stopped(stopping.await) });
         }
+    }
+}
+
+fn stopped(result: Result<(), HostError>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "the turn cannot be cancelled");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use robota_core::approve::Question;
 use robota_core::event::{Event, TurnFinished};
 use robota_core::ids::CallId;
 use robota_sdk::{HostError, HostedSession, InteractiveSession, Notice};
@@ -11,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use super::connection::Connection;
+use super::message_order::{MessageOrder, PromptPlace, Turn};
 use super::project::{self, Projection, Time, Understood};
-use super::prompt_order::{PromptOrder, PromptPlace};
 use super::v1::{Notification, Update};
 use super::{options, permission};
 
@@ -44,7 +45,7 @@ pub(super) struct Open {
     connection: Arc<Connection>,
     sent: watch::Receiver<LastSent>,
     follower: AbortHandle,
-    prompts: PromptOrder,
+    messages: MessageOrder,
     /// Messages for the user, until they are forwarded.
     notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
 }
@@ -89,11 +90,12 @@ impl Open {
             hosted: hosted.clone(),
             projection,
             asked: HashMap::new(),
+            asked_for_agents: HashMap::new(),
             sent: sent_tx,
         };
         let follower = tokio::spawn(follower.run(events)).abort_handle();
-        let (prompts, notices) = (PromptOrder::default(), Mutex::new(notices));
-        Ok(Self { session, hosted, connection, sent, follower, prompts, notices })
+        let (messages, notices) = (MessageOrder::default(), Mutex::new(notices));
+        Ok(Self { session, hosted, connection, sent, follower, messages, notices })
     }
 
     /// Returns the session with its choices.
@@ -153,13 +155,18 @@ impl Open {
 
     /// Takes a prompt's place among the messages of the editor.
     pub(super) fn accept_prompt(&self) -> PromptPlace {
-        self.prompts.accept()
+        self.messages.accept()
+    }
+
+    /// Takes a message's turn among those that change the session.
+    pub(super) fn turn(&self) -> Turn {
+        self.messages.turn()
     }
 
     /// Cancels what was sent so far. The returned future stops the turn that runs; prompts that are
     /// accepted from now on wait for it.
     pub(super) fn cancel(self: Arc<Self>) -> impl Future<Output = Result<(), HostError>> {
-        let place = self.prompts.cancel();
+        let place = self.messages.cancel();
         async move {
             self.session.abort().await?;
             drop(place);
@@ -210,12 +217,23 @@ struct Follower {
     projection: Projection,
     /// The questions that the user is asked.
     asked: HashMap<CallId, AbortHandle>,
+    /// The questions of agents that the user is asked. They do not end with the turn of this session.
+    asked_for_agents: HashMap<CallId, AbortHandle>,
     sent: watch::Sender<LastSent>,
 }
 
 impl Follower {
     async fn run(mut self, mut events: Subscription) {
-        while let Some(Ok(event)) = events.next_event().await {
+        let mut questions = self.session.session().permissions().pending_changes();
+        loop {
+            let event = tokio::select! {
+                event = events.next_event() => event,
+                Ok(()) = questions.changed() => {
+                    self.ask_for_agents();
+                    continue;
+                }
+            };
+            let Some(Ok(event)) = event else { return };
             for update in self.projection.push(&event.envelope).await {
                 send(&self.connection, &self.session, &update).await;
             }
@@ -238,6 +256,32 @@ impl Follower {
         }
     }
 
+    fn start_asking(&self, question: Question) -> AbortHandle {
+        let (connection, session) = (self.connection.clone(), self.session.clone());
+        let asking = async move { permission::ask(&connection, &session, question).await };
+        tokio::spawn(asking).abort_handle()
+    }
+
+    /// Asks the user about calls of agents, and withdraws the questions that were decided.
+    fn ask_for_agents(&mut self) {
+        let pending = self.session.approvals().into_iter();
+        let pending: Vec<_> = pending.filter(|question| question.agent.is_some()).collect();
+        self.asked_for_agents.retain(|call, asking| {
+            let open = pending.iter().any(|question| question.call.call == *call);
+            if !open {
+                asking.abort();
+            }
+            open
+        });
+        for question in pending {
+            let call = question.call.call.clone();
+            if !self.asked_for_agents.contains_key(&call) {
+                let asking = self.start_asking(question);
+                self.asked_for_agents.insert(call, asking);
+            }
+        }
+    }
+
     /// Asks the user about a call, and withdraws the question once it is decided.
     fn ask(&mut self, event: &Event) {
         match event {
@@ -245,11 +289,8 @@ impl Follower {
                 let mut pending = self.session.approvals().into_iter();
                 let question = pending.find(|question| question.call.call == data.call);
                 let Some(question) = question else { return };
-                let (connection, session) = (self.connection.clone(), self.session.clone());
-                let asking = tokio::spawn(async move {
-                    permission::ask(&connection, &session, question).await;
-                });
-                self.asked.insert(data.call.clone(), asking.abort_handle());
+                let asking = self.start_asking(question);
+                self.asked.insert(data.call.clone(), asking);
             }
             Event::PermissionDecided(data) => {
                 if let Some(asking) = self.asked.remove(&data.call) {
@@ -266,6 +307,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.asked.drain().for_each(|(_, asking)| asking.abort());
+        let asked = self.asked.drain().chain(self.asked_for_agents.drain());
+        asked.for_each(|(_, asking)| asking.abort());
     }
 }

@@ -63,9 +63,14 @@ async fn describe(question: &Question, session: &InteractiveSession) -> ToolCall
         let text = super::v1::ContentBlock::text(&question.reason);
         content.push(super::v1::ToolCallContent::Content { content: text });
     }
+    let title = tool_call::title(&call.name, input);
+    let title = match &question.agent {
+        Some(agent) => format!("{agent}: {title}"),
+        None => title,
+    };
     ToolCall {
         tool_call_id: call.call.to_string(),
-        title: Some(tool_call::title(&call.name, input)),
+        title: Some(title),
         kind: Some(tool_call::kind(&call.name)),
         status: Some(ToolCallStatus::Pending),
         content: Some(content),

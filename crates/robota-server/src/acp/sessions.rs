@@ -24,10 +24,10 @@ use super::client_files::ClientFiles;
 use super::client_terminals::ShownTerminals;
 use super::connection::Connection;
 use super::open::{Earlier, Open};
+use super::message_order::{PromptPlace, Turn};
 use super::options;
 use super::project::{self, Understood};
 use super::prompt::{self, PromptInput};
-use super::prompt_order::PromptPlace;
 use super::questions::FormQuestions;
 use super::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use super::v1::{
@@ -236,12 +236,18 @@ impl Sessions {
     /// `session/prompt`
     pub(super) async fn prompt(
         &self,
-        open: &Open,
+        open: &Arc<Open>,
         request: PromptRequest,
-        place: &PromptPlace,
+        (place, turn): (&PromptPlace, Turn),
     ) -> Reply {
+        turn.wait().await;
         place.wait_for_earlier().await;
-        let ended = self.run_prompt(open, request, place).await;
+        let current = self.get(&request.session_id)?;
+        if !Arc::ptr_eq(&current, open) {
+            // It was closed and opened again after the prompt was read.
+            return Err(not_open(&request.session_id));
+        }
+        let ended = self.run_prompt(open, request, (place, turn)).await;
         // A cancelled prompt is reported as cancelled, also if its turn ended before the response
         // is sent.
         let stop_reason = if place.is_cancelled() { StopReason::Cancelled } else { ended? };
@@ -252,7 +258,7 @@ impl Sessions {
         &self,
         open: &Open,
         request: PromptRequest,
-        place: &PromptPlace,
+        (place, turn): (&PromptPlace, Turn),
     ) -> Result<StopReason, RpcError> {
         let blobs = open.session.session().journal().blobs();
         let submitted = match prompt::read(request.prompt, &*blobs).await? {
@@ -266,6 +272,8 @@ impl Sessions {
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
             }
         };
+        // The session has accepted the input, or the command has run: the next message may be applied.
+        drop(turn);
         match submitted {
             Ok(Entered::Submitted(submission)) => {
                 // It was cancelled before the session accepted it.

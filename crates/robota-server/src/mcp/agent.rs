@@ -4,6 +4,7 @@
 //! or with the state `running`, after which the host calls `agent_wait`.
 
 mod describe;
+mod resources;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use robota_sdk::{
 use robota_session::{Approvals, Decision, StartAt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use super::{McpOptions, approval};
 
@@ -42,13 +43,18 @@ pub(super) struct AgentTools {
     open: Mutex<HashMap<String, Arc<Agent>>>,
     /// The folder that agents work in.
     root: PathBuf,
+    /// The addresses of the resources that changed.
+    changed: broadcast::Sender<String>,
 }
 
 /// One agent.
 struct Agent {
     session: InteractiveSession,
-    /// The end of the last turn; none while one runs.
+    /// The end of the last turn; none while one runs or waits.
     finished: watch::Sender<Option<Finished>>,
+    /// How many prompts were sent. Held while one is sent, so that the last one is known.
+    sent: tokio::sync::Mutex<u64>,
+    changed: broadcast::Sender<String>,
 }
 
 /// The end of a turn.
@@ -147,7 +153,13 @@ struct CancelInput {
 
 impl AgentTools {
     pub(super) fn new(sessions: Arc<dyn SessionHost>, options: McpOptions, root: PathBuf) -> Self {
-        Self { sessions, options, open: Mutex::default(), root }
+        let changed = broadcast::channel(resources::KEPT_CHANGES).0;
+        Self { sessions, options, open: Mutex::default(), root, changed }
+    }
+
+    /// Returns whether the agent is offered.
+    pub(super) fn is_offered(&self) -> bool {
+        self.options.agent
     }
 
     /// Returns whether a tool is one of these.
@@ -220,7 +232,12 @@ impl AgentTools {
             None => error.to_string(),
         })?;
         let session = hosted.session;
-        let agent = Arc::new(Agent { session, finished: watch::Sender::new(None) });
+        let agent = Arc::new(Agent {
+            session,
+            finished: watch::Sender::new(None),
+            sent: tokio::sync::Mutex::default(),
+            changed: self.changed.clone(),
+        });
         self.lock().insert(agent.session.id().to_string(), agent.clone());
         agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
         self.follow(&agent, call, MAX_WAIT, true).await
@@ -289,6 +306,7 @@ impl AgentTools {
         let mut finished = agent.finished.subscribe();
         let events = agent.session.events(StartAt::Now).await;
         let mut events = events.map_err(|error| error.to_string())?;
+        let mut questions = agent.session.session().permissions().pending_changes();
         let deadline = tokio::time::sleep(limit);
         tokio::pin!(deadline);
         let mut ticks = tokio::time::interval(PROGRESS_EVERY);
@@ -296,7 +314,7 @@ impl AgentTools {
         let mut step = 0.0;
         let mut report = |message: String| {
             step += 1.0;
-            call.host.progress(step, message)
+            call.host.progress(step, None, Some(message))
         };
         loop {
             if !self.settle_approvals(agent, &call.host).await {
@@ -312,6 +330,8 @@ impl AgentTools {
                     return Ok(agent.report());
                 }
                 _ = ticks.tick() => report("the agent works".to_owned()).await,
+                // Questions of its subagents are no events of its session.
+                Ok(()) = questions.changed() => {}
                 event = events.next() => match event {
                     Some(Ok(InteractiveEvent::ToolStart(tool))) => {
                         report(format!("{} {}", tool.tool, tool.first_argument)).await;
@@ -353,14 +373,24 @@ impl AgentTools {
 }
 
 impl Agent {
-    /// Sends a prompt, and notes the end of its turn.
+    /// Sends a prompt, and notes the end of its turn if no other prompt follows it.
     async fn submit(self: &Arc<Self>, prompt: &str) -> Result<(), SdkError> {
+        let mut sent = self.sent.lock().await;
         let submission: Submission = self.session.submit(prompt).await?;
+        *sent += 1;
+        let number = *sent;
         self.finished.send_replace(None);
+        drop(sent);
         let agent = self.clone();
         tokio::spawn(async move {
             let finished = Finished::of(submission.result().await);
-            agent.finished.send_replace(Some(finished));
+            let sent = agent.sent.lock().await;
+            if *sent == number {
+                agent.finished.send_replace(Some(finished));
+            }
+            drop(sent);
+            // Fails only if no host listens.
+            let _ = agent.changed.send(resources::uri(agent.session.id()));
         });
         Ok(())
     }

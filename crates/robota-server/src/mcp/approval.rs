@@ -30,7 +30,8 @@ pub(super) async fn ask(host: &McpHost, permissions: &Permissions, question: &Qu
 fn message(question: &Question) -> String {
     let input = question.call.input.json().map(ToString::to_string).unwrap_or_default();
     let shown: String = input.chars().take(2_000).collect();
-    format!("Allow {} {shown}? {}", question.call.name, question.reason)
+    let agent = question.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+    format!("Allow {} {shown}{agent}? {}", question.call.name, question.reason)
 }
 
 fn schema(rules: &[String]) -> Value {

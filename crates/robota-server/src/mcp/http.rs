@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use robota_mcp::server::{HttpOptions, ServedTools, ServerInfo, http_service};
+use robota_mcp::server::{HttpOptions, Served, ServerInfo, http_service};
 
 use super::auth::require_token;
 
@@ -13,13 +13,13 @@ pub(super) async fn serve(
     listener: std::net::TcpListener,
     token: String,
     info: ServerInfo,
-    tools: Arc<dyn ServedTools>,
+    offered: Served,
     options: HttpOptions,
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let stop = options.stop.clone();
-    let service = http_service(info, tools, options);
+    let service = http_service(info, offered, options);
     let token: Arc<str> = token.into();
     let app = Router::new()
         .route_service("/mcp", service)

@@ -109,7 +109,7 @@ impl ToolSession {
                 event = chat.next() => event,
                 _ = ticks.tick() => {
                     step += 1.0;
-                    call.host.progress(step, format!("{} runs", call.tool)).await;
+                    call.host.progress(step, None, Some(format!("{} runs", call.tool))).await;
                     continue;
                 }
                 () = call.cancel.cancelled(), if !cancelled => {
@@ -138,7 +138,8 @@ impl ToolSession {
                 Event::ToolOutput(output) => {
                     step += 1.0;
                     let last = output.text.lines().last().unwrap_or_default();
-                    call.host.progress(step, last.chars().take(200).collect::<String>()).await;
+                    let last = last.chars().take(200).collect();
+                    call.host.progress(step, None, Some(last)).await;
                 }
                 Event::ToolResultAdded(added) => result = Some(added.result.clone()),
                 Event::TurnFinished(turn) => end = Some((turn.end, turn.error.clone())),

@@ -42,6 +42,13 @@ impl Permissions {
         self.0.shared.approvals.pending()
     }
 
+    /// Returns a receiver that is notified when a question is added to the [pending](Self::pending) ones
+    /// or removed. Questions of subagents are not events of this session's journal.
+    #[must_use]
+    pub fn pending_changes(&self) -> tokio::sync::watch::Receiver<()> {
+        self.0.shared.approvals.changes()
+    }
+
     /// Asks the approver or the clients of this session about a call of another session, such as
     /// that of a subagent. The question is among the [pending](Self::pending) ones until it is
     /// answered or this future is dropped.

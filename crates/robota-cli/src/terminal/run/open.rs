@@ -25,7 +25,8 @@ use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
-use crate::{Configuration, Usage, agent_process, debug};
+use crate::agent_process::{self, ProcessOptions};
+use crate::{Configuration, Usage, debug};
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -83,7 +84,8 @@ pub(super) async fn open(
     let agents = AgentOptions {
         tool: true,
         definitions: options.agents.clone(),
-        program: agent_process::program(args, &options, &setup),
+        program: ProcessOptions::of_run(args, &options)
+            .and_then(|options| agent_process::program(options, &setup)),
         ..AgentOptions::default()
     };
     let mcp = McpSetup {

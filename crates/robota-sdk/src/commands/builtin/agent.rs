@@ -107,8 +107,8 @@ async fn run(runs: &AgentRuns, text: &str) -> CommandResult {
     };
     if detach {
         return match runs.start(run, TaskMode::Background, None).await {
-            Ok(task) => CommandResult::ok(format!("Runs in the background as {task}."))
-                .with("agentId", task.as_str()),
+            Ok(agent) => CommandResult::ok(format!("Runs in the background as {}.", agent.id()))
+                .with("agentId", agent.id().as_str()),
             Err(error) => failed(&error),
         };
     }

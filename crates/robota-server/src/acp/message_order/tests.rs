@@ -1,10 +1,10 @@
 use futures::FutureExt as _;
 
-use super::PromptOrder;
+use super::MessageOrder;
 
 #[tokio::test]
 async fn a_cancellation_concerns_the_prompts_before_it() {
-    let order = PromptOrder::default();
+    let order = MessageOrder::default();
     let (first, second) = (order.accept(), order.accept());
     assert!(first.wait_for_earlier().now_or_never().is_some(), "nothing was cancelled yet");
     let stopping = order.cancel();
@@ -21,7 +21,7 @@ async fn a_cancellation_concerns_the_prompts_before_it() {
 
 #[tokio::test]
 async fn cancellations_follow_each_other() {
-    let order = PromptOrder::default();
+    let order = MessageOrder::default();
     let first = order.accept();
     let stopping = (order.cancel(), order.cancel());
     let second = order.accept();
@@ -33,4 +33,21 @@ async fn cancellations_follow_each_other() {
     assert!(third.wait_for_earlier().now_or_never().is_none(), "the first has not ended");
     drop(first);
     assert!(third.wait_for_earlier().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn messages_are_applied_in_the_order_in_which_they_were_read() {
+    let order = MessageOrder::default();
+    let (first, second, third) = (order.turn(), order.turn(), order.turn());
+    assert!(first.wait().now_or_never().is_some());
+    assert!(second.wait().now_or_never().is_none(), "the first is not applied");
+    // A message that fails before its turn does not let a later one pass.
+    drop(second);
+    assert!(third.wait().now_or_never().is_none());
+    drop(first);
+    assert!(third.wait().now_or_never().is_some());
+    let fourth = order.turn();
+    assert!(fourth.wait().now_or_never().is_none());
+    drop(third);
+    assert!(fourth.wait().now_or_never().is_some());
 }

@@ -1,13 +1,14 @@
-//! The order of prompts and cancellations of one session.
+//! The order of the messages of one session.
 //!
-//! The editor's messages are read one after the other, but prompts take long and run in tasks. A
-//! cancellation concerns the prompts that were read before it and no later one, in any order of the
-//! tasks.
+//! The editor's messages are read one after the other, but requests take long and run in tasks, which
+//! can run in any order. Messages that change the session (prompts, modes, options, closing) are applied
+//! in the order in which they were read: each has a [`Turn`]. A cancellation does not wait: it concerns
+//! the prompts that were read before it and no later one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The prompts between two cancellations.
 #[derive(Clone, Default)]
@@ -31,20 +32,34 @@ impl Group {
     }
 }
 
-/// Decides which prompts a cancellation concerns.
+/// Orders the messages of a session.
 #[derive(Default)]
-pub(super) struct PromptOrder(Mutex<Group>);
+pub(super) struct MessageOrder {
+    prompts: Mutex<Group>,
+    /// The messages that were read and are not applied yet.
+    changes: Mutex<Vec<CancellationToken>>,
+}
 
-impl PromptOrder {
+impl MessageOrder {
     /// Takes the place of a prompt that was read now.
     pub(super) fn accept(&self) -> PromptPlace {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).place()
+        self.prompts.lock().unwrap_or_else(PoisonError::into_inner).place()
+    }
+
+    /// Takes the turn of a message that was read now.
+    pub(super) fn turn(&self) -> Turn {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.retain(|applied| !applied.is_cancelled());
+        let earlier = changes.clone();
+        let applied = CancellationToken::new();
+        changes.push(applied.clone());
+        Turn { earlier, _applied: applied.drop_guard() }
     }
 
     /// Cancels all prompts that were accepted so far. Later prompts wait until the returned place is
     /// dropped.
     pub(super) fn cancel(&self) -> PromptPlace {
-        let mut group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut group = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
         let place = group.place();
         let mut earlier = std::mem::take(&mut group.earlier);
         // Groups that have ended are dropped; the write lock is free once no prompt reads it.
@@ -55,6 +70,21 @@ impl PromptOrder {
         *group = Group { earlier, ..Group::default() };
         place.cancelled.cancel();
         place
+    }
+}
+
+/// The turn of a message among those that change the session. The message is applied when it is dropped.
+pub(super) struct Turn {
+    earlier: Vec<CancellationToken>,
+    _applied: DropGuard,
+}
+
+impl Turn {
+    /// Waits until the messages before this one are applied.
+    pub(super) async fn wait(&self) {
+        for applied in &self.earlier {
+            applied.cancelled().await;
+        }
     }
 }
 
