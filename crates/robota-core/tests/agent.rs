@@ -291,7 +291,6 @@ async fn core_20_replay_events_carry_what_replay_needs() {
         let absent: Vec<_> = absent.map(|(field, _)| field.as_str()).collect();
         let optional: &[&str] = match event.name {
             "provider_request" => &["instruction"],
-            "tool_batch_started" => &["max_concurrency"],
             "tool_execution_result" => &["error"],
             _ => &[],
         };
