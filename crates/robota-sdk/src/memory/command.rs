@@ -175,7 +175,7 @@ impl ProjectMemory {
         let (recalled, event) = self.recall(question);
         if recalled.is_empty() {
             let message = "No topic shares a word with the question.".to_owned();
-            return told(message, json!({ "topics": [] }));
+            return reply(message, json!({ "topics": [] }));
         }
         let text = |it: &RecalledTopic| {
             let more = if it.truncated { "\n[cut: `memory show` shows all of it]" } else { "" };
