@@ -141,11 +141,8 @@ fn command_rule(part: &Part) -> Option<String> {
         return None;
     }
     // The rule is for what the transparent wrappers run.
-    let given = views
-        .into_iter()
-        .filter(|view| view.covered)
-        .min_by_key(|view| view.words.len())?
-        .words;
+    let given =
+        views.into_iter().filter(|view| view.covered).min_by_key(|view| view.words.len())?.words;
     let values: Vec<String> = given.iter().map(Word::literal).collect::<Option<_>>()?;
     let program = values.first()?;
     let exact = || {

@@ -207,7 +207,8 @@ fn core_21_always_for_code_that_is_fetched_or_run_saves_the_exact_command() {
         assert!(got.is_none() || got == Some(exact), "{command}: {got:?}");
         assert!(got.is_none_or(|rules| !rules.iter().any(|rule| allows_other_commands(rule))));
     }
-    for command in ["npm install left-pad", "pip install requests", "cargo add serde", "npx cowsay hello"]
+    for command in
+        ["npm install left-pad", "pip install requests", "cargo add serde", "npx cowsay hello"]
     {
         let rules = bash(&spec(), command).suggestion.map(|s| s.rules);
         assert_eq!(rules, Some(vec![format!("Bash({command})")]));
