@@ -342,7 +342,7 @@ async fn kode_09_a_template_has_its_permissions_and_hooks() {
     let touched: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let template = |id: &str, mode: Mode| {
         let seen = touched.clone();
-        let touch = fn_tool("Touch", Class::Edit, move |input| {
+        let touch = fn_tool("Touch", Class::Modify, move |input| {
             let name = input["name"].as_str().unwrap_or_default().to_owned();
             seen.lock().unwrap().push(name);
             async { "touched".to_owned() }

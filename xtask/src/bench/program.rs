@@ -115,15 +115,19 @@ impl Place {
         sh::measure(&self.project, &words, &self.env(model))
     }
 
+    /// Runs the program with a prompt until it has answered.
     fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
-        self.answer_with(model, &[&ASK[2..], more].concat())
-    }
-
-    /// Runs the program with a prompt and these arguments until it has answered.
-    pub(super) fn answer_with(&self, model: &Running, more: &[&str]) -> Result<Spent> {
-        let spent = self.robota(&[&ASK[..2], more].concat(), &model.first_line)?;
+        let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
         ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
+    }
+
+    /// Imports the transcript of another agent.
+    pub(super) fn import(&self, file: &str, session: &str) -> Result<()> {
+        let words = ["sessions", "import", file, "--from", "claude", "--id", session];
+        let spent = self.robota(&words, "")?;
+        ensure!(spent.success, "`{} {}` failed", self.robota, words.join(" "));
+        Ok(())
     }
 
     /// Returns the allocations of one answer; none without the program that counts.
@@ -238,7 +242,7 @@ impl Place {
 }
 
 /// Returns a scenario with this many reads of a file, and an answer.
-pub(super) fn calls(count: usize) -> String {
+fn calls(count: usize) -> String {
     let call = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n";
     format!("{}- Done.\n", call.repeat(count))
 }

@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::json;
 
 use super::Programs;
-use super::program::{Place, calls};
+use super::program::Place;
 use crate::pty::Pty;
 use report::{Report, Unit, at_percent, median};
 
@@ -29,13 +30,15 @@ const IDLE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(1_500);
 /// A key that has not appeared by then is lost.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Rounds of the long session: each has a message with a call and one with its result.
-const LONG: usize = 5_000;
+/// Messages of the long session.
+const LONG: usize = 10_000;
+/// Each answer of the long session.
+const ANSWER: &str = "The file has **eight** lines, each with the same word:\n\n\
+    - `hello`, eight times\n- nothing else\n\nThat is all there is to say about it.";
+const LAST_WORDS: &str = "all there is to say";
 const LONG_SESSION: &str = "agent:bench/session:terminal";
 const SIZE: (u16, u16) = (120, 40);
 const MODEL: [&str; 4] = ["--provider", "anthropic", "--model", "mock-model"];
-/// The long session needs a model with a large window.
-const LARGE_MODEL: [&str; 4] = ["--provider", "anthropic", "--model", "claude-opus-4-6"];
 
 /// Measures the programs of a folder.
 pub(super) fn measure(programs: &Programs) -> Result<()> {
@@ -195,17 +198,60 @@ fn idle(place: &Place, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// A transcript of another agent with this many messages. Importing it costs seconds, while a model
+/// that is asked so often gets the whole conversation each time.
+fn transcript(messages: usize) -> String {
+    let mut lines = String::new();
+    for number in 0..messages {
+        let round = number / 4;
+        let call = format!("call-{round}");
+        let (kind, message) = match number % 4 {
+            0 => (
+                "user",
+                json!({"role": "user", "content": format!("Question {round}: what is in notes.txt?")}),
+            ),
+            1 => (
+                "assistant",
+                json!({"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": "Read",
+                    "input": {"file_path": "notes.txt"}}]}),
+            ),
+            2 => (
+                "user",
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call,
+                    "content": "     1\thello\n".repeat(8)}]}),
+            ),
+            _ => (
+                "assistant",
+                json!({"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}),
+            ),
+        };
+        let parent = number.checked_sub(1).map(|parent| format!("line-{parent}"));
+        let line = json!({
+            "type": kind,
+            "uuid": format!("line-{number}"),
+            "parentUuid": parent,
+            "sessionId": "bench",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "message": message,
+        });
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+    }
+    lines
+}
+
 fn long_session(place: &Place, report: &mut Report) -> Result<()> {
-    std::fs::write(place.project.join("notes.txt"), "hello\n")?;
-    let model = place.model(&calls(LONG))?;
-    let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan", "--max-turns", "0"];
-    place.answer_with(&model, &[&LARGE_MODEL[..], &plan].concat())?;
+    let file = place.project.with_file_name("transcript.jsonl");
+    std::fs::write(&file, transcript(LONG))?;
+    let file = file.to_str().context("a path that is not UTF-8")?;
+    place.import(file, LONG_SESSION)?;
+    let model = place.model("loop: true\nanswers: [Done.]\n")?;
     let (mut first, mut drawn, mut echoes) = (vec![], vec![], vec![]);
     let (mut memory, mut messages) = (0.0_f64, 0);
     for _ in 0..STARTS {
-        let mut pty = start(place, &model.first_line, &LARGE_MODEL, &["-r", LONG_SESSION])?;
+        let mut pty = start(place, &model.first_line, &MODEL, &["-r", LONG_SESSION])?;
         first.push(first_echo(&mut pty)?);
-        let shown = pty.wait_for("Done.", LIMIT);
+        let shown = pty.wait_for(LAST_WORDS, LIMIT);
         drawn.push(shown.with_context(|| format!("no history was drawn:\n{}", pty.tail()))?);
         messages = earlier_messages(&pty)?;
         pty.type_keys("\x7f")?;
@@ -224,12 +270,12 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many messages the program says are before those that it shows.
+/// Returns how many messages the session has, if the program says that it has them.
 fn earlier_messages(pty: &Pty) -> Result<usize> {
     let shown = pty.wait_for_screen(SIZE, LIMIT, |shown| shown.contains(" earlier messages"))?;
     let (before, _) = shown.split_once(" earlier messages").context("no count of messages")?;
     let number = before.rsplit(' ').next().context("no count of messages")?;
-    let number = number.parse().with_context(|| format!("not a number: {number}"))?;
-    ensure!(number > LONG, "the session has only {number} messages");
-    Ok(number)
+    let number: usize = number.parse().with_context(|| format!("not a number: {number}"))?;
+    ensure!(number + 100 > LONG, "the session has only {number} messages");
+    Ok(LONG)
 }

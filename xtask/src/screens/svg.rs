@@ -38,28 +38,71 @@ pub(super) fn draw(screen: &Screen) -> String {
     svg
 }
 
-/// Draws the runs of one row: neighbouring cells of the same style.
+/// Draws one row: its grounds first, then the runs of narrow letters of the same style. Each wide letter
+/// is drawn alone, in the middle of its two columns: fonts disagree about how wide it is.
 fn draw_row(svg: &mut String, screen: &Screen, row: u16, columns: u16) {
+    let cells: Vec<_> = (0..columns).map_while(|column| screen.cell(row, column)).collect();
+    let looks = looks(&cells);
     let mut column = 0;
-    while column < columns {
-        let Some(first) = screen.cell(row, column) else { break };
-        let (start, style) = (column, Look::of(first));
-        let mut text = String::new();
-        // The second half of a wide letter has no style of its own.
-        let same = |cell: &&Cell| cell.is_wide_continuation() || Look::of(cell) == style;
-        while let Some(cell) = screen.cell(row, column).filter(same) {
-            if !cell.is_wide_continuation() {
-                let contents = cell.contents();
-                text.push_str(if contents.is_empty() { " " } else { contents });
-            }
-            column += 1;
+    for run in looks.chunk_by(|one, next| one.background == next.background) {
+        let length = count(run);
+        if let Some(background) = &run[0].background {
+            rectangle(svg, row, column, length, background);
         }
-        if let Some(background) = &style.background {
-            rectangle(svg, row, start, column - start, background);
+        column += length;
+    }
+    let mut column = 0;
+    let pairs: Vec<_> = cells.iter().zip(&looks).collect();
+    let joined = |one: &(&&Cell, &Look), next: &(&&Cell, &Look)| {
+        is_narrow(one.0) && is_narrow(next.0) && one.1 == next.1
+    };
+    for run in pairs.chunk_by(joined) {
+        let (first, look) = run[0];
+        let contents = |cell: &Cell| match cell.contents() {
+            "" => " ".to_owned(),
+            contents => contents.to_owned(),
+        };
+        let text: String = run.iter().map(|(cell, _)| contents(cell)).collect();
+        if !text.trim().is_empty() && !first.is_wide_continuation() {
+            look.text(svg, (row, column), Extent::of(first, count(run)), &text);
         }
-        if !text.trim().is_empty() {
-            style.text(svg, row, start, column - start, &text);
-        }
+        column += count(run);
+    }
+}
+
+/// Returns the looks of the cells of a row. The second half of a wide letter has no style of its own.
+fn looks(cells: &[&Cell]) -> Vec<Look> {
+    let mut looks: Vec<Look> = Vec::new();
+    for cell in cells {
+        let look = match looks.last() {
+            Some(before) if cell.is_wide_continuation() => before.clone(),
+            _ => Look::of(cell),
+        };
+        looks.push(look);
+    }
+    looks
+}
+
+fn is_narrow(cell: &Cell) -> bool {
+    !cell.is_wide() && !cell.is_wide_continuation()
+}
+
+fn count<T>(run: &[T]) -> u16 {
+    u16::try_from(run.len()).unwrap_or(u16::MAX)
+}
+
+/// How much room a text has.
+#[derive(Clone, Copy)]
+enum Extent {
+    /// So many columns, which it fills.
+    Columns(u16),
+    /// A wide letter, in the middle of two columns.
+    Wide,
+}
+
+impl Extent {
+    fn of(first: &Cell, columns: u16) -> Self {
+        if first.is_wide() { Self::Wide } else { Self::Columns(columns) }
     }
 }
 
@@ -69,11 +112,11 @@ fn rectangle(svg: &mut String, row: u16, column: u16, count: u16, fill: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         svg,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\"/>"
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\" shape-rendering=\"crispEdges\"/>"
     );
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Look {
     colour: String,
     background: Option<String>,
@@ -103,9 +146,14 @@ impl Look {
         }
     }
 
-    fn text(&self, svg: &mut String, row: u16, column: u16, count: u16, text: &str) {
+    fn text(&self, svg: &mut String, (row, column): (u16, u16), extent: Extent, text: &str) {
         let (x, y) = (MARGIN + f32::from(column) * COLUMN, MARGIN + f32::from(row) * ROW + 13.5);
-        let length = f32::from(count) * COLUMN;
+        let (x, fit) = match extent {
+            Extent::Columns(count) => {
+                (x, format!("textLength=\"{:.1}\"", f32::from(count) * COLUMN))
+            }
+            Extent::Wide => (x + COLUMN, "text-anchor=\"middle\"".to_owned()),
+        };
         let mut style = String::new();
         for (on, attribute) in [
             (self.bold, " font-weight=\"bold\""),
@@ -119,7 +167,7 @@ impl Look {
         // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{}\" textLength=\"{length:.1}\"{style}>{text}</text>",
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{}\" {fit}{style}>{text}</text>",
             self.colour
         );
     }
