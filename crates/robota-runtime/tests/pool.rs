@@ -269,8 +269,7 @@ async fn kode_14_tasks_of_one_call_run_at_the_same_time_with_their_model() {
     let store = Arc::new(MemoryStore::new());
     let job = |prompt: &str| json!({"subagent_type": "dev", "prompt": prompt, "model": "other"});
     let jobs = json!({"jobs": [job("One."), job("Two.")]});
-    let background =
-        json!({"subagent_type": "dev", "prompt": "Three.", "run_in_background": true});
+    let background = json!({"subagent_type": "dev", "prompt": "Three.", "run_in_background": true});
     let script = Script::new().tool("Agent", jobs).tool("Agent", background).text("All built.");
     let lead = ScriptedProvider::new(script);
     // Each answer takes a minute of paused time; both together take one.
@@ -294,22 +293,26 @@ async fn kode_14_tasks_of_one_call_run_at_the_same_time_with_their_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kode_14_templates_that_name_each_other_end() {
+async fn kode_14_delegation_has_a_depth() {
     let store = Arc::new(MemoryStore::new());
-    let again = json!({"subagent_type": "dev", "prompt": "Go on."});
-    let endless = ScriptedProvider::new(Script::new().tool("Agent", again).text("Done.").looped());
-    let pool = Pool::builder(store.clone())
-        .template(
-            Template::new("dev", Session::builder(endless.clone(), "m").gate(AllowAll))
-                .sub_agents(["dev"]),
-        )
-        .start();
-    let agent = pool.create("agent:dev/session:a", "dev", plain()).await.unwrap();
-    agent.run("Go.").await.unwrap();
+    let mut pool = Pool::builder(store.clone());
+    let mut models = Vec::new();
+    for at in 0..6 {
+        let next = format!("t{}", at + 1);
+        let call = json!({"subagent_type": next, "prompt": "Go on."});
+        let model = ScriptedProvider::new(Script::new().tool("Agent", call).text("Done."));
+        let builder = Session::builder(model.clone(), "m").gate(AllowAll);
+        pool = pool.template(Template::new(format!("t{at}"), builder).sub_agents([next]));
+        models.push(model);
+    }
+    let pool = pool.start();
+    let agent = pool.create("agent:t0/session:a", "t0", plain()).await.unwrap();
+    assert_eq!(agent.run("Go.").await.unwrap(), "Done.");
     let sessions = store.list(&robota_core::journal::SessionFilter::default()).await.unwrap();
     assert_eq!(sessions.sessions.len(), 5, "four below the first");
-    let last = endless.requests().into_iter().find(|request| request.tools.is_empty());
-    assert!(last.is_some(), "the last one is not offered the tool");
+    let offered = |at: usize| !models[at].requests()[0].tools.is_empty();
+    assert!(offered(3) && !offered(4), "the last one is not offered the tool");
+    assert!(models[5].requests().is_empty());
 }
 
 /// Denies calls whose arguments contain "denied".

@@ -16,6 +16,7 @@ use robota_sdk::{
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
 };
+use robota_stream_json::MemoryPaths;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -30,12 +31,11 @@ use super::project::{Projection, Shown};
 use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
 use super::writer::{LineWriter, block_line_id};
+use crate::agent_process::{self, ProcessOptions};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::agent_process::{self, ProcessOptions};
 use crate::{Configuration, Usage, output};
-use robota_stream_json::MemoryPaths;
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {

@@ -229,15 +229,7 @@ impl AgentProcess {
 
     /// Returns the end of a task whose process exited before its turn ended.
     fn process_exited(&mut self, outcome: Result<robota_exec::Outcome, String>) -> TaskFinished {
-        let how = match outcome {
-            Err(message) => message,
-            Ok(outcome) => match outcome.exit {
-                Exit::Code(code) => format!("it exited with code {code}"),
-                Exit::Signal(signal) => format!("it was ended by signal {signal}"),
-                Exit::TimedOut => "it was ended by its timeout".to_owned(),
-                Exit::Cancelled => "it was ended with the session".to_owned(),
-            },
-        };
+        let how = how_it_ended(outcome);
         let mut text = format!("the process of the agent ended too early: {how}");
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !stderr.trim().is_empty() {
@@ -297,14 +289,36 @@ impl Conversation for AgentProcess {
     async fn close(&mut self, reason: &str) {
         self.send(&ToAgent::Close { reason: reason.to_owned() });
         self.running.close_input();
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.running.ended()).await.is_err() {
-            self.running.kill();
-            let _ = self.running.ended().await;
-            self.crashed = Some("the process of the agent did not exit and was killed".to_owned());
+        match tokio::time::timeout(CLOSE_TIMEOUT, self.running.ended()).await {
+            Ok(Ok(outcome)) if outcome.exit.is_success() => {}
+            // It was ended after its answer, before it could close its session.
+            Ok(outcome) => {
+                let how = how_it_ended(outcome);
+                let text = format!("the process of the agent did not close its session: {how}");
+                self.crashed.get_or_insert(text);
+            }
+            Err(_) => {
+                self.running.kill();
+                let _ = self.running.ended().await;
+                self.crashed =
+                    Some("the process of the agent did not exit and was killed".to_owned());
+            }
         }
         if let (Some(reason), Some(session)) = (&self.crashed, &self.session) {
             self.processes.settle(&self.job, session, reason).await;
         }
+    }
+}
+
+fn how_it_ended(outcome: Result<robota_exec::Outcome, String>) -> String {
+    match outcome {
+        Err(message) => message,
+        Ok(outcome) => match outcome.exit {
+            Exit::Code(code) => format!("it exited with code {code}"),
+            Exit::Signal(signal) => format!("it was ended by signal {signal}"),
+            Exit::TimedOut => "it was ended by its timeout".to_owned(),
+            Exit::Cancelled => "it was ended with the session".to_owned(),
+        },
     }
 }
 
