@@ -376,7 +376,9 @@ fn oauth(
         client_metadata_url: match text("clientMetadataUrl") {
             Some(url) if url.starts_with("https://") => Some(url),
             Some(url) => {
-                return Err(invalid(&format!("clientMetadataUrl `{url}` must begin with https://")));
+                return Err(invalid(&format!(
+                    "clientMetadataUrl `{url}` must begin with https://"
+                )));
             }
             None => None,
         },

@@ -269,8 +269,7 @@ async fn kode_14_tasks_of_one_call_run_at_the_same_time_with_their_model() {
     let store = Arc::new(MemoryStore::new());
     let job = |prompt: &str| json!({"subagent_type": "dev", "prompt": prompt, "model": "other"});
     let jobs = json!({"jobs": [job("One."), job("Two.")]});
-    let background =
-        json!({"subagent_type": "dev", "prompt": "Three.", "run_in_background": true});
+    let background = json!({"subagent_type": "dev", "prompt": "Three.", "run_in_background": true});
     let script = Script::new().tool("Agent", jobs).tool("Agent", background).text("All built.");
     let lead = ScriptedProvider::new(script);
     // Each answer takes a minute of paused time; both together take one.

@@ -30,10 +30,10 @@ use super::project::{Projection, Shown};
 use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
 use super::writer::{LineWriter, block_line_id};
+use crate::agent_process::{self, ProcessOptions};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::agent_process::{self, ProcessOptions};
 use crate::{Configuration, Usage, output};
 use robota_stream_json::MemoryPaths;
 

@@ -43,9 +43,10 @@ impl KeyMap {
 
     /// Returns the keys of an action in some contexts, in the order of their names.
     pub(crate) fn keys(&self, contexts: &[Context], action: Action) -> Vec<String> {
-        let bound = self.actions.iter().filter(|((context, _), bound)| {
-            **bound == Some(action) && contexts.contains(context)
-        });
+        let bound = self
+            .actions
+            .iter()
+            .filter(|((context, _), bound)| **bound == Some(action) && contexts.contains(context));
         let mut keys: Vec<_> = bound.map(|((_, chord), _)| chord.to_string()).collect();
         keys.sort_by_key(|key| (key.len(), key.clone()));
         keys.dedup();

@@ -128,8 +128,10 @@ async fn cli_01_background_tasks_are_shown_with_their_log_and_ended() {
 #[tokio::test]
 async fn rules_are_added_and_removed_on_their_page() {
     let home = Home::new();
-    let mock = server(Scenario::reply(Reply::new().tool("Bash", json!({"command": "make y"})))
-        .then("Not allowed."))
+    let mock = server(
+        Scenario::reply(Reply::new().tool("Bash", json!({"command": "make y"})))
+            .then("Not allowed."),
+    )
     .await;
     let mut terminal = start(&home, &mock);
     terminal.until_text("ready").await;
@@ -200,7 +202,9 @@ async fn the_transcript_is_searched_folded_copied_and_jumps_between_prompts() {
     terminal.type_keys("/LINE 17\r");
     terminal.until_page("line 17").await;
     terminal.type_keys(CONTROL_O);
-    terminal.until(|_, shown| !shown.contains("line 17") && shown.contains("✓ Read long.txt")).await;
+    terminal
+        .until(|_, shown| !shown.contains("line 17") && shown.contains("✓ Read long.txt"))
+        .await;
     terminal.type_keys("o");
     terminal.until_page("line 17").await;
     terminal.type_keys("G");
@@ -277,7 +281,8 @@ async fn waiting_prompts_are_moved_edited_and_sent_at_once() {
 #[tokio::test]
 async fn cli_01_questions_are_answered_with_arrow_keys() {
     let home = Home::new();
-    let write = |name: &str| Reply::new().tool("Write", json!({"file_path": name, "content": "x\n"}));
+    let write =
+        |name: &str| Reply::new().tool("Write", json!({"file_path": name, "content": "x\n"}));
     let mock = server(Scenario::reply(write("a.txt")).then(write("b.txt")).then("Done.")).await;
     let mut terminal = start(&home, &mock);
     terminal.until_text("ready").await;

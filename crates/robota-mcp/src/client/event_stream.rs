@@ -90,31 +90,36 @@ pub(super) fn read(
     let (parser, meter) = (Parser::default(), Meter::new(of));
     let bytes = response.bytes_stream().boxed();
     let state = (bytes, parser, meter, VecDeque::new(), false);
-    futures::stream::unfold(state, |(mut bytes, mut parser, mut meter, mut found, ended)| async move {
-        loop {
-            if ended {
-                return None;
+    futures::stream::unfold(
+        state,
+        |(mut bytes, mut parser, mut meter, mut found, ended)| async move {
+            loop {
+                if ended {
+                    return None;
+                }
+                if let Some(event) = found.pop_front() {
+                    let counted = meter.event().await;
+                    let failed = counted.is_err();
+                    let item = counted.map(|()| event);
+                    return Some((item, (bytes, parser, meter, found, failed)));
+                }
+                let pushed = match bytes.next().await? {
+                    Ok(chunk) => meter.read(chunk.len()).and_then(|()| {
+                        parser.push(&chunk).map_err(|TooLong| {
+                            LinkError::limit(format!(
+                                "it sent an event of more than {MAX_MESSAGE} bytes"
+                            ))
+                        })
+                    }),
+                    Err(error) => Err(LinkError::new(error)),
+                };
+                match pushed {
+                    Ok(events) => found.extend(events),
+                    Err(error) => return Some((Err(error), (bytes, parser, meter, found, true))),
+                }
             }
-            if let Some(event) = found.pop_front() {
-                let counted = meter.event().await;
-                let failed = counted.is_err();
-                let item = counted.map(|()| event);
-                return Some((item, (bytes, parser, meter, found, failed)));
-            }
-            let pushed = match bytes.next().await? {
-                Ok(chunk) => meter.read(chunk.len()).and_then(|()| {
-                    parser.push(&chunk).map_err(|TooLong| {
-                        LinkError::limit(format!("it sent an event of more than {MAX_MESSAGE} bytes"))
-                    })
-                }),
-                Err(error) => Err(LinkError::new(error)),
-            };
-            match pushed {
-                Ok(events) => found.extend(events),
-                Err(error) => return Some((Err(error), (bytes, parser, meter, found, true))),
-            }
-        }
-    })
+        },
+    )
 }
 
 /// Splits a stream into events.

@@ -267,9 +267,7 @@ impl StreamableHttpClient for HttpClient {
             status if !status.is_success() => {
                 Err(HttpStatusError::new(status.as_u16(), None).into())
             }
-            _ if is_type(content_type.as_deref(), EVENTS) => {
-                Ok(events(response, of, None))
-            }
+            _ if is_type(content_type.as_deref(), EVENTS) => Ok(events(response, of, None)),
             _ => Err(StreamableHttpError::UnexpectedContentType(content_type)),
         }
     }

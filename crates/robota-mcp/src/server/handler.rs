@@ -1,6 +1,9 @@
 //! Answers the requests of hosts.
 
-#![expect(deprecated, reason = "hosts of older versions set a log level and subscribe to resources")]
+#![expect(
+    deprecated,
+    reason = "hosts of older versions set a log level and subscribe to resources"
+)]
 
 use std::sync::Arc;
 

@@ -75,8 +75,7 @@ impl PoolTemplates {
         });
         let pool = Pool::of(pool);
         let failed = |error: PoolError| error.to_string();
-        let options =
-            AgentOptions { spawned_by, model: request.model, ..AgentOptions::default() };
+        let options = AgentOptions { spawned_by, model: request.model, ..AgentOptions::default() };
         let child = pool.create(id, &request.agent, options).await.map_err(failed)?;
         let answer = tokio::select! {
             biased;

@@ -305,7 +305,8 @@ async fn run_05_the_hooks_of_the_settings_see_worktrees() {
     let name = ["-c", "user.name=t", "-c", "user.email=t@t"];
     let commit = [&name[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat();
     for args in [&["init", "--quiet"][..], &commit] {
-        let environment = robota_exec::Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+        let environment =
+            robota_exec::Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
         let spec = robota_exec::CommandSpec::new("git", scene.path().join("project"));
         let spec = spec.args(args).env(environment);
         let ran = robota_exec::Supervisor::new().run(spec, &Default::default()).await.unwrap();

@@ -68,7 +68,8 @@ impl Editor {
     async fn until_idle(&mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         // Time is paused: it advances only when no task can run.
-        while let Ok(message) = tokio::time::timeout(Duration::from_secs(60), self.message()).await {
+        while let Ok(message) = tokio::time::timeout(Duration::from_secs(60), self.message()).await
+        {
             messages.push(message);
         }
         messages

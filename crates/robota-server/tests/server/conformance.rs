@@ -34,13 +34,8 @@ async fn sdk_08_mcp_the_conformance_suite_passes_except_for_the_listed_scenarios
         hosts: named.to_vec(),
         ids: Arc::new(RandomIds),
     };
-    let options = McpOptions {
-        version: "1",
-        cwd: None,
-        tools: None,
-        agent: true,
-        host_decides: false,
-    };
+    let options =
+        McpOptions { version: "1", cwd: None, tools: None, agent: true, host_decides: false };
     let host = Arc::new(TestHost::default());
     let own = Served { tools: host.clone(), resources: Some(host.clone()), prompts: Some(host) };
     let mut server = McpServer::new(transport, options).offer(own);

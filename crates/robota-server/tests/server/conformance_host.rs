@@ -70,9 +70,7 @@ const TOOLS: [&str; 13] = [
 ];
 
 fn arguments(tool: &str) -> Value {
-    let required = |name: &str| {
-        json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
-    };
+    let required = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
     match tool {
         "test_sampling" => required("prompt"),
         "test_elicitation" => required("message"),
@@ -143,14 +141,22 @@ impl ServedTools for TestHost {
                 Ok(answer) => ServedResult::text(format!("LLM response: {answer}")),
                 Err(problem) => ServedResult::error(problem),
             },
-            "test_elicitation" => asked("User response", call.host.ask(given("message"), json!({
-                "type": "object",
-                "properties": {
-                    "username": {"type": "string", "description": "User's response"},
-                    "email": {"type": "string", "description": "User's email address"},
-                },
-                "required": ["username", "email"],
-            })).await),
+            "test_elicitation" => asked(
+                "User response",
+                call.host
+                    .ask(
+                        given("message"),
+                        json!({
+                            "type": "object",
+                            "properties": {
+                                "username": {"type": "string", "description": "User's response"},
+                                "email": {"type": "string", "description": "User's email address"},
+                            },
+                            "required": ["username", "email"],
+                        }),
+                    )
+                    .await,
+            ),
             "test_elicitation_sep1034_defaults" => {
                 asked("Elicitation completed", call.host.ask("Fill in.", defaults()).await)
             }
@@ -188,9 +194,7 @@ fn defaults() -> Value {
 fn enums() -> Value {
     let plain = json!(["option1", "option2", "option3"]);
     let titled = |word: &str| {
-        let option = |(number, name): (usize, &str)| {
-            json!({"const": format!("value{number}"), "title": format!("{name} {word}")})
-        };
+        let option = |(number, name): (usize, &str)| json!({"const": format!("value{number}"), "title": format!("{name} {word}")});
         let options = [(1, "First"), (2, "Second"), (3, "Third")].map(option);
         json!(options)
     };
@@ -230,7 +234,9 @@ impl ServedResources for TestHost {
     }
 
     async fn read(&self, uri: &str) -> Option<ServedResource> {
-        if let Some(id) = uri.strip_prefix("test://template/").and_then(|it| it.strip_suffix("/data")) {
+        if let Some(id) =
+            uri.strip_prefix("test://template/").and_then(|it| it.strip_suffix("/data"))
+        {
             let data = json!({
                 "id": id, "templateTest": true, "data": format!("Data for ID: {id}"),
             });

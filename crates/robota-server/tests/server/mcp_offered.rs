@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use robota_mcp::server::{Served, ServerInfo, serve_streams};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::conformance_host::TestHost;

@@ -19,13 +19,13 @@ use super::choices::UserQuestions;
 use super::prompts::Prompts;
 use super::status_line::{self, Measures};
 use super::{Mailbox, first_run, history, model, trust};
+use crate::agent_process::{self, ProcessOptions};
 use crate::args::PrintArgs;
 use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
 use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
-use crate::agent_process::{self, ProcessOptions};
 use crate::{Configuration, Usage, debug};
 
 /// An open session, or one that another process writes.

@@ -84,9 +84,7 @@ enum Wait {
 }
 
 fn read(log: Option<TaskId>, spent: Spent, wait: Wait, again: bool) -> Effect {
-    work(move |context| async move {
-        Found { again, ..found(&context, log, spent, wait).await }
-    })
+    work(move |context| async move { Found { again, ..found(&context, log, spent, wait).await } })
 }
 
 async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {

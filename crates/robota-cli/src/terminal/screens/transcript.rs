@@ -82,11 +82,7 @@ fn entries(history: &[HistoryEntry]) -> Vec<Entry> {
 
 /// Renders entries, with all the output of calls or only its end. Returns the lines, and the first
 /// line of each prompt.
-pub(super) fn lines(
-    entries: &[Entry],
-    columns: usize,
-    expanded: bool,
-) -> (Vec<Line>, Vec<usize>) {
+pub(super) fn lines(entries: &[Entry], columns: usize, expanded: bool) -> (Vec<Line>, Vec<usize>) {
     let (mut lines, mut prompts) = (Vec::new(), Vec::new());
     let mut before = None;
     for one in entries {
@@ -149,7 +145,8 @@ impl Page for Transcript {
                     self.message = Some("there is no answer to copy");
                     return PageOutcome::Stay(Vec::new());
                 };
-                self.message = Some("the answer was sent to the clipboard, if the terminal allows it");
+                self.message =
+                    Some("the answer was sent to the clipboard, if the terminal allows it");
                 return PageOutcome::Stay(vec![Effect::Write(copy(&text))]);
             }
             (Some(Action::Transcript), _) | (None, KeyCode::Char('q')) => {

@@ -176,7 +176,8 @@ fn answer_lines(asked: &Asked, form: &Form, armed: bool, width: usize, out: &mut
             true => Style::from(role).on(Ground::Selected),
             false => Style::from(role),
         };
-        let shown = Line::new(answer.key, on(key)).with(format!(" {}", answer.text), on(Role::Text));
+        let shown =
+            Line::new(answer.key, on(key)).with(format!(" {}", answer.text), on(Role::Text));
         // An answer is not broken between its key and its text.
         if row.width() > 0 && row.width() + 3 + shown.width() > width {
             out.push(std::mem::take(&mut row));

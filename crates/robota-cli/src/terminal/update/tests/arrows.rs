@@ -42,7 +42,10 @@ fn arrows_reach_every_answer_and_stay_at_the_ends() {
     for _ in 0..20 {
         assert!(program.press("right").is_empty());
     }
-    assert!(matches!(program.press("enter").as_slice(), [Effect::Interrupt]), "the last one is Esc");
+    assert!(
+        matches!(program.press("enter").as_slice(), [Effect::Interrupt]),
+        "the last one is Esc"
+    );
     let mut program = asked(edit_question("c1"));
     for _ in 0..4 {
         program.press("down");
