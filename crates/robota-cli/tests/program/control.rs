@@ -35,7 +35,7 @@ fn sdk_08_initialize_lists_commands_agents_styles_and_models() {
     );
     assert_eq!(command("tools:audit")["description"], "Audits", "{response}");
     assert_eq!(command("compact")["builtin"], true);
-    assert_eq!(command("compact")["argumentHint"].as_str().is_some(), true);
+    assert!(command("compact")["argumentHint"].is_string());
     let names = |key: &str, field: &str| -> Vec<Value> {
         response[key].as_array().unwrap().iter().map(|it| it[field].clone()).collect()
     };
@@ -231,7 +231,7 @@ fn user(text: &str) -> Value {
     json!({"type": "user", "message": {"role": "user", "content": text}})
 }
 
-fn request(request: Value) -> Value {
+fn request(request: &Value) -> Value {
     json!({"type": "control_request", "request_id": "r", "request": request})
 }
 
@@ -239,8 +239,8 @@ fn request(request: Value) -> Value {
 async fn sdk_08_the_host_changes_thinking_effort_and_model_by_settings() {
     let mock = MockServer::start(Scenario::reply("Hi.").looped()).await.unwrap();
     let input = [
-        request(json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 2_000})),
-        request(json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "low"}})),
+        request(&json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 2_000})),
+        request(&json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "low"}})),
         user("hi"),
     ];
     with_mock(&mock, &["--model", "claude-sonnet-4-5"], &input).await;
@@ -249,8 +249,8 @@ async fn sdk_08_the_host_changes_thinking_effort_and_model_by_settings() {
     assert_eq!(sent["output_config"]["effort"], "low", "{sent}");
     let settings = json!({"model": "opus", "alwaysThinkingEnabled": true});
     let input = [
-        request(json!({"subtype": "apply_flag_settings", "settings": {"hooks": {}}})),
-        request(json!({"subtype": "apply_flag_settings", "settings": settings})),
+        request(&json!({"subtype": "apply_flag_settings", "settings": {"hooks": {}}})),
+        request(&json!({"subtype": "apply_flag_settings", "settings": settings})),
         user("hi"),
     ];
     let printed = with_mock(&mock, &["--thinking", "disabled"], &input).await;

@@ -49,7 +49,10 @@ fn resource(uri: &str, media_type: &str, body: &str) -> ServedResource {
 }
 
 fn schema(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+    match value {
+        Value::Object(fields) => fields,
+        other => panic!("not a schema: {other}"),
+    }
 }
 
 /// The tools without the schema of their arguments.

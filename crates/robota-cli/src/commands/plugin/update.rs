@@ -102,7 +102,8 @@ fn one(plugins: &mut Plugins, plugin: &Plugin, found: &Found, yes: bool) -> anyh
 fn show_new_requests(plugin: &Plugin, found: &Found) -> anyhow::Result<()> {
     let manifest = PluginManifest::read(found.folder()).map_err(anyhow::Error::msg)?;
     let manifest = PluginManifest { name: plugin.manifest.name.clone(), ..manifest };
-    let new = Plugin { manifest, root: found.folder().to_owned(), ..plugin.clone() };
+    let mut new = plugin.clone();
+    (new.manifest, new.root) = (manifest, found.folder().to_owned());
     let old = plugin.requests();
     for request in new.requests().iter().filter(|request| !old.contains(request)) {
         output::line(&format!("  new: {request}"));

@@ -12,6 +12,7 @@ fn questions(folder: &std::path::Path) -> AgentQuestions {
         allowed_tools: Vec::new(),
         disallowed_tools: Vec::new(),
         add_dir: Vec::new(),
+        plugin_dir: Vec::new(),
         trust: false,
     };
     let setup = Arc::new(Setup::load(&args, None).unwrap());
