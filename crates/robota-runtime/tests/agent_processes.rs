@@ -10,8 +10,8 @@ use robota_core::ids::SessionId;
 use robota_core::task::{TaskError, TaskState, TaskStatus, Tasks};
 use robota_exec::{CommandSpec, Environment, Supervisor};
 use robota_runtime::{
-    AgentJob, AgentProcesses, AgentReply, AgentRequest, AgentWork, NewAgentProcess, NoJournal,
-    ProcessAgents, TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
+    AgentJob, AgentProcesses, AgentReply, AgentRequest, NewAgentProcess, NoJournal, ProcessAgents,
+    TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
 };
 
 /// Starts a script, and records which sessions had to be closed for it, and why.
@@ -50,7 +50,7 @@ async fn answered_then(end: &str) -> (TaskState, Vec<(SessionId, String)>) {
     let runner: Arc<dyn TaskRunner> = Arc::new(agents);
     let manager = TaskManager::new(TaskManagerOptions::default(), [runner]);
     manager.attach(Arc::new(NoJournal), Tasks::default()).await;
-    let request = TaskRequest::new(TaskWork::Agent(Box::new(AgentWork::default())), "work");
+    let request = TaskRequest::new(TaskWork::Agent(Box::default()), "work");
     let task = manager.spawn(request).await.unwrap();
     let state = manager.wait(&task).await.unwrap();
     let settled = scripts.settled.lock().unwrap().clone();
