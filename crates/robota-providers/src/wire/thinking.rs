@@ -36,11 +36,11 @@ pub(crate) fn encode(options: &mut Map<String, Value>, wire: Wire, request: &Mod
         }
         Wire::ChatCompletions | Wire::Responses | Wire::GeminiGenerateContent => {
             let effort = match thinking {
-                None => return,
-                Some(Thinking::Off) => "none",
-                // The effort says how much.
+                // A model that does not reason refuses any effort, and one that always reasons
+                // refuses `none`. The setting comes from files that people wrote for Claude, so it
+                // must not make the requests to other models fail.
+                None | Some(Thinking::On | Thinking::Off) => return,
                 Some(_) if options.contains_key("effort") => return,
-                Some(Thinking::On) => "medium",
                 Some(Thinking::Tokens(0..=4_096)) => "low",
                 Some(Thinking::Tokens(4_097..=16_384)) => "medium",
                 Some(Thinking::Tokens(_)) => "high",

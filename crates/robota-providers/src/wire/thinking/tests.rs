@@ -47,8 +47,6 @@ fn each_generation_of_claude_gets_the_form_that_it_accepts() {
 fn other_wires_get_an_effort() {
     for wire in [Wire::ChatCompletions, Wire::Responses, Wire::GeminiGenerateContent] {
         for (thinking, expected) in [
-            (Thinking::On, "medium"),
-            (Thinking::Off, "none"),
             (Thinking::Tokens(1_024), "low"),
             (Thinking::Tokens(10_000), "medium"),
             (Thinking::Tokens(30_000), "high"),
@@ -56,7 +54,11 @@ fn other_wires_get_an_effort() {
             let options = json!({Thinking::OPTION: thinking.option()});
             assert_eq!(encoded(wire, "m", &options), json!({"effort": expected}), "{wire:?}");
         }
-        let options = json!({Thinking::OPTION: Thinking::On.option(), "effort": "high"});
+        for thinking in [Thinking::On, Thinking::Off] {
+            let options = json!({Thinking::OPTION: thinking.option()});
+            assert_eq!(encoded(wire, "m", &options), json!({}), "{wire:?}");
+        }
+        let options = json!({Thinking::OPTION: Thinking::Tokens(1_024).option(), "effort": "high"});
         assert_eq!(encoded(wire, "m", &options), json!({"effort": "high"}), "{wire:?}");
     }
 }
