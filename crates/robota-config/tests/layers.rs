@@ -248,7 +248,7 @@ fn sandbox_and_other_keys_have_types() {
     let settings = world.load();
     let no_effect: Vec<_> =
         settings.report.problems.iter().map(|p| p.key.clone().unwrap().to_string()).collect();
-    assert_eq!(no_effect, ["cleanupPeriodDays", "fallbackModel"]);
+    assert_eq!(no_effect, ["cleanupPeriodDays"]);
     assert!(settings.report.dropped.is_empty(), "{:?}", settings.report);
     let sandbox = settings.values.sandbox.unwrap();
     assert_eq!(sandbox.enabled, Some(true));

@@ -14,8 +14,10 @@ pub(crate) async fn session_choice(
     cwd: &str,
 ) -> anyhow::Result<SessionChoice> {
     let id = args.session_id.clone();
+    // A plain word is a mistake more often than a name, and hosts expect an error.
+    let is_name = |id: &str| id.contains(':') && SessionName::parse(id).is_ok();
     if let Some(id) = &id
-        && SessionName::parse(id).is_err()
+        && !is_name(id)
         && uuid::Uuid::try_parse(id).is_err()
     {
         return Err(Usage(

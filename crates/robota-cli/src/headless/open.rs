@@ -281,8 +281,9 @@ pub(crate) fn in_use(error: SdkError) -> anyhow::Error {
     match &error {
         SdkError::Journal(JournalError::Exists(id))
         | SdkError::Session(SessionError::Journal(JournalError::Exists(id))) => {
-            let text = format!("Error: Session ID {id} is already in use.");
-            anyhow::Error::from(error).context(text)
+            anyhow::anyhow!(
+                "Error: Session ID {id} is already in use. Choose another id, or resume the session."
+            )
         }
         _ => setup::usage(error),
     }

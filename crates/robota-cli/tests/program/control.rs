@@ -316,7 +316,7 @@ async fn cli_03_the_conversation_runs_as_an_agent() {
         assert_eq!(sent["model"], "claude-opus-5-5");
         let tools: Vec<_> =
             sent["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
-        assert_eq!(tools, ["Read"]);
+        assert_eq!(tools, ["Read", "ReadOutput"]);
     }
     let home = Home::new();
     home.write("project/script.yaml", "- Hi.");
@@ -372,7 +372,7 @@ fn sdk_08_input_that_is_not_utf8_or_very_long() {
     assert!(errors.contains("Error parsing streaming input line"), "{errors}");
 
     let mut host = Host::start(&home, "- Yes.", &[]);
-    host.say(&"long ".repeat(1_000_000));
+    host.say(&"long ".repeat(100_000));
     assert_eq!(host.until("result").pop().unwrap()["result"], "Yes.");
     assert_eq!(host.finish().1, Some(0));
 }
@@ -504,8 +504,6 @@ fn cli_03_options_take_several_values() {
         "--allowedTools",
         "Bash(touch a)",
         "Bash(touch b)",
-        "--permission-mode",
-        "acceptEdits",
     ];
     let output = home.command(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -696,7 +696,7 @@ fn cli_03_sessions_are_named_as_hosts_expect() {
             &["--resume=00000000-0000-4000-8000-0000000000cc"],
             "No conversation found with session ID",
         ),
-        (&["--fork-session"], "needs -c or -r"),
+        (&["--fork-session"], "--fork-session requires --continue (-c) or --resume (-r)"),
         (&["-r", id, "--session-id", id], "--fork-session"),
         (&["-r", id, "--resume-session-at=nothing"], "No message found with message.uuid"),
     ] {

@@ -110,6 +110,8 @@ async fn with_conversation(demo: &Demo, (columns, rows): (u16, u16)) -> (Termina
     terminal.type_keys("greet in Chinese\r");
     terminal.until_text("Wants to edit app.py").await;
     terminal.until_answerable().await;
+    // "Always" needs the whole change to have been seen; a small terminal shows a part of it.
+    terminal.type_keys(&"\u{1b}[6~".repeat(6));
     terminal.type_keys("a");
     terminal.until_text("greeted").await;
     terminal.until_text("ready").await;

@@ -8,7 +8,6 @@ use crate::pty::{KEY, Start, Terminal};
 
 const CONTROL_A: &str = "\u{1}";
 const CONTROL_B: &str = "\u{2}";
-const CONTROL_F: &str = "\u{6}";
 const CONTROL_N: &str = "\u{e}";
 const CONTROL_O: &str = "\u{f}";
 const CONTROL_S: &str = "\u{13}";
@@ -35,17 +34,14 @@ async fn ask(terminal: &mut Terminal, prompt: &str, answer: &str) {
 }
 
 #[tokio::test]
-async fn cli_01_the_session_picker_searches_shows_renames_resumes_and_forks() {
+async fn cli_01_the_session_picker_searches_shows_renames_and_resumes() {
     let home = Home::new();
     let mock = server(Scenario::reply("Whales are mammals.")).await;
     let origin = mock.origin();
     let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &*origin)];
     let words = ["-p", "tell me about whales", "--model", "mock-model"];
     home.robota(&words, &variables).await;
-    let mock = server(
-        Scenario::reply("Owls fly at night.").then("Also about whales.").then("In the fork."),
-    )
-    .await;
+    let mock = server(Scenario::reply("Owls fly at night.").then("Also about whales.")).await;
     let mut terminal = start(&home, &mock);
     ask(&mut terminal, "tell me about owls", "Owls fly").await;
 
@@ -69,20 +65,6 @@ async fn cli_01_the_session_picker_searches_shows_renames_resumes_and_forks() {
     let sent = mock.received().last().unwrap().json.to_string();
     assert!(sent.contains("tell me about whales"), "the conversation continues: {sent}");
     assert!(!sent.contains("tell me about owls"), "{sent}");
-
-    // A fork leaves the session as it is.
-    terminal.type_keys("/resume\r");
-    terminal.until_page("1/2").await;
-    terminal.type_keys("owls");
-    terminal.until_page("1/1").await;
-    terminal.type_keys(CONTROL_F);
-    terminal.until_text("Owls fly at night.").await;
-    ask(&mut terminal, "more", "In the fork.").await;
-    let sent = mock.received().last().unwrap().json.to_string();
-    assert!(sent.contains("tell me about owls"), "{sent}");
-    terminal.type_keys("/resume\r");
-    terminal.until_page("1/3").await;
-    terminal.until_page(", fork").await;
 }
 
 #[tokio::test]
@@ -97,7 +79,7 @@ async fn cli_01_background_tasks_are_shown_with_their_log_and_ended() {
     terminal.until_answerable().await;
     terminal.type_keys("y");
     terminal.until_text("It runs.").await;
-    terminal.until_text("1 task").await;
+    terminal.until_text("1 in background").await;
     terminal.type_keys(CONTROL_B);
     terminal.until_page("running").await;
     terminal.type_keys("\r");
@@ -218,30 +200,6 @@ async fn the_transcript_is_searched_folded_copied_and_jumps_between_prompts() {
     terminal.until_page("sent to the clipboard").await;
     terminal.type_keys("q");
     terminal.until(|screen, _| !screen.alternate_screen()).await;
-}
-
-#[tokio::test]
-async fn files_of_pages_are_opened_in_the_editor() {
-    let home = Home::new();
-    home.write("project/AGENTS.md", "Use tabs.\n");
-    home.write("edit.sh", "#!/bin/sh\necho 'Use spaces.' >\"$1\"\n");
-    let editor = home.path("edit.sh");
-    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mock = server(Scenario::reply("Nothing.")).await;
-    let mut terminal = Start::robota(&home, &["--model", "mock-model"])
-        .model(&mock.origin())
-        .var("EDITOR", &editor.display().to_string())
-        .size(100, 30)
-        .start();
-    terminal.until_text("ready").await;
-    terminal.type_keys("/memory\r");
-    terminal.until_page("AGENTS.md").await;
-    terminal.type_keys("\r");
-    terminal.until_page("Use tabs.").await;
-    terminal.type_keys("\u{5}");
-    terminal.until_page("Memory  1/1").await;
-    terminal.type_keys("\r");
-    terminal.until_page("Use spaces.").await;
 }
 
 #[tokio::test]
