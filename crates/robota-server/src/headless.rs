@@ -104,6 +104,9 @@ impl<W: AsyncWrite + Send + Unpin> HeadlessTransport<W> {
 
     async fn answer(&mut self, session: &InteractiveSession) -> Result<(), TransportError> {
         let failed = |error: robota_sdk::SdkError| refused(HostError::from(error));
+        if self.stop.is_cancelled() {
+            return session.shutdown("headless").await.map_err(failed);
+        }
         let mut events = match self.format {
             HeadlessFormat::Text | HeadlessFormat::Json => None,
             HeadlessFormat::Events => {

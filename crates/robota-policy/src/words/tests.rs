@@ -28,6 +28,8 @@ fn every_list_that_is_named_exists_and_every_list_is_used() {
     named(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
     names.retain(|name| !name.contains(['\\', ' ', '{', '/']) && !name.is_empty());
     let lists = LISTS.keys().filter(|name| !name.starts_with("choice."));
-    let lists: BTreeSet<String> = lists.map(|name| (*name).to_owned()).collect();
+    // `destroying.git` is a part of `destroying`, for one program.
+    let lists = lists.filter_map(|name| name.split('.').next());
+    let lists: BTreeSet<String> = lists.map(str::to_owned).collect();
     assert_eq!(names, lists);
 }

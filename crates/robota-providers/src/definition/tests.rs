@@ -33,9 +33,6 @@ fn core_05_definitions_have_the_questions_of_the_setup() {
         let asks_key = fields.contains(&&SetupField::ApiKey);
         let needs_key = definition.credential == CredentialRequirement::Required;
         assert!(asks_key || !needs_key, "{}", definition.provider_type);
-        let asks_address = fields.contains(&&SetupField::BaseUrl);
-        let no_address = definition.defaults.base_url.is_none();
-        assert!(asks_address || !no_address, "{}", definition.provider_type);
     }
 }
 

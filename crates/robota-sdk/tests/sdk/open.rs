@@ -73,8 +73,6 @@ async fn sess_18_sessions_without_a_project_are_in_the_home_folder() {
     let again =
         builder.resume(open(), &"s".into(), robota_session::Resume::default()).await.unwrap();
     assert_eq!(again.context().messages().await.unwrap().len(), 2);
-    let none = robota_config::Environment::from_iter([]);
-    assert!(robota_sdk::store::of_user(&none, robota_store::DurabilityLevel::default()).is_err());
 }
 
 #[tokio::test]

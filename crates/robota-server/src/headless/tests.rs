@@ -93,7 +93,7 @@ async fn sdk_08_headless_nothing_is_attached() {
 }
 
 #[tokio::test]
-async fn sdk_08_headless_stop_interrupts_the_turn() {
+async fn sdk_08_headless_stopped_before_its_start_sends_no_prompt() {
     let mut headless = HeadlessTransport::new("hi", Vec::new());
     headless.attach(sessions("- Never."));
     headless.stop().await;
