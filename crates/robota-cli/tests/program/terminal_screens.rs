@@ -4,13 +4,11 @@ use robota_testkit::mock::{MockServer, Reply, Scenario, Stall, Step};
 use serde_json::json;
 
 use crate::home::Home;
-use crate::pty::{KEY, Start, Terminal};
+use crate::pty::{KEY, Terminal};
 
 const CONTROL_A: &str = "\u{1}";
-const CONTROL_B: &str = "\u{2}";
 const CONTROL_N: &str = "\u{e}";
 const CONTROL_O: &str = "\u{f}";
-const CONTROL_S: &str = "\u{13}";
 const CONTROL_T: &str = "\u{14}";
 const CONTROL_V: &str = "\u{16}";
 const CONTROL_X: &str = "\u{18}";
@@ -65,46 +63,6 @@ async fn cli_01_the_session_picker_searches_shows_renames_and_resumes() {
     let sent = mock.received().last().unwrap().json.to_string();
     assert!(sent.contains("tell me about whales"), "the conversation continues: {sent}");
     assert!(!sent.contains("tell me about owls"), "{sent}");
-}
-
-#[tokio::test]
-async fn cli_01_background_tasks_are_shown_with_their_log_and_ended() {
-    let home = Home::new();
-    let command = "for n in 1 2 3; do echo tick $n; done; read answer; echo got $answer; read more";
-    let call = json!({"command": command, "run_in_background": true});
-    let mock = server(Scenario::reply(Reply::new().tool("Bash", call)).then("It runs.")).await;
-    let mut terminal = start(&home, &mock);
-    terminal.until_text("ready").await;
-    terminal.type_keys("start the clock\r");
-    terminal.until_answerable().await;
-    terminal.type_keys("y");
-    terminal.until_text("It runs.").await;
-    terminal.until_text("1 in background").await;
-    terminal.type_keys(CONTROL_B);
-    terminal.until_page("running").await;
-    terminal.type_keys("\r");
-    terminal.until_page("tick 3").await;
-    // The log grows while it is shown.
-    terminal.type_keys(ESC);
-    terminal.until_page("Background tasks  1/1").await;
-    terminal.type_keys(CONTROL_S);
-    terminal.until_page("send:").await;
-    terminal.type_keys("hello there\r");
-    terminal.until_page("Enter shows the log").await;
-    terminal.type_keys("\r");
-    terminal.until_page("got hello there").await;
-    terminal.type_keys(ESC);
-    terminal.until_page("Background tasks  1/1").await;
-    // The first Ctrl+X asks, and any other key is a no.
-    terminal.type_keys(CONTROL_X);
-    terminal.until_page("Ctrl+X again ends it").await;
-    terminal.type_keys(DOWN);
-    terminal.until_page("Enter shows the log").await;
-    terminal.type_keys(CONTROL_X);
-    terminal.until_page("Ctrl+X again ends it").await;
-    terminal.type_keys(CONTROL_X);
-    terminal.until_page("cancelled").await;
-    terminal.close_page().await;
 }
 
 #[tokio::test]
