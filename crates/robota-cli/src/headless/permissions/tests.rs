@@ -33,10 +33,10 @@ fn answers_of_hosts_are_read_with_and_without_optional_fields() {
 
 #[test]
 fn the_path_outside_of_the_workspace_is_named() {
-    let workspace = [PathBuf::from("/work")];
+    let workspace = [PathBuf::from("/project")];
     let outside = |input: &Value| outside_path(input, &workspace).map(str::to_owned);
     assert_eq!(outside(&json!({"file_path": "/etc/hosts"})).as_deref(), Some("/etc/hosts"));
-    assert_eq!(outside(&json!({"file_path": "/work/a"})), None);
+    assert_eq!(outside(&json!({"file_path": "/project/a"})), None);
     assert_eq!(outside(&json!({"path": "a"})), None);
     assert_eq!(outside(&json!({"command": "ls"})), None);
 }
