@@ -87,7 +87,7 @@ impl Places {
     pub fn from_env(environment: &Environment) -> std::io::Result<Self> {
         let set = |name: &str| environment.get(name).filter(|text| !text.is_empty());
         Ok(Self {
-            home: set("HOME").map(PathBuf::from).or_else(std::env::home_dir),
+            home: environment.home(),
             cwd: std::env::current_dir()?,
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
@@ -163,6 +163,9 @@ impl Places {
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
+    /// The home folder of the account that runs the process. Variables that a program passes itself
+    /// have none, so that they never lead to the files of a real user.
+    account_home: Option<PathBuf>,
 }
 
 impl Environment {
@@ -174,7 +177,16 @@ impl Environment {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Self { variables: std::env::vars_os().filter_map(text).collect() }
+        let variables = std::env::vars_os().filter_map(text).collect();
+        Self { variables, account_home: std::env::home_dir() }
+    }
+
+    /// Returns the home folder: `HOME`, else, in the environment of this process, the folder of the
+    /// account.
+    #[must_use]
+    pub fn home(&self) -> Option<PathBuf> {
+        let given = self.get("HOME").filter(|text| !text.is_empty());
+        given.map(PathBuf::from).or_else(|| self.account_home.clone())
     }
 
     /// Returns the value of a variable.
@@ -196,7 +208,7 @@ impl Environment {
 
 impl FromIterator<(String, String)> for Environment {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
-        Self { variables: variables.into_iter().collect() }
+        Self { variables: variables.into_iter().collect(), account_home: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Suggests the rule that "always" saves: as narrow as the call that was shown, and never a prefix
 //! that allows any command. Commands that destroy something have none.
 
-mod destroys;
+pub(crate) mod destroys;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -28,8 +28,8 @@ pub use schedule::{
 };
 pub use subagent::{
     AgentHooks, AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest,
-    AgentRunners, AgentSession, AgentSessions, AgentWork, FromAgent, InProcessAgents, Isolation,
-    NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
+    AgentRunners, AgentSession, AgentSessions, AgentStop, AgentWork, FromAgent, InProcessAgents,
+    Isolation, NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
 };
 pub use task::{
     FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob,

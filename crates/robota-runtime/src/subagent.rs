@@ -108,9 +108,19 @@ pub trait AgentHooks: Send + Sync {
     /// Runs when an agent starts. Returns text that is added to its prompt.
     async fn started(&self, job: &AgentJob) -> Option<String>;
 
-    /// Runs before an agent ends with this answer. Returns why it must continue; `again` says
-    /// whether this happened before.
-    async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String>;
+    /// Runs before an agent ends. Returns why it must continue.
+    async fn stopping(&self, job: &AgentJob, end: AgentStop<'_>) -> Option<String>;
+}
+
+/// The end of an agent's turn, after which the agent ends unless a hook continues it.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentStop<'a> {
+    /// The session of the agent; none if its process never opened one.
+    pub session: Option<&'a SessionId>,
+    /// The answer.
+    pub answer: &'a str,
+    /// Whether a hook continued the agent before.
+    pub again: bool,
 }
 
 /// Does nothing.
@@ -123,7 +133,7 @@ impl AgentHooks for NoAgentHooks {
         None
     }
 
-    async fn stopping(&self, _: &AgentJob, _: &str, _: bool) -> Option<String> {
+    async fn stopping(&self, _: &AgentJob, _: AgentStop<'_>) -> Option<String> {
         None
     }
 }

@@ -95,7 +95,8 @@ impl HookTranscript for SessionTranscript {
 /// Creates an empty file that only this user can read.
 fn create(session: &str) -> io::Result<Written> {
     let folder = tempfile::Builder::new().prefix("robota-transcript-").tempdir()?;
-    let path = folder.path().join(format!("{session}.jsonl"));
+    // Ids such as `agent:a/session:b` would name a folder.
+    let path = folder.path().join(format!("{}.jsonl", session.replace('/', "_")));
     let file = std::fs::OpenOptions::new().append(true).create_new(true).open(&path)?;
     Ok(Written { _folder: folder, path, file, seq: 0 })
 }

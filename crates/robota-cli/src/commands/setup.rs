@@ -51,7 +51,7 @@ impl Key {
 
 /// Asks whether to set up a provider, and does so. Returns whether a provider was set up.
 pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
-    let home = Environment::of_process().get("HOME").is_some();
+    let home = Environment::of_process().home().is_some();
     output::note("No model provider is configured.");
     let answer = prompt::ask("Set one up now? (y, or n to see the other ways)", Some("y"));
     let yes = answer.is_ok_and(|answer| answer.to_lowercase().starts_with('y'));

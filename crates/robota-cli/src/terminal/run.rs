@@ -85,7 +85,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     });
     let narrowing = Narrowing::detect(|name| environment.get(name));
     let size = terminal_size();
-    let home = get("HOME").map(std::path::PathBuf::from);
+    let home = environment.home();
     let folder = robota_sdk::working_directory(args.settings.cwd.as_deref())?;
     let facts = Facts {
         folder: open::short(&folder, home.as_deref()),

@@ -30,6 +30,7 @@ mod transcript;
 use std::any::Any;
 
 use crossterm::event::KeyEvent;
+use robota_core::ids::SessionId;
 use robota_sdk::CommandInfo;
 
 use super::conversation::Entry;
@@ -71,6 +72,13 @@ pub(crate) enum PageOutcome {
     Stay(Vec<Effect>),
     /// The page closes, and asks for these effects.
     Close(Vec<Effect>),
+    /// The page closes, and another session is opened, or a fork of it.
+    Switch {
+        /// The session to open.
+        session: SessionId,
+        /// Whether to fork it.
+        fork: bool,
+    },
     /// The page closes, and this text is entered as if the user had typed it.
     Enter(String),
     /// The page closes, and this text is put into the composer.

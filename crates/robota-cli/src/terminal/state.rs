@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) size: Size,
     pub(crate) phase: Phase,
     pub(crate) conversation: Conversation,
+    /// The newest prompt in the scrollback.
+    pub(crate) last_prompt: Option<LastPrompt>,
     pub(crate) composer: Composer,
     pub(crate) popup: Popup,
     pub(crate) questions: Questions,
@@ -78,6 +80,21 @@ pub(crate) enum Phase {
     Failed,
     /// The session is being closed.
     Ending,
+}
+
+/// A prompt in the scrollback.
+#[derive(Debug)]
+pub(crate) struct LastPrompt {
+    pub(crate) first_line: String,
+    /// How many rows of the scrollback are below it.
+    pub(crate) rows_below: usize,
+}
+
+impl LastPrompt {
+    pub(crate) fn new(prompt: &str) -> Self {
+        let first_line = prompt.lines().next().unwrap_or_default().to_owned();
+        Self { first_line, rows_below: 0 }
+    }
 }
 
 /// The settings that need trust.
@@ -146,6 +163,7 @@ impl State {
             questions: Questions::default(),
             choices: Choices::default(),
             trust: None,
+            last_prompt: None,
             early: Vec::new(),
             queue: VecDeque::new(),
             moving: None,

@@ -1,11 +1,12 @@
 //! Shows the state: the lines that are finished, and the live region below them. No I/O happens
 //! here; only the caches of the state change.
 
+use super::conversation::Entry;
 use super::event::Size;
 use super::screen::Cursor;
 use super::screens::PageContext;
-use super::state::State;
-use super::text::{Line, Role};
+use super::state::{LastPrompt, State};
+use super::text::{Line, Role, truncate};
 use super::widgets::{choice, composer, entry, question, queue, status, trust};
 
 /// What the terminal shows.
@@ -39,7 +40,7 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     }
     let width = size.columns;
     let finished = finished(state, width);
-    let (bottom, typing) = bottom(state, size);
+    let Bottom { lines: mut bottom, rule, cursor: typing } = bottom(state, size);
     let left = size.rows.saturating_sub(bottom.len());
     let mut asked = Vec::new();
     let place = if state.trust.is_some() {
@@ -65,6 +66,12 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     if live.is_empty() && room && state.conversation.last_committed().is_some() {
         live.push(Line::default());
     }
+    let rows = live.len() + asked.len() + bottom.len();
+    if let Some(prompt) = hidden_prompt(state, size, rows)
+        && let Some(rule) = bottom.get_mut(rule)
+    {
+        *rule = titled_rule(prompt, width);
+    }
     let (above_asked, above_bottom) = (live.len(), live.len() + asked.len());
     let moved = |cursor: Cursor, by: usize| Some(Cursor { row: cursor.row + by, ..cursor });
     let cursor = match place {
@@ -79,19 +86,49 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
 
 /// Renders the entries that finished since the last frame.
 fn finished(state: &mut State, width: usize) -> Vec<Line> {
-    let expanded = state.expanded;
+    let State { conversation, expanded, last_prompt, .. } = state;
     let mut lines = Vec::new();
-    for (before, finished) in state.conversation.commit() {
-        entry::append(finished, before, width, expanded, &mut lines);
+    for (before, finished) in conversation.commit() {
+        let above = lines.len();
+        entry::append(finished, before, width, *expanded, &mut lines);
+        match (finished, last_prompt.as_mut()) {
+            (Entry::Prompt(text), _) => *last_prompt = Some(LastPrompt::new(text)),
+            (_, Some(prompt)) => prompt.rows_below += lines.len() - above,
+            (_, None) => {}
+        }
     }
     lines
 }
 
+/// Returns the prompt of the running turn if its row has left the screen; `live` is the height of the
+/// live region.
+fn hidden_prompt(state: &State, size: Size, live: usize) -> Option<&str> {
+    let prompt = state.last_prompt.as_ref().filter(|_| state.turn.is_some())?;
+    (prompt.rows_below + live >= size.rows).then_some(prompt.first_line.as_str())
+}
+
+/// Renders a rule with a text in it.
+fn titled_rule(text: &str, width: usize) -> Line {
+    let line = Line::new("── ", Role::Dim).with(text, Role::User).with(" ", Role::Dim);
+    let line = truncate(&line, width);
+    let rest = width.saturating_sub(line.width());
+    line.with("─".repeat(rest), Role::Dim)
+}
+
+/// The part of the live region below the conversation and the questions.
+struct Bottom {
+    lines: Vec<Line>,
+    /// The row of the rule above the composer.
+    rule: usize,
+    cursor: Cursor,
+}
+
 /// Renders the queue, the composer, its popup and the status line.
-fn bottom(state: &mut State, size: Size) -> (Vec<Line>, Cursor) {
+fn bottom(state: &mut State, size: Size) -> Bottom {
     let width = size.columns;
     let mut lines = Vec::new();
     queue::lines(state, width, &mut lines);
+    let rule = lines.len();
     lines.push(Line::new("─".repeat(width), Role::Dim));
     let above = lines.len();
     let most = (size.rows / 2).saturating_sub(2).max(1);
@@ -99,7 +136,7 @@ fn bottom(state: &mut State, size: Size) -> (Vec<Line>, Cursor) {
     let room = size.rows.saturating_sub(lines.len() + 1 + state.script_lines.len());
     lines.extend(state.popup.view(width, room));
     status::lines(state, size, &mut lines);
-    (lines, Cursor { row: above + cursor.row, ..cursor })
+    Bottom { lines, rule, cursor: Cursor { row: above + cursor.row, ..cursor } }
 }
 
 /// Renders the end of the entries that are not finished, at most `rows` rows.

@@ -291,15 +291,37 @@ async fn run_04_the_question_of_an_agent_process_goes_to_the_host_and_cancel_end
     run.child.wait().await.unwrap();
 }
 
-/// Talks to `robota acp` line by line, and allows every call that it is asked about.
-struct Editor {
+/// Talks JSON-RPC to `robota acp` or `robota mcp serve` line by line, and allows every call that it is
+/// asked about.
+struct Peer {
+    child: Child,
     stdin: ChildStdin,
     lines: tokio::io::Lines<tokio::io::BufReader<tokio::process::ChildStdout>>,
     /// What the editor was asked to allow.
     asked: Vec<Value>,
 }
 
-impl Editor {
+impl Peer {
+    /// Starts the program in a home with an agent that has a process of its own.
+    async fn start(home: &Home, args: &[&str], scenario: Scenario) -> (Self, MockServer) {
+        let worker = "---\nname: worker\ndescription: Works\nownProcess: true\n---\nYou work.\n";
+        home.write("home/.robota/agents/worker.md", worker);
+        let mock = MockServer::start(scenario).await.unwrap();
+        let mut command = home.command(args);
+        command.env("ANTHROPIC_BASE_URL", mock.origin()).env("ANTHROPIC_API_KEY", KEY);
+        command.stdin(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = Command::from(command).kill_on_drop(true).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let lines = tokio::io::BufReader::new(stdout).lines();
+        (Self { child, stdin, lines, asked: Vec::new() }, mock)
+    }
+
+    /// Closes the connection and waits for the end.
+    async fn end(mut self) {
+        drop(self.stdin);
+        assert!(self.child.wait().await.unwrap().success());
+    }
+
     async fn send(&mut self, message: Value) {
         let line = format!("{message}\n");
         tokio::io::AsyncWriteExt::write_all(&mut self.stdin, line.as_bytes()).await.unwrap();
@@ -326,20 +348,11 @@ impl Editor {
 #[tokio::test]
 async fn run_04_an_editor_has_agents_in_processes_and_is_asked_about_their_calls() {
     let home = Home::new();
-    let worker = "---\nname: worker\ndescription: Works\nownProcess: true\n---\nYou work.\n";
-    home.write("home/.robota/agents/worker.md", worker);
     let scenario = Scenario::reply(Reply::new().tool("Agent", task()))
         .then(Reply::new().tool("Bash", json!({"command": "touch made"})))
         .then("It is made.")
         .then("All done.");
-    let mock = MockServer::start(scenario).await.unwrap();
-    let mut command = home.command(&["acp"]);
-    command.env("ANTHROPIC_BASE_URL", mock.origin()).env("ANTHROPIC_API_KEY", KEY);
-    command.stdin(Stdio::piped()).stderr(Stdio::inherit());
-    let mut child = Command::from(command).kill_on_drop(true).spawn().unwrap();
-    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let lines = tokio::io::BufReader::new(stdout).lines();
-    let mut editor = Editor { stdin, lines, asked: Vec::new() };
+    let (mut editor, _mock) = Peer::start(&home, &["acp"], scenario).await;
     editor.request(1, "initialize", json!({"protocolVersion": 1})).await;
     let cwd = home.path("project");
     let new = editor.request(2, "session/new", json!({"cwd": cwd, "mcpServers": []})).await;
@@ -351,14 +364,53 @@ async fn run_04_an_editor_has_agents_in_processes_and_is_asked_about_their_calls
     assert_eq!(titles.len(), 1, "{titles:?}");
     assert!(titles[0].starts_with("worker (agent-") && titles[0].contains("touch made"));
     assert!(home.path("project/made").exists());
-    drop(editor);
-    assert!(child.wait().await.unwrap().success());
-    let id = new["sessionId"].as_str().unwrap();
-    let shown = home.robota(&["sessions", "show", id, "--events"], &[]).await;
-    let events: Vec<Value> =
-        stdout_lines(&shown).map(|line| serde_json::from_str(line).unwrap()).collect();
-    let in_process = |event: &&Value| is(event, "placed") && change(event)["pid"] != Value::Null;
-    assert_eq!(events.iter().filter(in_process).count(), 1, "the agent had a process");
+    editor.end().await;
+    assert_eq!(in_processes(&home, new["sessionId"].as_str().unwrap()).await, 1);
+}
+
+/// Counts the agents of a session that had processes of their own.
+async fn in_processes(home: &Home, session: &str) -> usize {
+    let shown = home.robota(&["sessions", "show", session, "--events"], &[]).await;
+    let events = stdout_lines(&shown).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.filter(|event| is(event, "placed") && change(event)["pid"] != Value::Null).count()
+}
+
+#[tokio::test]
+async fn run_04_an_mcp_host_has_agents_in_processes() {
+    let home = Home::new();
+    let scenario = Scenario::reply(Reply::new().tool("Agent", task())).then("Made.").then("Done.");
+    let (mut host, _mock) = Peer::start(&home, &["mcp", "serve"], scenario).await;
+    let info = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+    host.request(1, "initialize", hello).await;
+    host.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    let call = json!({"name": "agent_start", "arguments": {"prompt": "Go."}});
+    let answer = host.request(2, "tools/call", call).await["structuredContent"].clone();
+    assert_eq!((&answer["state"], &answer["text"]), (&json!("done"), &json!("Done.")));
+    host.end().await;
+    assert_eq!(in_processes(&home, answer["session"].as_str().unwrap()).await, 1);
+}
+
+#[tokio::test]
+async fn run_04_schedules_have_agents_in_processes() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.");
+    let first = ["-p", "Hello.", "--name", "standup", "--provider", "scripted:script.yaml"];
+    assert!(home.robota(&first, &[]).await.status.success());
+    let add = ["schedule", "add", "standup", "Go.", "--every", "1s"];
+    assert!(home.robota(&add, &[]).await.status.success());
+    let scenario = Scenario::reply(Reply::new().tool("Agent", task())).then("Made.").then("Done.");
+    let args = ["schedule", "run", "standup", "--model", "mock-model"];
+    let (mut peer, _mock) = Peer::start(&home, &args, scenario).await;
+    while let Some(line) = peer.lines.next_line().await.unwrap() {
+        if line.contains("Done.") {
+            break;
+        }
+    }
+    let number = i32::try_from(peer.child.id().unwrap()).unwrap();
+    kill_process(Pid::from_raw(number).unwrap(), Signal::INT).unwrap();
+    peer.child.wait().await.unwrap();
+    assert_eq!(in_processes(&home, "standup").await, 1);
 }
 
 fn stdout_lines(output: &std::process::Output) -> impl Iterator<Item = &str> {

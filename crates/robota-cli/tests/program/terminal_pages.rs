@@ -17,6 +17,18 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("permissions", "/permissions\r", "Edit("),
     ("background", "\u{2}", "nothing here"),
     ("rewind", "/rewind\r", "1 file changed"),
+    ("agents", "/agents\rreviewer", "1/1"),
+    ("agent", "/agents\rreviewer\r", "Read only what was changed."),
+    ("hooks", "/hooks\r", "PostToolUse"),
+    ("hook", "/hooks\r\r", "Time limit"),
+    ("changes", "/diff\r", "+1 -1"),
+    ("change", "/diff\r\r", "你好"),
+    ("memory", "/memory\r", "AGENTS.md"),
+    ("memory_file", "/memory\r\r", "Greet people politely."),
+    ("todos", "/todos\r", "1 of 2 done"),
+    ("cost", "/cost\r", "Cost:"),
+    ("export", "/export\r", "saves it"),
+    ("reset", "/reset\r", "?"),
 ];
 
 /// Commands that print, and a text of what they print.
@@ -190,6 +202,11 @@ async fn cli_01_commands_print_below_the_conversation_at_80() {
 #[tokio::test]
 async fn cli_01_commands_print_below_the_conversation_at_120() {
     commands(120).await;
+}
+
+#[tokio::test]
+async fn cli_01_commands_print_below_the_conversation_at_40() {
+    commands(40).await;
 }
 
 #[tokio::test]

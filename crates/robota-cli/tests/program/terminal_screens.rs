@@ -4,11 +4,15 @@ use robota_testkit::mock::{MockServer, Reply, Scenario, Stall, Step};
 use serde_json::json;
 
 use crate::home::Home;
-use crate::pty::{KEY, Terminal};
+use crate::pty::{KEY, Start, Terminal};
 
 const CONTROL_A: &str = "\u{1}";
+const CONTROL_B: &str = "\u{2}";
+const CONTROL_E: &str = "\u{5}";
+const CONTROL_F: &str = "\u{6}";
 const CONTROL_N: &str = "\u{e}";
 const CONTROL_O: &str = "\u{f}";
+const CONTROL_S: &str = "\u{13}";
 const CONTROL_T: &str = "\u{14}";
 const CONTROL_V: &str = "\u{16}";
 const CONTROL_X: &str = "\u{18}";
@@ -32,14 +36,17 @@ async fn ask(terminal: &mut Terminal, prompt: &str, answer: &str) {
 }
 
 #[tokio::test]
-async fn cli_01_the_session_picker_searches_shows_renames_and_resumes() {
+async fn cli_01_the_session_picker_searches_shows_renames_resumes_and_forks() {
     let home = Home::new();
     let mock = server(Scenario::reply("Whales are mammals.")).await;
     let origin = mock.origin();
     let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &*origin)];
     let words = ["-p", "tell me about whales", "--model", "mock-model"];
     home.robota(&words, &variables).await;
-    let mock = server(Scenario::reply("Owls fly at night.").then("Also about whales.")).await;
+    let mock = server(
+        Scenario::reply("Owls fly at night.").then("Also about whales.").then("In the fork."),
+    )
+    .await;
     let mut terminal = start(&home, &mock);
     ask(&mut terminal, "tell me about owls", "Owls fly").await;
 
@@ -63,6 +70,83 @@ async fn cli_01_the_session_picker_searches_shows_renames_and_resumes() {
     let sent = mock.received().last().unwrap().json.to_string();
     assert!(sent.contains("tell me about whales"), "the conversation continues: {sent}");
     assert!(!sent.contains("tell me about owls"), "{sent}");
+
+    // A fork leaves the session as it is. The prompt is typed before the fork is open.
+    terminal.type_keys("/resume\r");
+    terminal.until_page("1/2").await;
+    terminal.type_keys("owls");
+    terminal.until_page("1/1").await;
+    terminal.type_keys(CONTROL_F);
+    ask(&mut terminal, "more", "In the fork.").await;
+    let sent = mock.received().last().unwrap().json.to_string();
+    assert!(sent.contains("tell me about owls"), "{sent}");
+    terminal.type_keys("/resume\r");
+    terminal.until_page("1/3").await;
+    terminal.until_page(", fork").await;
+}
+
+#[tokio::test]
+async fn cli_01_background_tasks_are_shown_with_their_log_and_ended() {
+    let home = Home::new();
+    let command = "for n in 1 2 3; do echo tick $n; done; read answer; echo got $answer; read more";
+    let call = json!({"command": command, "run_in_background": true});
+    let mock = server(Scenario::reply(Reply::new().tool("Bash", call)).then("It runs.")).await;
+    let mut terminal = start(&home, &mock);
+    terminal.until_text("ready").await;
+    terminal.type_keys("start the clock\r");
+    terminal.until_answerable().await;
+    terminal.type_keys("y");
+    terminal.until_text("It runs.").await;
+    terminal.until_text("1 in background").await;
+    terminal.type_keys(CONTROL_B);
+    terminal.until_page("running").await;
+    terminal.type_keys("\r");
+    terminal.until_page("tick 3").await;
+    // The log grows while it is shown.
+    terminal.type_keys(ESC);
+    terminal.until_page("Background tasks  1/1").await;
+    terminal.type_keys(CONTROL_S);
+    terminal.until_page("send:").await;
+    terminal.type_keys("hello there\r");
+    terminal.until_page("Enter shows the log").await;
+    terminal.type_keys("\r");
+    terminal.until_page("got hello there").await;
+    terminal.type_keys(ESC);
+    terminal.until_page("Background tasks  1/1").await;
+    // The first Ctrl+X asks, and any other key is a no.
+    terminal.type_keys(CONTROL_X);
+    terminal.until_page("Ctrl+X again ends it").await;
+    terminal.type_keys(DOWN);
+    terminal.until_page("Enter shows the log").await;
+    terminal.type_keys(CONTROL_X);
+    terminal.until_page("Ctrl+X again ends it").await;
+    terminal.type_keys(CONTROL_X);
+    terminal.until_page("cancelled").await;
+    terminal.close_page().await;
+}
+
+#[tokio::test]
+async fn files_of_pages_are_opened_in_the_editor() {
+    let home = Home::new();
+    home.write("project/AGENTS.md", "Use tabs.\n");
+    home.write("edit.sh", "#!/bin/sh\necho 'Use spaces.' >\"$1\"\n");
+    let editor = home.path("edit.sh");
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mock = server(Scenario::reply("Nothing.")).await;
+    let mut terminal = Start::robota(&home, &["--model", "mock-model"])
+        .model(&mock.origin())
+        .var("EDITOR", &editor.display().to_string())
+        .size(100, 30)
+        .start();
+    terminal.until_text("ready").await;
+    terminal.type_keys("/memory\r");
+    terminal.until_page("AGENTS.md").await;
+    terminal.type_keys("\r");
+    terminal.until_page("Use tabs.").await;
+    terminal.type_keys(CONTROL_E);
+    terminal.until_page("Use spaces.").await;
+    terminal.type_keys(ESC);
+    terminal.until_page("Memory  1/1").await;
 }
 
 #[tokio::test]

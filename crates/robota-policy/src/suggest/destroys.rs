@@ -6,7 +6,7 @@ use crate::shell::Word;
 use crate::words;
 
 /// Returns whether a command removes or overwrites something, as far as it is known.
-pub(super) fn destroys(given: &[Word]) -> bool {
+pub(crate) fn destroys(given: &[Word]) -> bool {
     let Some(args) = Args::parse(given) else { return false };
     let is = |what| args.spec.is(what) || args.program.is(what);
     if matches!(args.spec.shape, Shape::Removes | Shape::Device)

@@ -28,13 +28,17 @@ fn core_05_every_vendor_has_a_definition() {
 #[test]
 fn core_05_definitions_have_the_questions_of_the_setup() {
     let all = all();
-    for definition in &all {
-        let asks_model = definition.setup.iter().any(|prompt| prompt.field == SetupField::Model);
-        assert!(asks_model, "{}", definition.provider_type);
-    }
-    for vendor in ["anthropic", "openai"] {
-        let setup = &find_definition(&all, vendor).unwrap().setup;
-        assert!(setup.iter().any(|prompt| prompt.field == SetupField::ApiKey), "{vendor}");
+    for profile in Vendors::builtin().iter() {
+        let setup = &find_definition(&all, &profile.vendor).unwrap().setup;
+        let asks = |field| setup.iter().any(|prompt| prompt.field == field);
+        assert!(asks(SetupField::Model), "{}", profile.vendor);
+        let only_keys = profile.credentials.is_none();
+        if profile.credential == CredentialRequirement::Required && only_keys {
+            assert!(asks(SetupField::ApiKey), "{}", profile.vendor);
+        }
+        if profile.base_url.is_none() && profile.base_url_template.is_none() {
+            assert!(asks(SetupField::BaseUrl), "{}", profile.vendor);
+        }
     }
 }
 

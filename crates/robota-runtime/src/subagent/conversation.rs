@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::event::{Delivery, Envelope, TurnEnd};
+use robota_core::ids::SessionId;
 use robota_core::task::{TaskError, TaskErrorCategory, TaskFinished, TaskStatus};
 use robota_session::{ChatEnd, EventFilter, Reply, SendOptions, Session, SessionError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::events::AgentProgress;
-use super::{AgentHooks, AgentJob};
+use super::{AgentHooks, AgentJob, AgentStop};
 use crate::task::{TaskJob, TaskReporter};
 
 /// The most bytes of the answer that are recorded and returned.
@@ -22,7 +23,7 @@ const MAX_CONTINUED: u32 = 8;
 
 /// The session of an agent, in this process or in another one.
 #[async_trait]
-pub(super) trait Conversation: Send {
+pub(super) trait Conversation: Send + Sync {
     /// Sends a prompt and follows its turn to the end.
     async fn turn(
         &mut self,
@@ -31,6 +32,9 @@ pub(super) trait Conversation: Send {
         progress: &mut AgentProgress,
         reporter: &TaskReporter,
     ) -> TaskFinished;
+
+    /// Returns the session; none before the process of the agent has opened it.
+    fn session(&self) -> Option<&SessionId>;
 
     /// Ends the session.
     async fn close(&mut self, reason: &str);
@@ -76,7 +80,9 @@ pub(super) async fn run_agent(
         if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
             break end;
         }
-        match hooks.stopping(&job, &end.output, continued > 0).await {
+        let session = conversation.session();
+        let stop = AgentStop { session, answer: &end.output, again: continued > 0 };
+        match hooks.stopping(&job, stop).await {
             None => break end,
             Some(reason) => prompt = reason,
         }

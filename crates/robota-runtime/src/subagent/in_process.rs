@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use robota_core::ids::SessionId;
 use robota_core::task::{TaskError, TaskFinished, TaskKind, TaskPlace};
 use robota_session::Session;
 
@@ -46,6 +47,10 @@ impl Conversation for InProcess {
     ) -> TaskFinished {
         let TaskJob { inputs, cancel, .. } = task;
         follow(&self.0, prompt, inputs, cancel, |event| progress.take(event, reporter)).await
+    }
+
+    fn session(&self) -> Option<&SessionId> {
+        Some(self.0.id())
     }
 
     async fn close(&mut self, reason: &str) {

@@ -286,6 +286,10 @@ impl Conversation for AgentProcess {
         }
     }
 
+    fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
     async fn close(&mut self, reason: &str) {
         self.send(&ToAgent::Close { reason: reason.to_owned() });
         self.running.close_input();

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use robota_core::hook::{
     EventDecision, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply, HookRunner,
-    Hooks,
+    HookTranscript as _, Hooks,
 };
-use robota_runtime::{AgentHooks, AgentJob, WorktreeHooks};
+use robota_runtime::{AgentHooks, AgentJob, AgentStop, WorktreeHooks};
 use serde_json::{Map, Value};
 
 use super::AgentParts;
 use crate::settings_hooks::HookFiles;
 use crate::skills::OwnHooks;
+use crate::transcript::SessionTranscript;
 
 /// The hooks of tool calls, and no others.
 pub(crate) struct ToolHooks(pub(crate) Arc<dyn Hooks>);
@@ -89,16 +90,25 @@ impl AgentHooks for SettingsAgentHooks {
         }
     }
 
-    async fn stopping(&self, job: &AgentJob, answer: &str, again: bool) -> Option<String> {
+    async fn stopping(&self, job: &AgentJob, end: AgentStop<'_>) -> Option<String> {
         if !self.runner.has_event(HookEvent::SubagentStop) {
             return None;
         }
+        // The file exists until the hooks have run.
+        let transcript = end.session.map(|session| {
+            let cwd = self.parts.project.cwd().display().to_string();
+            SessionTranscript::new(self.parts.store.clone(), session.clone(), cwd)
+        });
+        let agent_transcript_path = match &transcript {
+            Some(transcript) => transcript.write().await,
+            None => None,
+        };
         let data = HookData::SubagentStop {
             agent_id: job.task.to_string(),
             agent_type: job.work.agent.clone(),
-            stop_hook_active: again,
-            agent_transcript_path: None,
-            last_assistant_message: answer.to_owned(),
+            stop_hook_active: end.again,
+            agent_transcript_path,
+            last_assistant_message: end.answer.to_owned(),
         };
         let report = self.runner.run_event(data).await;
         match report.decision {

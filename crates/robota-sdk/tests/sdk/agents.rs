@@ -269,7 +269,9 @@ async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
 async fn run_09_hooks_run_when_agents_start_and_can_keep_them_from_ending() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- First.\n- Second.\n- Done.\n"));
     let start = r#"echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"Be brief."}}'"#;
-    let stop = "cat >> stops.jsonl; test -e stopped && exit 0; touch stopped; \
+    let stop = "cat > stop.json; cat stop.json >> stops.jsonl; \
+                file=$(sed 's/.*\"agent_transcript_path\":\"\\([^\"]*\\).*/\\1/' stop.json); \
+                cp \"$file\" transcript.jsonl; test -e stopped && exit 0; touch stopped; \
                 echo 'Check again.' >&2; exit 2";
     let hook =
         |command: &str| serde_json::json!([{"hooks": [{"type": "command", "command": command}]}]);
@@ -283,6 +285,10 @@ async fn run_09_hooks_run_when_agents_start_and_can_keep_them_from_ending() {
     let stops = std::fs::read_to_string(scene.path().join("project/stops.jsonl")).unwrap();
     assert!(stops.contains("\"agent_type\":\"Explore\""), "{stops}");
     assert!(stops.contains("\"stop_hook_active\":true"), "{stops}");
+    let transcript = std::fs::read_to_string(scene.path().join("project/transcript.jsonl"));
+    let transcript = transcript.unwrap();
+    assert!(transcript.contains("Look at it.") && transcript.contains("Second."), "{transcript}");
+    assert!(!transcript.contains("Go."), "it is that of the agent: {transcript}");
 }
 
 #[tokio::test]

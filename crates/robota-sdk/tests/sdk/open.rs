@@ -73,6 +73,9 @@ async fn sess_18_sessions_without_a_project_are_in_the_home_folder() {
     let again =
         builder.resume(open(), &"s".into(), robota_session::Resume::default()).await.unwrap();
     assert_eq!(again.context().messages().await.unwrap().len(), 2);
+    let level = robota_store::DurabilityLevel::default();
+    let error = robota_sdk::store::of_user(&robota_config::Environment::default(), level);
+    assert!(error.unwrap_err().to_string().contains("home folder"));
 }
 
 #[tokio::test]

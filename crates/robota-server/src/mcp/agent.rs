@@ -25,7 +25,7 @@ use robota_sdk::{
 use robota_session::{Approvals, Decision, StartAt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
 use super::{McpOptions, approval};
 
@@ -41,6 +41,9 @@ pub(super) struct AgentTools {
     sessions: Arc<dyn SessionHost>,
     options: McpOptions,
     open: Mutex<HashMap<String, Arc<Agent>>>,
+    /// A permit for each session. A start takes it before the session opens, so that starts at the
+    /// same time cannot exceed the limit together.
+    free: Arc<Semaphore>,
     /// The folder that agents work in.
     root: PathBuf,
     /// The addresses of the resources that changed.
@@ -55,6 +58,7 @@ struct Agent {
     /// How many prompts were sent. Held while one is sent, so that the last one is known.
     sent: tokio::sync::Mutex<u64>,
     changed: broadcast::Sender<String>,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The end of a turn.
@@ -154,7 +158,8 @@ struct CancelInput {
 impl AgentTools {
     pub(super) fn new(sessions: Arc<dyn SessionHost>, options: McpOptions, root: PathBuf) -> Self {
         let changed = broadcast::channel(resources::KEPT_CHANGES).0;
-        Self { sessions, options, open: Mutex::default(), root, changed }
+        let free = Arc::new(Semaphore::new(MAX_SESSIONS));
+        Self { sessions, options, open: Mutex::default(), free, root, changed }
     }
 
     /// Returns whether the agent is offered.
@@ -217,9 +222,8 @@ impl AgentTools {
     }
 
     async fn start(&self, input: StartInput, call: &ServedCall) -> Result<Report, String> {
-        if self.lock().len() >= MAX_SESSIONS {
-            return Err(format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel"));
-        }
+        let full = |_| format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel");
+        let permit = self.free.clone().try_acquire_owned().map_err(full)?;
         let request = OpenRequest {
             cwd: Some(self.folder(input.cwd)?),
             mode: input.plan.then_some(Mode::Plan),
@@ -237,6 +241,7 @@ impl AgentTools {
             finished: watch::Sender::new(None),
             sent: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
+            _permit: permit,
         });
         self.lock().insert(agent.session.id().to_string(), agent.clone());
         agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;

@@ -27,6 +27,16 @@ impl FileStore {
         run_blocking("the sessions", move || work(&files)).await
     }
 
+    /// Reads a session in a blocking thread; see [`Files::reading`].
+    async fn reading<T: Send + 'static>(
+        &self,
+        session: &SessionId,
+        work: impl FnOnce(&Files, &SessionId) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.reading(&session, work)).await
+    }
+
     /// Copies a session that another user wrote into a new session of this user. The source does
     /// not change.
     ///
@@ -74,8 +84,7 @@ impl JournalStore for FileStore {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        let session = session.clone();
-        self.blocking(move |files| files.read(&session, after_seq, limit)).await
+        self.reading(session, move |files, session| files.read(session, after_seq, limit)).await
     }
 
     async fn read_events(
@@ -83,13 +92,12 @@ impl JournalStore for FileStore {
         session: &SessionId,
         seqs: &[u64],
     ) -> Result<Vec<Envelope>, JournalError> {
-        let (session, seqs) = (session.clone(), seqs.to_vec());
-        self.blocking(move |files| files.read_events(&session, &seqs)).await
+        let seqs = seqs.to_vec();
+        self.reading(session, move |files, session| files.read_events(session, &seqs)).await
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        let session = session.clone();
-        self.blocking(move |files| files.head(&session)).await
+        self.reading(session, Files::head).await
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
@@ -117,16 +125,16 @@ impl JournalStore for FileStore {
     }
 
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
-        let session = session.clone();
-        self.blocking(move |files| files.bytes(&session)).await
+        self.reading(session, Files::bytes).await
     }
 
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         let mut seen = None;
         loop {
-            let (session, before) = (session.clone(), seen);
-            let (grown, end) =
-                self.blocking(move |files| files.grown_past(&session, seq, before)).await?;
+            let before = seen;
+            let (grown, end) = self
+                .reading(session, move |files, session| files.grown_past(session, seq, before))
+                .await?;
             if grown {
                 return Ok(());
             }

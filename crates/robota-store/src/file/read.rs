@@ -18,6 +18,19 @@ const FEW_EVENTS: usize = 8;
 const MANY_EVENTS: usize = 128;
 
 impl Files {
+    /// Runs a read. Readers take no lock, so the session may be deleted while it is read: then
+    /// whichever file was missing first, the error is that the session does not exist.
+    pub(super) fn reading<T>(
+        &self,
+        session: &SessionId,
+        work: impl FnOnce(&Self, &SessionId) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        work(self, session).map_err(|error| match self.identity(session) {
+            Err(deleted @ JournalError::NotFound(_)) => deleted,
+            _ => error,
+        })
+    }
+
     /// Reads the events after a sequence number, oldest first.
     pub(super) fn read(
         &self,
@@ -96,7 +109,7 @@ impl Files {
     }
 
     /// Reads the events with these sequence numbers, which are sorted and unique.
-    fn find_events(
+    pub(super) fn find_events(
         &self,
         session: &SessionId,
         segments: &[Segment],
@@ -144,7 +157,7 @@ impl Files {
     }
 
     /// Lists the segments of a session. Fails if there is no such session.
-    fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
+    pub(super) fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
         self.identity(session)?;
         let segments = segment::list(&*self.disk, &self.folder(session))?;
         if segments.is_empty() {

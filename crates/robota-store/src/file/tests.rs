@@ -6,8 +6,9 @@ mod power;
 
 use std::sync::Arc;
 
-use robota_core::event::{Envelope, Event, Renamed};
+use robota_core::event::{Durability, Envelope, Event, Renamed};
 use robota_core::ids::SessionId;
+use robota_core::journal::JournalError;
 
 use super::{FileStore, Files};
 use crate::sim::SimDisk;
@@ -31,4 +32,17 @@ fn files(disk: &SimDisk) -> Arc<Files> {
 
 fn read(files: &Files, session: &SessionId) -> Vec<Envelope> {
     files.read(session, 0, usize::MAX).unwrap()
+}
+
+#[test]
+fn a_session_that_is_deleted_while_it_is_read_does_not_exist() {
+    let disk = SimDisk::new();
+    let (files, session) = (files(&disk), id("s"));
+    files.create(&session).unwrap().append(&[event(1)], Durability::Synced).unwrap();
+    let error = files.reading(&session, |files, session| {
+        let segments = files.segments(session)?;
+        assert!(files.delete(session)?);
+        files.find_events(session, &segments, &[1])
+    });
+    assert_eq!(error, Err(JournalError::NotFound(session)));
 }

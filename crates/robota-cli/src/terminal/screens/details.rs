@@ -60,6 +60,7 @@ struct Details {
 }
 
 struct Shown {
+    title: String,
     body: Body,
     lines: Vec<Line>,
     /// The width for which the lines were made.
@@ -88,6 +89,14 @@ impl Details {
         let file = self.list.selected()?.value.1.clone()?;
         Some(PageOutcome::Stay(vec![Effect::EditFile(file)]))
     }
+
+    /// Shows the new text of the shown entry, or the list if the entry no longer exists.
+    fn refresh_shown(&mut self, entries: &[Entry]) {
+        self.shown = self.shown.take().and_then(|shown| {
+            let entry = entries.iter().find(|entry| entry.title == shown.title)?;
+            Some(Shown { body: entry.body.clone(), columns: 0, ..shown })
+        });
+    }
 }
 
 impl Page for Details {
@@ -113,8 +122,9 @@ impl Page for Details {
             ListKey::Unused => PageOutcome::Ignored,
             ListKey::Accepted => {
                 if let Some(item) = self.list.selected() {
-                    let (body, scroll) = (item.value.0.clone(), Scroll::default());
-                    self.shown = Some(Shown { body, lines: Vec::new(), columns: 0, scroll });
+                    let (title, body) = (item.title.clone(), item.value.0.clone());
+                    let (lines, scroll) = (Vec::new(), Scroll::default());
+                    self.shown = Some(Shown { title, body, lines, columns: 0, scroll });
                 }
                 PageOutcome::Stay(Vec::new())
             }
@@ -131,6 +141,7 @@ impl Page for Details {
                 self.found = true;
                 return match found.0 {
                     Ok(entries) => {
+                        self.refresh_shown(&entries);
                         let items = entries.into_iter().map(|entry| {
                             let Entry { title, detail, body, file } = entry;
                             Item { title, detail, value: (body, file) }
@@ -144,7 +155,6 @@ impl Page for Details {
             Err(reply) => reply,
         };
         if reply.is::<FileEdited>() {
-            self.shown = None;
             return PageOutcome::Stay(vec![(self.kind.find)()]);
         }
         PageOutcome::Stay(Vec::new())

@@ -167,7 +167,7 @@ impl Page for Sessions {
                 return PageOutcome::Stay(Vec::new());
             }
             (KeyCode::Char('f'), Some(session)) if control => {
-                return PageOutcome::Close(vec![Effect::Switch { session, fork: true }]);
+                return PageOutcome::Switch { session, fork: true };
             }
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Page for Sessions {
                 Some(session) if context.facts.session == session.as_str() => {
                     PageOutcome::Close(Vec::new())
                 }
-                Some(session) => PageOutcome::Close(vec![Effect::Switch { session, fork: false }]),
+                Some(session) => PageOutcome::Switch { session, fork: false },
                 None => PageOutcome::Stay(Vec::new()),
             },
         }
@@ -248,3 +248,6 @@ impl Page for Sessions {
         (lines, Some(Cursor { row, column }))
     }
 }
+
+#[cfg(test)]
+mod tests;

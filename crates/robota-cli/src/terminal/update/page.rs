@@ -8,7 +8,7 @@ use crate::terminal::composer::Draft;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
 use crate::terminal::screens::{OpenPage, PageContext, PageOutcome};
-use crate::terminal::state::State;
+use crate::terminal::state::{Phase, State};
 
 /// Opens a page.
 pub(super) fn open(state: &mut State, page: OpenPage) -> Vec<Effect> {
@@ -71,6 +71,11 @@ fn finish(
             effects
         }
         PageOutcome::Close(effects) => effects,
+        PageOutcome::Switch { session, fork } => {
+            // Prompts that are entered from now on wait for the other session.
+            state.phase = Phase::Starting;
+            vec![Effect::Switch { session, fork }]
+        }
         PageOutcome::Enter(text) => {
             super::chat::enter(state, Draft { text, ..Draft::default() }, false)
         }

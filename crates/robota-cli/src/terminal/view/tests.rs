@@ -196,6 +196,20 @@ fn a_finished_answer_is_in_the_scrollback_and_not_drawn_again() {
 }
 
 #[test]
+fn the_prompt_of_a_running_turn_is_in_the_rule_once_its_row_has_left_the_screen() {
+    let mut program = Harness::open(40, 12);
+    program.prompt("fix the greeting\nplease");
+    let rule = "── fix the greeting ────────────────────";
+    program.text("One.\n\nTwo.\n\n");
+    assert!(!program.shown().contains(rule), "{}", program.shown());
+    program.text(&"More.\n\n".repeat(12));
+    let shown = program.shown();
+    assert!(shown.contains(rule) && !shown.contains("› fix"), "{shown}");
+    program.end_turn(TurnEnd::Complete);
+    assert!(!program.shown().contains(rule), "{}", program.shown());
+}
+
+#[test]
 fn escape_sequences_of_a_command_do_not_reach_the_terminal() {
     let mut program = Harness::open(80, 24);
     program.prompt("run it");

@@ -36,6 +36,11 @@ fn entries_are_listed_shown_and_edited() {
     assert_eq!(file.display().to_string(), "/p/s.json");
     let effects = program.send(Event::Answered(Box::new(FileEdited)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "it is read again: {effects:?}");
+    let first = || entry("PreToolUse(Bash)", "command: ./other.sh", Some("/p/s.json"));
+    let found = Found(Ok(vec![first(), entry("Stop", "the end", None)]));
+    program.send(Event::Answered(Box::new(found)));
+    assert!(program.shown().starts_with("command: ./other.sh"), "{}", program.shown());
+    program.press("esc");
     program.press("down");
     assert!(!program.shown().contains("Ctrl+E"), "this one has no file: {}", program.shown());
     assert!(program.press("ctrl+e").is_empty());
