@@ -180,6 +180,7 @@ fn core_10_an_answer_never_gets_the_whole_window() {
         let rules = TurnRules::of_model(model.id.as_str());
         let limit = rules.output_limit(&State::default().context(rules.context_window));
         assert!(limit <= rules.context_window / 2, "{}: {limit}", model.id);
+        assert!(rules.short_request_output() <= rules.context_window / 2, "{}", model.id);
     }
     // Servers refuse a limit above their own, so a model that is not known gets a low one.
     let rules = TurnRules::of_model("house-model");
