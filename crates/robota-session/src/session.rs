@@ -386,7 +386,7 @@ impl Session {
         let model = config.turn.model.clone();
         let request = ModelRequest {
             system: system.or_else(|| config.system.clone()),
-            max_output_tokens: Some(config.turn.max_output),
+            max_output_tokens: Some(config.turn.short_request_output()),
             temperature: config.temperature,
             options: config.options.clone(),
             ..ModelRequest::new(model.clone(), Arc::new(vec![Arc::new(message)]))
