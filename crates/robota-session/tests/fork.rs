@@ -301,10 +301,10 @@ fn kode_04_a_fork_of_a_long_session_reads_only_what_its_point_needs() {
     });
 }
 
-/// Neither a resume nor the history holds the whole journal: an answer can have streamed thousands
-/// of chunks.
+/// Neither a resume nor the history nor the list of checkpoints holds the whole journal: an answer
+/// can have streamed thousands of chunks.
 #[test]
-fn sess_01_the_history_of_a_long_session_is_read_in_pages() {
+fn sess_01_a_long_session_is_read_in_pages() {
     both_runtimes(async || {
         let (first, _) = builder(Script::new().text("Done."));
         let stored = memory();
@@ -324,6 +324,7 @@ fn sess_01_the_history_of_a_long_session_is_read_in_pages() {
         let resumed =
             second.resume(Arc::new(store.clone()), session.id(), Resume::default()).await.unwrap();
         assert_eq!(resumed.context().full_history().await.unwrap().len(), 2);
+        resumed.checkpoints().list().await.unwrap();
         let page = store.page.load(Ordering::SeqCst);
         assert!(page <= 4_096, "one call returned {page} events");
     });
