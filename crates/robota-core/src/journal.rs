@@ -150,3 +150,28 @@ pub async fn read_all(
 ) -> Result<Vec<Envelope>, JournalError> {
     store.read(session, after_seq, usize::MAX).await
 }
+
+/// How many events [`for_each_event`] reads at a time.
+const PAGE: usize = 4_096;
+
+/// Passes all events of a session after that sequence number to `each`, oldest first. They are read
+/// in pages, so that a long journal need not fit into memory.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn for_each_event(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    after_seq: u64,
+    mut each: impl FnMut(&Envelope),
+) -> Result<(), JournalError> {
+    let mut after = after_seq;
+    loop {
+        let page = store.read(session, after, PAGE).await?;
+        page.iter().for_each(&mut each);
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = last.seq,
+            _ => return Ok(()),
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Credentials that change with each request or expire: signatures of AWS, tokens of Google service
-//! accounts and of Microsoft Entra, keys that a program of the user prints.
+//! Credentials that change with each request or expire: signatures of AWS, tokens of Google and of
+//! Microsoft Entra, keys that a program of the user prints.
 
 #[cfg(feature = "bedrock")]
 mod aws;
@@ -10,6 +10,8 @@ mod helper;
 mod service_account;
 #[cfg(any(feature = "vertex", feature = "entra"))]
 mod token;
+#[cfg(feature = "vertex")]
+mod user_login;
 
 use std::fmt;
 
@@ -38,9 +40,10 @@ pub enum Credentials {
         /// The region, for example `eu-central-1`.
         region: String,
     },
-    /// A service account of Google; its key signs an assertion, which is exchanged for a token.
+    /// A service account of Google; its key signs an assertion, which is exchanged for a token. Or
+    /// the login of a user with Google's command line, whose refresh token is.
     ServiceAccount {
-        /// The JSON file of the account's key.
+        /// The JSON file of the account's key, or of the login.
         key_file: Secret,
     },
     /// An application of Microsoft Entra; its secret is exchanged for a token.
@@ -75,7 +78,8 @@ impl Credentials {
             }
             Self::ServiceAccount { key_file } => {
                 let file: Value = serde_json::from_str(key_file.expose()).unwrap_or_default();
-                file["private_key"].as_str().map(str::to_owned).into_iter().collect()
+                let secrets = ["private_key", "client_secret", "refresh_token"];
+                secrets.iter().filter_map(|name| file[*name].as_str()).map(str::to_owned).collect()
             }
             Self::Entra { client_secret, .. } => vec![client_secret.expose().to_owned()],
             Self::Helper(_) => Vec::new(),
@@ -112,8 +116,12 @@ impl Signer {
             }
             #[cfg(feature = "vertex")]
             Credentials::ServiceAccount { key_file } => {
-                let account = service_account::ServiceAccount::parse(key_file)?;
-                Ok(Self::Token(token::TokenSource::new(Box::new(account))))
+                let exchange: Box<dyn token::Exchange> =
+                    match user_login::UserLogin::parse(key_file) {
+                        Some(login) => Box::new(login?),
+                        None => Box::new(service_account::ServiceAccount::parse(key_file)?),
+                    };
+                Ok(Self::Token(token::TokenSource::new(exchange)))
             }
             #[cfg(feature = "entra")]
             Credentials::Entra { tenant, client_id, client_secret, authority } => {

@@ -119,6 +119,27 @@ async fn a_service_account_gets_a_token_reuses_it_and_renews_it() {
 }
 
 #[tokio::test]
+async fn the_login_of_a_user_gets_a_token_and_shows_no_secret() {
+    let refused = r#"{"error":"invalid_grant","error_description":"bad token very-secret-2"}"#;
+    let answers = vec![token("token-1"), Answer::stream(GEMINI), Answer::body(400, refused)];
+    let server = Server::start(answers).await;
+    let file = json!({"type": "authorized_user", "client_id": "client-1",
+        "client_secret": "very-secret-1", "refresh_token": "very-secret-2",
+        "token_uri": format!("{}/token", server.url)});
+    let login = Credentials::ServiceAccount { key_file: Secret::new(file.to_string()) };
+    let clock = Hands::new();
+    let vertex = provider("vertex", &server, login, &clock);
+    assert_eq!(answer(&vertex).await.unwrap(), "Hi");
+    let received = server.received();
+    assert_eq!(received[0].line, "POST /token HTTP/1.1");
+    assert_eq!(received[1].header("authorization"), Some("Bearer token-1"));
+    clock.advance(Duration::from_secs(3_600));
+    let error = answer(&vertex).await.unwrap_err();
+    assert_eq!((error.reason, error.retryable()), (Some(FailureReason::BadKey), false));
+    assert!(!format!("{error} {error:?}").contains("very-secret"), "{error}");
+}
+
+#[tokio::test]
 async fn an_application_of_entra_gets_a_token() {
     let server = Server::start(vec![token("token-1"), Answer::stream(RESPONSES)]).await;
     let credentials = Credentials::Entra {

@@ -165,6 +165,27 @@ async fn error_responses_are_classified() {
     assert!(!stubborn.retryable());
 }
 
+#[tokio::test]
+async fn a_429_without_a_delay_is_final_on_the_messages_wire_only() {
+    for (vendor, body, retryable) in [
+        (
+            "anthropic",
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"too many"}}"#,
+            false,
+        ),
+        ("openai", r#"{"error":{"message":"too many","code":"rate_limit_exceeded"}}"#, true),
+    ] {
+        let server = Server::start(vec![Answer::body(429, body)]).await;
+        let service = provider(vendor, settings(&server.url));
+        let error = answer(&service).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.retryable()),
+            (ErrorKind::RateLimit, retryable),
+            "{vendor}"
+        );
+    }
+}
+
 struct Noon;
 
 impl Clock for Noon {

@@ -317,6 +317,22 @@ async fn core_09_a_forced_summary_keeps_the_tools_and_forbids_calls() {
     }
 }
 
+/// A forced summary is written for an instruction that is not part of the conversation, so its
+/// reasoning does not fit what later requests have before it.
+#[tokio::test]
+async fn core_04_the_signed_reasoning_of_a_forced_summary_is_not_sent_back() {
+    let calls = Reply::new().thinking("Look.", Some("Zmlyc3Q=")).tool("list", json!({}));
+    let summary = Reply::new().thinking("Sum it up.", Some("c2Vjb25k")).text("So far.");
+    let mock = mock(Scenario::reply(calls).then(summary).then("Yes.")).await;
+    let ran = run(Wire::Anthropic, &mock).tool(list()).max_rounds(1).prompt("hello").await;
+    assert_eq!(ran.text, "So far.", "{:?}", ran.report);
+    let ran = ran.then("and now?").await;
+    assert_eq!(ran.text, "Yes.", "{:?}", ran.report);
+    let body = mock.calls()[2].json.to_string();
+    assert!(body.contains("Zmlyc3Q="), "what was before the first did not change: {body}");
+    assert!(!body.contains("c2Vjb25k"), "{body}");
+}
+
 #[tokio::test]
 async fn core_08_cut_refused_and_filtered_answers_are_distinguished_on_every_wire() {
     for wire in Wire::ALL {

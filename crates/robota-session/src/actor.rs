@@ -172,6 +172,13 @@ struct Backoff {
     delay: Duration,
 }
 
+/// Returns the error that a session ends with when its task panicked.
+pub(crate) fn panicked() -> SessionError {
+    let data = ErrorData::new(ErrorKind::Plugin, "the session's task panicked")
+        .with_hint("resume the session: nothing acknowledged is lost");
+    SessionError::Failed(data)
+}
+
 /// Who waits for the end of the session.
 enum CloseReply {
     Shutdown(Reply<()>),
@@ -227,10 +234,7 @@ impl Actor {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
         if AssertUnwindSafe(self.serve().instrument(span)).catch_unwind().await.is_err() {
-            let text = "the session's task panicked";
-            let data = ErrorData::new(ErrorKind::Plugin, text)
-                .with_hint("resume the session: nothing acknowledged is lost");
-            hub.end(SessionError::Failed(data));
+            hub.end(panicked());
         }
     }
 

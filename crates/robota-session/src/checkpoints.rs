@@ -15,7 +15,7 @@ use robota_core::event::{
     RewindCause, Rewound, ViewChange, ViewRestored,
 };
 use robota_core::ids::{CallId, Ids, SessionId};
-use robota_core::journal::{JournalStore, read_all};
+use robota_core::journal::{JournalStore, for_each_event};
 use robota_core::permission::Class;
 use robota_core::project::{ChangeKind, Checkpoint, CheckpointKind, CheckpointLog};
 use robota_core::state::{CallStage, State};
@@ -149,8 +149,17 @@ pub(crate) async fn read_log(
     store: &dyn JournalStore,
     session: &SessionId,
 ) -> Result<CheckpointLog, SessionError> {
+    read_log_after(store, session, 0).await
+}
+
+/// Reads the changes of files after an event.
+async fn read_log_after(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    seq: u64,
+) -> Result<CheckpointLog, SessionError> {
     let mut log = CheckpointLog::default();
-    read_all(store, session, 0).await?.iter().for_each(|envelope| log.push(envelope));
+    for_each_event(store, session, seq, |envelope| log.push(envelope)).await?;
     Ok(log)
 }
 
@@ -359,7 +368,10 @@ pub(crate) async fn record_late_changes(
     let since = recorder.state().sources.watched.unwrap_or_default();
     let blobs = store.blobs(session);
     let found = files.changed_since(&watched, &*blobs).await;
-    let log = read_log(store, session).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let log = read_log_after(store, session, since).await?;
     let files: Vec<_> =
         found.into_iter().filter_map(|delta| unrecorded(&log, since, delta)).collect();
     if files.is_empty() {

@@ -15,7 +15,7 @@ mod watch;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::StreamExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use robota_core::call::{CallContext, RetryWatch};
 use robota_core::driver::Recorder;
@@ -43,7 +43,7 @@ pub use queue::{QueueHandle, QueuedInput};
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 
-use crate::actor::{AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions};
+use crate::actor::{AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions, panicked};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
 use crate::event_kind::{EventFilter, EventKind};
@@ -223,11 +223,13 @@ impl Session {
         let (requests, mailbox) = mpsc::channel(REQUESTS);
         let owner = shared.clone();
         drop(tokio::spawn(async move {
-            match load.await {
-                Ok((recorder, options)) => {
+            // A panic here would leave callers waiting for a task that has ended.
+            match AssertUnwindSafe(load).catch_unwind().await {
+                Ok(Ok((recorder, options))) => {
                     Actor::new(owner, mailbox, recorder, options).run().await;
                 }
-                Err(error) => owner.hub.end(error),
+                Ok(Err(error)) => owner.hub.end(error),
+                Err(_) => owner.hub.end(panicked()),
             }
         }));
         Self { requests, shared }
@@ -384,7 +386,7 @@ impl Session {
         let model = config.turn.model.clone();
         let request = ModelRequest {
             system: system.or_else(|| config.system.clone()),
-            max_output_tokens: Some(config.turn.max_output),
+            max_output_tokens: Some(config.turn.short_request_output()),
             temperature: config.temperature,
             options: config.options.clone(),
             ..ModelRequest::new(model.clone(), Arc::new(vec![Arc::new(message)]))

@@ -3,18 +3,24 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::*;
 use robota_core::approve::{Answer as Said, Scope};
-use robota_core::event::{Envelope, Event};
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::{
+    Before, Changing, CrashCleanup, FileChange, FileDelta, FoundFile, PathState, RestoreFiles,
+};
+use robota_core::event::{Envelope, Event, FilesWatched, NotRestored, ToolOutput};
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
-use robota_core::ids::SessionId;
+use robota_core::ids::{CallId, SessionId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::permission::{Class, Verdict};
+use robota_core::process::ProcessIdentity;
 use robota_core::provider::ModelRequest;
 use robota_core::resume::{load, load_whole};
 use robota_session::{
@@ -399,5 +405,116 @@ fn kode_05_approvals_do_not_survive_a_resume() {
         let messages = resumed.context().messages().await.unwrap();
         let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
         assert!(result.contains("did not run") && act.inputs().is_empty(), "{result}");
+    });
+}
+
+/// Starts a process and is about to change a file; then it runs until it is released.
+#[derive(Clone)]
+struct WritingTool(robota_testkit::HeldTool);
+
+#[async_trait::async_trait]
+impl robota_core::tool::Tool for WritingTool {
+    fn spec(&self) -> &robota_core::tool::ToolSpec {
+        self.0.spec()
+    }
+
+    async fn run(
+        &self,
+        input: serde_json::Value,
+        context: robota_core::tool::ToolContext,
+    ) -> robota_core::tool::ToolOutcome {
+        let (start_time, boot_id) = (1, "boot".to_owned());
+        context.processes.started(ProcessIdentity { pid: 4_711, start_time, boot_id });
+        let file = Changing {
+            path: Path::new("/w/a.txt"),
+            before: Before::Missing,
+            after: b"new",
+            new_folders: &[],
+        };
+        context.checkpoints.before_change(&context.call, &[file]).await.unwrap();
+        self.0.run(input, context).await
+    }
+}
+
+/// Records the processes and files that a recovery asks for.
+#[derive(Default)]
+struct RecordedCleanup {
+    ended: Mutex<Vec<u32>>,
+    settled: Mutex<Vec<String>>,
+}
+
+#[async_trait::async_trait]
+impl RestoreFiles for RecordedCleanup {
+    async fn current(&self, _paths: &[String], _blobs: Option<&dyn Blobs>) -> Vec<PathState> {
+        Vec::new()
+    }
+
+    async fn restore(&self, _files: &[FileDelta], _blobs: &dyn Blobs) -> Vec<NotRestored> {
+        Vec::new()
+    }
+
+    async fn diffs(&self, _files: &[FileDelta], _blobs: &dyn Blobs) -> Vec<Option<String>> {
+        Vec::new()
+    }
+
+    async fn changed_since(&self, _watched: &FilesWatched, _blobs: &dyn Blobs) -> Vec<FileDelta> {
+        Vec::new()
+    }
+}
+
+#[async_trait::async_trait]
+impl CrashCleanup for RecordedCleanup {
+    async fn end_process(&self, _call: &CallId, process: &ProcessIdentity) -> Option<i32> {
+        self.ended.lock().unwrap().push(process.pid);
+        Some(9)
+    }
+
+    async fn settle_files(&self, files: &[FileChange], _blobs: &dyn Blobs) -> Vec<FoundFile> {
+        self.settled.lock().unwrap().extend(files.iter().map(|file| file.path.clone()));
+        vec![FoundFile::Old; files.len()]
+    }
+}
+
+/// The processes and files of a call are part of the state, so recovery needs no window of recent
+/// events to find them.
+#[test]
+fn kode_05_e_processes_and_files_are_found_however_much_the_call_printed_since() {
+    both_runtimes(async || {
+        let (first, _) = builder(yaml("- tools: [write]"));
+        let write = WritingTool(robota_testkit::blocking_tool("write", Class::Execute));
+        let store = memory();
+        let session = first
+            .tools(tool(write.clone()))
+            .gate(allow())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        let id = session.id().clone();
+        session.send("Go").await.unwrap();
+        write.0.started(1).await;
+        let mut events = journal(&*store, &id).await;
+        let changing = events.iter().find(|event| event.event.kind() == "files_changing").unwrap();
+        assert!(changing.turn.is_some(), "it says which turn changes the files");
+        let Event::FilesChanging(data) = &changing.event else { panic!() };
+        let (call, last) = (data.call.clone(), events.last().unwrap().clone());
+        for line in 1..=10_000 {
+            let event = ToolOutput { call: call.clone(), text: format!("line {line}\n") }.into();
+            events.push(Envelope { seq: last.seq + line, event, ..last.clone() });
+        }
+        let store = crashed(&id, &events).await;
+        let (second, _) = builder(Script::new());
+        let cleanup = Arc::new(RecordedCleanup::default());
+        let resumed = second
+            .crash_cleanup(cleanup.clone())
+            .resume(store, &id, Resume::default())
+            .await
+            .unwrap();
+        assert_eq!(*cleanup.ended.lock().unwrap(), [4_711], "the process is ended once");
+        assert_eq!(*cleanup.settled.lock().unwrap(), ["/w/a.txt"]);
+        let messages = resumed.context().messages().await.unwrap();
+        let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        for part in ["code 9", "/w/a.txt", "line 10000"] {
+            assert!(result.contains(part), "{part} is not in {result}");
+        }
     });
 }

@@ -10,7 +10,9 @@ use common::*;
 use robota_core::event::{Envelope, Event};
 use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
 use robota_core::permission::Class;
-use robota_session::{EventFilter, EventKind, Selector, SessionError, SessionState, StartAt};
+use robota_session::{
+    EventFilter, EventKind, Resume, Selector, SessionError, SessionState, StartAt,
+};
 use robota_testkit::{Answer, Script, blocking_tool};
 
 fn place(text: &str) -> Selector {
@@ -171,18 +173,25 @@ fn kode_04_the_child_is_durable_before_the_parent_records_it() {
     });
 }
 
-/// A store in which nothing is found once a session was forked.
+/// A store that is replaced by another one once a session was forked.
 #[derive(Clone)]
 struct Vanishing {
     inner: MemoryStore,
     writers: Arc<AtomicUsize>,
+    replacement: fn() -> MemoryStore,
+}
+
+impl Vanishing {
+    fn new(replacement: fn() -> MemoryStore) -> Self {
+        Self { inner: MemoryStore::new(), writers: Arc::default(), replacement }
+    }
 }
 
 store_around!(
     Vanishing,
     |store: &Vanishing| match store.writers.load(Ordering::SeqCst) {
         0 | 1 => store.inner.clone(),
-        _ => MemoryStore::new(),
+        _ => (store.replacement)(),
     },
     |store: &Vanishing, writer: Box<dyn Journal>| {
         store.writers.fetch_add(1, Ordering::SeqCst);
@@ -194,7 +203,7 @@ store_around!(
 fn kode_04_a_fork_is_returned_before_its_conversation_is_read() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));
-        let store = Vanishing { inner: MemoryStore::new(), writers: Arc::default() };
+        let store = Vanishing::new(MemoryStore::new);
         let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
         session.run("First").await.unwrap();
         session.run("Second").await.unwrap();
@@ -203,6 +212,23 @@ fn kode_04_a_fork_is_returned_before_its_conversation_is_read() {
         assert!(store.inner.head(child.id()).await.is_ok(), "it is stored");
         let error = child.run("Instead").await.unwrap_err();
         assert!(error.to_string().contains(child.id().as_str()), "{error}");
+    });
+}
+
+/// A fork whose conversation cannot be loaded because of a panic ends with an error: its callers do
+/// not wait for a task that has ended.
+#[test]
+fn kode_04_a_panic_while_a_fork_is_loaded_ends_it_with_an_error() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two."));
+        let store = Vanishing::new(|| panic!("a panic on purpose"));
+        let session = builder.create(Arc::new(store), None).await.unwrap();
+        session.run("First").await.unwrap();
+        session.run("Second").await.unwrap();
+        let child = session.fork(&place("sfp:1"), None).await.unwrap();
+        let error = child.status().await.unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+        assert!(session.status().await.is_ok(), "its parent is open");
     });
 }
 
@@ -220,5 +246,86 @@ fn kode_04_subscribers_receive_forks_and_safe_points() {
         let forked = events.next_event().await.unwrap().unwrap();
         let Event::Forked(data) = forked.event() else { panic!() };
         assert_eq!(&data.child, child.id());
+    });
+}
+
+/// A store that counts the events that are read from it.
+#[derive(Clone)]
+struct Counting {
+    inner: MemoryStore,
+    read: Arc<AtomicUsize>,
+    /// The most events that one call returned.
+    page: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    fn new(inner: MemoryStore) -> Self {
+        Self { inner, read: Arc::default(), page: Arc::default() }
+    }
+}
+
+store_around!(
+    Counting,
+    |store: &Counting| store.inner.clone(),
+    |_: &Counting, writer: Box<dyn Journal>| writer,
+    |store: &Counting, events: &[Envelope]| {
+        store.read.fetch_add(events.len(), Ordering::SeqCst);
+        store.page.fetch_max(events.len(), Ordering::SeqCst);
+    }
+);
+
+/// The point is found through snapshots, the messages are shared with the parent, and only the
+/// events between a snapshot and the point are read.
+#[test]
+fn kode_04_a_fork_of_a_long_session_reads_only_what_its_point_needs() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("Done.").looped());
+        let store = Counting::new(MemoryStore::new());
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        for _ in 0..300 {
+            session.run("Go on.").await.unwrap();
+        }
+        let events = journal(&store, session.id()).await;
+        assert!(events.len() > 2_000, "a long session: {}", events.len());
+        let middle = Selector::At(events[events.len() / 2].cursor());
+        for (place, messages) in
+            [(place("sfp:1"), Some(2)), (place("sfp:150"), Some(300)), (middle, None)]
+        {
+            store.read.store(0, Ordering::SeqCst);
+            let child = session.fork(&place, None).await.unwrap();
+            let loaded = child.context().messages().await.unwrap().len();
+            assert!(messages.is_none_or(|messages| messages == loaded), "{place:?}: {loaded}");
+            let read = store.read.load(Ordering::SeqCst);
+            assert!(read < 400, "{place:?}: {read} of {} events were read", events.len());
+        }
+    });
+}
+
+/// Neither a resume nor the history nor the list of checkpoints holds the whole journal: an answer
+/// can have streamed thousands of chunks.
+#[test]
+fn sess_01_a_long_session_is_read_in_pages() {
+    both_runtimes(async || {
+        let (first, _) = builder(Script::new().text("Done."));
+        let stored = memory();
+        let session = first.create(stored.clone(), None).await.unwrap();
+        session.run("Go.").await.unwrap();
+        let mut long: Vec<Envelope> = Vec::new();
+        for event in journal(&*stored, session.id()).await {
+            let chunk = matches!(event.event, Event::TextChunk(_));
+            for _ in 0..if chunk { 10_000 } else { 1 } {
+                let seq = long.len() as u64 + 1;
+                long.push(Envelope { seq, ..event.clone() });
+            }
+        }
+        assert!(long.len() > 10_000, "the answer was streamed");
+        let store = Counting::new((*crashed(session.id(), &long).await).clone());
+        let (second, _) = builder(Script::new());
+        let resumed =
+            second.resume(Arc::new(store.clone()), session.id(), Resume::default()).await.unwrap();
+        assert_eq!(resumed.context().full_history().await.unwrap().len(), 2);
+        resumed.checkpoints().list().await.unwrap();
+        let page = store.page.load(Ordering::SeqCst);
+        assert!(page <= 4_096, "one call returned {page} events");
     });
 }

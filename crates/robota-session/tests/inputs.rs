@@ -516,7 +516,11 @@ fn kode_02_ask_llm_is_not_part_of_the_conversation_and_counts() {
         let aside = Answer::new().text("Aside.").usage(robota_core::usage::Usage::new(7, 2));
         let (builder, model) = builder(Script::new().answer(aside).text("Hi."));
         let store = memory();
-        let session = builder.create(store.clone(), None).await.unwrap();
+        let session = builder
+            .configure(|config| config.turn.max_output = config.turn.context_window)
+            .create(store.clone(), None)
+            .await
+            .unwrap();
         let before = journal(&*store, session.id()).await;
         let asked = session.ask_llm("What is it?", Some("Be brief.".into())).await.unwrap();
         assert_eq!((asked.text.as_str(), &asked.session), ("Aside.", session.id()));
@@ -529,6 +533,7 @@ fn kode_02_ask_llm_is_not_part_of_the_conversation_and_counts() {
         session.run("Hello").await.unwrap();
         assert_eq!(model.requests()[1].messages.len(), 1);
         assert_eq!(model.requests()[0].tools.len(), 0);
+        assert_eq!(model.requests()[0].max_output_tokens, Some(100_000), "half of the window");
     });
 }
 

@@ -573,6 +573,31 @@ fn kode_06_hooks_before_and_after_the_model() {
     });
 }
 
+/// Model calls outside the conversation run the same hooks as those of turns.
+#[test]
+fn kode_06_hooks_before_and_after_questions_and_summaries() {
+    both_runtimes(async || {
+        let (first, model) = builder(Script::new().text("Aside.").text("Hi.").text("Sum."));
+        let watcher = Arc::new(Watcher { refuse: None, seen: Mutex::default() });
+        let session = first.create(memory(), None).await.unwrap();
+        session.config().use_hooks(watcher.clone());
+        session.ask_llm("What is it?", None).await.unwrap();
+        session.run("Hello").await.unwrap();
+        session.context().compact(None).await.unwrap();
+        assert_eq!(*watcher.seen.lock().unwrap(), ["Aside.", "Hi.", "Sum."]);
+        assert!(model.requests().iter().all(|request| request.temperature == Some(0.5)));
+
+        let (second, model) = builder(Script::new());
+        let session = second.create(memory(), None).await.unwrap();
+        session
+            .config()
+            .use_hooks(Arc::new(Watcher { refuse: Some("call"), seen: Mutex::default() }));
+        let error = session.ask_llm("What is it?", None).await.unwrap_err();
+        assert!(error.to_string().contains("too expensive"), "{error}");
+        assert!(model.requests().is_empty());
+    });
+}
+
 /// Hooks as the settings define them.
 struct Settings(Mutex<Vec<HookInput>>, HookReply);
 

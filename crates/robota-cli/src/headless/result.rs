@@ -108,7 +108,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             )
         },
         Some(TurnEnd::UnknownTools) => {
-            let text = "the model kept calling tools that do not exist".to_owned();
+            let text = "the model kept making calls that cannot succeed".to_owned();
             failed(during, TerminalReason::Completed, text, Exit::Failure)
         }
         Some(TurnEnd::ContextFull) => Outcome {

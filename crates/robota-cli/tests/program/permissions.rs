@@ -45,7 +45,13 @@ fn check_shows_each_command_with_its_verdict() {
     let old = run(&home, &["check", "--tool", "Read", "--input", r#"{"file_path": ".env"}"#]);
     assert!(old.starts_with("deny"), "{old}");
     // A tool is judged by the class that it declares, as in a run.
-    for (tool, verdict) in [("BashOutput", "allow"), ("Task", "allow"), ("Write", "ask")] {
+    for (tool, verdict) in [
+        ("BashOutput", "allow"),
+        ("KillShell", "allow"),
+        ("ReadOutput", "allow"),
+        ("Task", "allow"),
+        ("Write", "ask"),
+    ] {
         let text = run(&home, &["check", "--tool", tool, "--input", r#"{"file_path": "a.txt"}"#]);
         assert!(text.starts_with(verdict), "{tool}: {text}");
     }

@@ -174,6 +174,17 @@ fn cli_03_the_turn_limit_ends_the_run_with_its_own_exit_code() {
     assert_eq!(value.get("result"), None);
 }
 
+/// A run has no limit of model calls by default, so the same failing call has a limit of its own.
+#[test]
+fn core_16_a_call_that_fails_again_and_again_ends_the_run() {
+    let failing = "- tools: [{tool: Read, input: {file_path: missing.txt}}]\n";
+    let script = format!("{}- It does not exist.\n- Never.", failing.repeat(5));
+    let output = Project::new(&script).print(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "It does not exist.\n");
+    assert!(stderr(&output).contains("calls that cannot succeed"), "{}", stderr(&output));
+}
+
 #[test]
 fn cli_03_piped_input_is_appended_to_the_prompt() {
     let project = Project::new("- {expect: {last: \"Do it\\n\\nfrom the pipe\"}, text: Both.}");

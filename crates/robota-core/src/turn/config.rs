@@ -93,6 +93,17 @@ impl TurnRules {
         self.max_output = limits.max_output.unwrap_or(self.max_output);
     }
 
+    /// Returns how long the answer to a short request may be: at most half of the window. Some models
+    /// may answer with as many tokens as their window has, and services refuse a request that leaves
+    /// no room for the prompt.
+    #[must_use]
+    pub fn short_request_output(&self) -> u64 {
+        match self.context_window {
+            0 => self.max_output,
+            window => self.max_output.min(window / 2),
+        }
+    }
+
     /// Returns how long the next answer may be: never so long that it could not fit into the window
     /// together with the conversation.
     pub(super) fn output_limit(&self, estimate: &ContextEstimate) -> u64 {
@@ -101,7 +112,7 @@ impl TurnRules {
         }
         let margin = estimate.max / 50;
         let room = estimate.max.saturating_sub(estimate.effective.saturating_add(margin));
-        self.max_output.min(estimate.max / 2).min(room.max(MIN_OUTPUT))
+        self.short_request_output().min(room.max(MIN_OUTPUT))
     }
 
     /// Creates the default rules for a model.

@@ -16,7 +16,7 @@ use super::token::Exchange;
 use crate::failure::Failure;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-const TOKEN_ADDRESS: &str = "https://oauth2.googleapis.com/token";
+pub(super) const TOKEN_ADDRESS: &str = "https://oauth2.googleapis.com/token";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The longest lifetime that Google accepts, in seconds.
 const LIFETIME: i64 = 3_600;

@@ -1,6 +1,8 @@
-//! Parts of a session that no other file is about: raw input, usage, compaction, shutdown, rewind.
+//! Parts of a session that no other file is about: raw input, usage, compaction, shutdown, rewind,
+//! settings of turns.
 
-use robota_core::journal::MemoryStore;
+use robota_core::event::Event;
+use robota_core::journal::{MemoryStore, read_all};
 use robota_core::permission::Mode;
 use robota_core::task::TaskStatus;
 use robota_sdk::{CostStatus, InteractiveSession, ModelSetup, Prompt, UsageKind};
@@ -96,4 +98,52 @@ async fn sdk_09_rewind_restores_code_and_conversation_and_the_history_says_so() 
     assert!(history.contains("checkpoint-restored"), "{history}");
     session.submit("Once more.").await.unwrap().result().await.unwrap();
     assert_eq!(scene.provider.requests().pop().unwrap().messages.len(), 1);
+}
+
+#[tokio::test]
+async fn sdk_11_the_settings_of_compaction_and_effort_are_used() {
+    for (settings, share) in [
+        ("{}", Some(0.835)),
+        (r#"{"autoCompactThreshold": 0.5}"#, Some(0.5)),
+        (r#"{"autoCompactThreshold": false}"#, None),
+        (r#"{"autoCompactThreshold": 0.5, "autoCompactEnabled": false}"#, None),
+    ] {
+        let scene = Scene::new("- done\n");
+        scene.write("home/.robota/settings.json", settings);
+        let session = scene.open().await;
+        assert_eq!(session.session().context().auto_compact(), share, "{settings}");
+    }
+    let scene = Scene::new("- done\n");
+    scene.write("home/.robota/settings.json", r#"{"effortLevel": "low"}"#);
+    scene.open().await.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(scene.provider.requests()[0].options["effort"], "low");
+}
+
+#[tokio::test]
+async fn sdk_11_instructions_that_the_settings_exclude_are_not_read() {
+    let scene = Scene::new("- done\n");
+    scene.write("home/.robota/settings.json", r#"{"claudeMdExcludes": ["**/AGENTS.md"]}"#);
+    scene.write("project/AGENTS.md", "Agents rule.\n");
+    scene.write("project/CLAUDE.md", "Claudes rule.\n");
+    scene.open().await.submit("Go.").await.unwrap().result().await.unwrap();
+    let system = scene.provider.requests()[0].system.clone().unwrap();
+    assert!(system.contains("Claudes rule.") && !system.contains("Agents rule."), "{system}");
+}
+
+#[tokio::test]
+async fn sdk_17_the_record_of_what_commands_change_can_be_switched_off() {
+    for enabled in [true, false] {
+        let scene = Scene::new("- {tools: [{tool: Bash, input: {command: touch made}}]}\n- done\n");
+        let settings = serde_json::json!({
+            "permissions": {"allow": ["Bash(touch *)", "Edit"]},
+            "fileCheckpointingEnabled": enabled,
+        });
+        scene.write("home/.robota/settings.json", &settings.to_string());
+        let session = scene.open().await;
+        session.submit("Go.").await.unwrap().result().await.unwrap();
+        assert!(scene.path().join("project/made").exists(), "the command ran");
+        let events = read_all(&*scene.store, session.session().id(), 0).await.unwrap();
+        let changed = events.iter().any(|event| matches!(event.event, Event::FilesChanged(_)));
+        assert_eq!(changed, enabled, "{settings}");
+    }
 }

@@ -1,4 +1,7 @@
+use std::path::{Path, PathBuf};
+
 use robota_core::gate::AllowAll;
+use robota_core::paths::PathKind;
 use robota_core::tool::ToolOutcome;
 use robota_policy::{LexicalPaths, PolicySpec, Workspace};
 use robota_testkit::{Run, fn_tool};
@@ -129,4 +132,60 @@ async fn a_call_that_only_the_proof_allows_may_only_read() {
     let bypass = gate(Mode::BypassPermissions, &[], &[]);
     assert_eq!(grant(bypass, "ls").await, Some(Grant::Full), "the mode allows it");
     assert_eq!(grant(gate(Mode::Default, &[], &[]), "touch x").await, None);
+}
+
+/// Paths by their text, with the threads that asked for them.
+#[derive(Default)]
+struct ThreadRecorder(std::sync::Mutex<Vec<std::thread::ThreadId>>);
+
+impl ThreadRecorder {
+    fn record(&self) -> LexicalPaths {
+        self.0.lock().unwrap().push(std::thread::current().id());
+        LexicalPaths
+    }
+}
+
+impl Paths for ThreadRecorder {
+    fn canonical(&self, path: &Path) -> Option<PathBuf> {
+        self.record().canonical(path)
+    }
+
+    fn kind(&self, path: &Path) -> PathKind {
+        self.record().kind(path)
+    }
+
+    fn entries(&self, dir: &Path) -> Vec<String> {
+        self.record().entries(dir)
+    }
+
+    fn case_sensitive(&self, path: &Path) -> bool {
+        self.record().case_sensitive(path)
+    }
+}
+
+/// A slow disk must not delay other sessions, so paths are resolved in a blocking thread.
+#[tokio::test]
+async fn paths_are_not_resolved_on_a_thread_of_the_runtime() {
+    let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada")).rules(
+        List::Deny,
+        RuleSource::session(),
+        ["Read(secret/**)"],
+    );
+    let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+    assert!(errors.is_empty());
+    let paths = Arc::new(ThreadRecorder::default());
+    let gate = PolicyGate::new(policy, paths.clone());
+    let read = ToolSpec {
+        name: "Read".to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object"}),
+        class: Class::Inspect,
+    };
+    let input = robota_core::message::ToolInput::Json(json!({"file_path": "secret/key"}));
+    let call = ToolUse::new("c".into(), "call_0", "Read", input);
+    assert_eq!(gate.judge(&call, &read).await.verdict, Verdict::Deny);
+    let threads = paths.0.lock().unwrap();
+    assert!(!threads.is_empty(), "the path is resolved");
+    // The runtime of this test has one thread: this one.
+    assert!(!threads.contains(&std::thread::current().id()));
 }

@@ -4,6 +4,7 @@ use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
 use robota_core::history::HistoryEntry;
 use robota_core::ids::MessageId;
+use robota_core::journal::for_each_event;
 use robota_core::message::{Message, Role};
 use robota_core::project::History;
 use robota_core::provider::View;
@@ -12,9 +13,6 @@ use super::Session;
 use crate::actor::{Request, Rewrite};
 use crate::error::SessionError;
 use crate::open::check_threshold;
-
-/// How many events are read from the journal at a time.
-const PAGE: usize = 4_096;
 
 /// Reads and changes the conversation of a session.
 #[derive(Clone)]
@@ -44,15 +42,9 @@ impl ContextHandle {
     /// # Errors
     /// If the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SessionError> {
-        let (store, mut history, mut after) = (&*self.0.shared.store, History::default(), 0);
-        loop {
-            let page = store.read(self.0.id(), after, PAGE).await?;
-            page.iter().for_each(|envelope| history.push(envelope));
-            match page.last() {
-                Some(last) if page.len() == PAGE => after = last.seq,
-                _ => return Ok(history.finish()),
-            }
-        }
+        let (store, mut history) = (&*self.0.shared.store, History::default());
+        for_each_event(store, self.0.id(), 0, |envelope| history.push(envelope)).await?;
+        Ok(history.finish())
     }
 
     /// Returns how many turns ended with an answer.

@@ -196,9 +196,13 @@ impl Journal for FailingWriter {
     }
 }
 
-/// Defines a store that wraps one in memory: `inner` returns that, `wrap` wraps its writers.
+/// Defines a store that wraps one in memory: `inner` returns that, `wrap` wraps its writers, and
+/// `on_read` receives the events that a call reads.
 macro_rules! store_around {
     ($store:ty, $inner:expr, $wrap:expr) => {
+        store_around!($store, $inner, $wrap, |_: &$store, _: &[Envelope]| {});
+    };
+    ($store:ty, $inner:expr, $wrap:expr, $on_read:expr) => {
         #[async_trait::async_trait]
         impl robota_core::journal::JournalStore for $store {
             async fn create(
@@ -221,7 +225,9 @@ macro_rules! store_around {
                 after_seq: u64,
                 limit: usize,
             ) -> Result<Vec<Envelope>, JournalError> {
-                ($inner)(self).read(session, after_seq, limit).await
+                let events = ($inner)(self).read(session, after_seq, limit).await?;
+                ($on_read)(self, &events[..]);
+                Ok(events)
             }
 
             async fn read_events(
@@ -229,7 +235,9 @@ macro_rules! store_around {
                 session: &robota_core::ids::SessionId,
                 seqs: &[u64],
             ) -> Result<Vec<Envelope>, JournalError> {
-                ($inner)(self).read_events(session, seqs).await
+                let events = ($inner)(self).read_events(session, seqs).await?;
+                ($on_read)(self, &events[..]);
+                Ok(events)
             }
 
             async fn head(

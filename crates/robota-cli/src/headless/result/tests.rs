@@ -32,7 +32,12 @@ fn cli_03_every_end_has_its_exit_code() {
 
 #[test]
 fn a_cut_or_refused_answer_is_not_a_success() {
-    for (stop, code) in [(StopReason::MaxTokens, 4), (StopReason::Refusal, 1)] {
+    for (stop, code) in [
+        (StopReason::MaxTokens, 4),
+        (StopReason::WindowFull, 4),
+        (StopReason::Refusal, 1),
+        (StopReason::Filtered, 1),
+    ] {
         let record = TurnRecord { stop: Some(stop.clone()), ..ended(TurnEnd::Complete) };
         let outcome = classify(&record);
         assert!(outcome.is_error, "{stop:?}");

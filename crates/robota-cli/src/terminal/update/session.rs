@@ -130,7 +130,7 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
         }
         TurnEnd::Stopped => Some((NoteKind::Warning, "A hook stopped the turn.")),
         TurnEnd::UnknownTools => {
-            Some((NoteKind::Error, "The model called tools that do not exist."))
+            Some((NoteKind::Error, "The model kept making calls that cannot succeed."))
         }
         TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked => {
             let failure = result.error.as_ref().map(|error| error.message.as_str());

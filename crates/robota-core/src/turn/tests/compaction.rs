@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::harness::{Job, Run, Setup, TurnConfig, config, say};
 use super::invariants::assert_ended;
+use crate::catalogue::Catalogue;
 use crate::compact::Compaction;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{MessageInjected, TurnEnd};
@@ -11,8 +12,9 @@ use crate::ids::CountingIds;
 use crate::message::Message;
 use crate::permission::Verdict;
 use crate::provider::{FailureReason, ModelLimits, ProviderError};
+use crate::state::State;
 use crate::tool::ToolOutcome;
-use crate::turn::{Effect, Input};
+use crate::turn::{CAREFUL_MAX_OUTPUT, Effect, Input, TurnRules};
 
 fn message(id: &str, text: String) -> Message {
     let mut message = Message::user(&CountingIds::default(), text);
@@ -170,4 +172,18 @@ fn core_10_the_service_is_asked_for_the_limits_when_the_conversation_gets_long()
 
     let run = Run::new(TurnConfig { assumed_limits: true, ..config() });
     assert!(run.model().is_some(), "a short conversation fits into any window");
+}
+
+#[test]
+fn core_10_an_answer_never_gets_the_whole_window() {
+    for model in Catalogue::builtin().models() {
+        let rules = TurnRules::of_model(model.id.as_str());
+        let limit = rules.output_limit(&State::default().context(rules.context_window));
+        assert!(limit <= rules.context_window / 2, "{}: {limit}", model.id);
+        assert!(rules.short_request_output() <= rules.context_window / 2, "{}", model.id);
+    }
+    // Servers refuse a limit above their own, so a model that is not known gets a low one.
+    let rules = TurnRules::of_model("house-model");
+    let limit = rules.output_limit(&State::default().context(rules.context_window));
+    assert_eq!(limit, CAREFUL_MAX_OUTPUT);
 }

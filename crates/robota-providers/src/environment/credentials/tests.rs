@@ -48,3 +48,11 @@ fn credentials_are_read_from_the_variables_of_each_cloud() {
     let missing = [("GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent/key.json")];
     assert!(completed("vertex", &missing).unwrap_err().to_string().contains("/nonexistent"));
 }
+
+#[test]
+fn the_key_that_googles_own_client_prefers_wins() {
+    let set = [("GEMINI_API_KEY", "second"), ("GOOGLE_API_KEY", "first")];
+    let key = |set: &[(&str, &str)]| completed("gemini", set).unwrap().api_key.unwrap();
+    assert_eq!(key(&set).expose(), "first");
+    assert_eq!(key(&set[..1]).expose(), "second");
+}

@@ -112,3 +112,21 @@ fn references_are_read_once_and_written_once() {
     put(&mut known, "one");
     assert_eq!(files.refs(&files.folder(&session)).unwrap(), [blob.sha256].into());
 }
+
+/// A session can have thousands of blobs: storing one more reads only what was added since the last
+/// one.
+#[test]
+fn references_that_were_read_are_not_read_again() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    let mut known = KnownRefs::default();
+    for text in ["one", "two"] {
+        files.put(&session, text.as_bytes(), &mut known).unwrap();
+    }
+    // As if all references so far were read, with nothing remembered of them.
+    let (file, len) = (known.file, files.file_len(&files.folder(&session).join("refs")).unwrap());
+    let mut known = KnownRefs { file, len, hashes: HashSet::new() };
+    let blob = files.put(&session, b"three", &mut known).unwrap();
+    files.put(&session, b"three", &mut known).unwrap();
+    assert_eq!(known.hashes, HashSet::from([blob.sha256]));
+}
