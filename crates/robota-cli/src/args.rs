@@ -69,7 +69,7 @@ pub(crate) enum Command {
     Setup(SetupArgs),
     /// Check settings, session storage, shell, sandbox and model.
     Doctor(DoctorArgs),
-    /// Serve an editor by the Agent Client Protocol, over standard input and output.
+    /// Serve an editor through the Agent Client Protocol, over standard input and output.
     Acp(Box<AcpArgs>),
     /// Add, list, test, approve and remove MCP servers, log in to them, and serve as one.
     Mcp(Box<crate::commands::mcp::args::McpArgs>),
@@ -141,7 +141,7 @@ pub(crate) enum PermissionsCommand {
     /// without a tool is a shell command. `mode NAME` sets the mode of the lines that follow.
     #[command(verbatim_doc_comment)]
     Test(Box<TestArgs>),
-    /// Show the rule sets that are shipped, and add one to your settings.
+    /// Show the built-in rule sets, and add one to your settings.
     Preset(PresetArgs),
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct ConfigArgs {
 /// The subcommands of `robota config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// List the effective values of all keys that are set. Keys of providers are not shown.
+    /// List the effective values of all keys that are set. API keys are not shown.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -348,7 +348,7 @@ pub(crate) enum PluginCommand {
     Enable {
         /// The name of the plugin.
         name: String,
-        /// Enable it; without this, only what it does is shown.
+        /// Enable it. Without this option, the command only shows what the plugin does.
         #[arg(long)]
         yes: bool,
     },
@@ -438,7 +438,7 @@ pub(crate) enum WorktreesCommand {
         #[command(flatten)]
         settings: SettingsArgs,
     },
-    /// Remove all worktrees that no agent uses and with which nothing is lost.
+    /// Remove all worktrees that no agent uses and that have nothing to lose.
     Prune {
         #[command(flatten)]
         settings: SettingsArgs,
@@ -479,7 +479,7 @@ pub(crate) struct SetupArgs {
     /// Read the key from standard input.
     #[arg(long)]
     pub(crate) key_stdin: bool,
-    /// Where a key that was entered is kept.
+    /// Where to keep a key that you enter or pipe in.
     #[arg(long, value_name = "PLACE", value_enum, default_value_t = KeyPlaceArg::File)]
     pub(crate) key_in: KeyPlaceArg,
     /// Do not try the model.

@@ -50,16 +50,16 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<String>,
 
-    /// Whether the model reasons before it answers [default: the setting alwaysThinkingEnabled, or as
-    /// the model does].
+    /// Whether the model reasons before it answers [default: the setting alwaysThinkingEnabled,
+    /// else the service decides].
     #[arg(long, value_name = "MODE", value_enum, conflicts_with = "max_thinking_tokens")]
     pub(crate) thinking: Option<ThinkingArg>,
 
-    /// At most about this many tokens of reasoning, where the model takes a number; 0 for none.
+    /// Approximate limit of reasoning tokens, for models that accept a number; 0 for no reasoning.
     #[arg(long, value_name = "N")]
     pub(crate) max_thinking_tokens: Option<u64>,
 
-    /// Whether the service shows the reasoning, where it has a choice.
+    /// What the service returns of the reasoning, if it has a choice.
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) thinking_display: Option<ThinkingDisplayArg>,
 
@@ -91,7 +91,8 @@ pub(crate) struct PrintArgs {
     #[arg(long)]
     pub(crate) disable_slash_commands: bool,
 
-    /// With json: print all lines as one array. stream-json needs it, and always prints all lines.
+    /// With json: print all lines as one array. stream-json requires this option, and always prints
+    /// all lines.
     #[arg(long)]
     pub(crate) verbose: bool,
 
@@ -110,7 +111,7 @@ pub(crate) struct PrintArgs {
     pub(crate) allow_dangerously_skip_permissions: bool,
 
     /// Who approves calls: `stdio` asks the host with a control request (needs --input-format
-    /// stream-json).
+    /// stream-json), `mcp__SERVER__TOOL` calls a tool of an MCP server.
     #[arg(long, value_name = "TOOL")]
     pub(crate) permission_prompt_tool: Option<String>,
 
@@ -207,19 +208,19 @@ pub(crate) struct PrintArgs {
 /// Whether a model reasons before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThinkingArg {
-    /// As much as it wants.
+    /// The model decides how much it reasons.
     #[value(alias = "enabled")]
     Adaptive,
-    /// Not at all.
+    /// The model does not reason.
     Disabled,
 }
 
 /// Whether a service shows reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThinkingDisplayArg {
-    /// A summary of it.
+    /// A summary.
     Summarized,
-    /// None of it.
+    /// Nothing.
     Omitted,
 }
 
@@ -265,7 +266,7 @@ pub(crate) struct SessionArgs {
     pub(crate) session_id: Option<String>,
 
     /// With -r: go back to this message of the session, and continue from there. Takes the `uuid`
-    /// of an assistant line.
+    /// of an assistant line of stream-json.
     #[arg(long, value_name = "UUID", requires = "resume")]
     pub(crate) resume_session_at: Option<String>,
 
