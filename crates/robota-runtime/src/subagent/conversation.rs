@@ -23,7 +23,7 @@ const MAX_CONTINUED: u32 = 8;
 
 /// The session of an agent, in this process or in another one.
 #[async_trait]
-pub(super) trait Conversation: Send + Sync {
+pub(super) trait Conversation: Send {
     /// Sends a prompt and follows its turn to the end.
     async fn turn(
         &mut self,
@@ -80,8 +80,9 @@ pub(super) async fn run_agent(
         if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
             break end;
         }
-        let session = conversation.session();
-        let stop = AgentStop { session, answer: &end.output, again: continued > 0 };
+        let session = conversation.session().cloned();
+        let stop =
+            AgentStop { session: session.as_ref(), answer: &end.output, again: continued > 0 };
         match hooks.stopping(&job, stop).await {
             None => break end,
             Some(reason) => prompt = reason,
