@@ -15,6 +15,11 @@ pub(crate) fn line(text: &str) {
     let _ = out.flush();
 }
 
+/// Returns a number with its noun, which gets an `s` unless there is one.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes bytes to standard output unchanged.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn bytes(bytes: &[u8]) {

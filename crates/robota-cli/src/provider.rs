@@ -354,7 +354,7 @@ fn no_provider_text(vendors: &Vendors) -> String {
     for vendor in vendors.iter().filter(needs_key) {
         let link = vendor.help_link().map(|link| format!("   {}", link.url)).unwrap_or_default();
         let key = format!("export {}=…", vendor.api_key_env[0]);
-        text.push_str(&format!("  {key:<32}{}{link}\n", vendor.name));
+        text.push_str(&format!("  {key:<32} {}{link}\n", vendor.name));
     }
     let local: Vec<_> = vendors.local().map(|vendor| vendor.name.as_str()).collect();
     text.push_str(&format!("  start a model server on this machine: {}\n", local.join(", ")));

@@ -1,11 +1,13 @@
 //! Projections: other representations of the events. Each is a fold over the journal that is
 //! computed on request; none is stored.
 
+mod answer;
 mod checkpoints;
 mod history;
 mod replay;
 mod text;
 
+pub use answer::AnswerText;
 pub use checkpoints::{ChangeKind, Checkpoint, CheckpointKind, CheckpointLog, TouchedFile};
 pub use history::{History, history};
 pub use replay::{ReplayEvent, ReplayProjection};

@@ -145,12 +145,16 @@ async fn most_recent(store: &dyn JournalStore, cwd: &str) -> Result<SessionHead,
     let sessions = store.list(&filter).await?.sessions;
     sessions
         .into_iter()
-        // Agents are continued by the session that started them.
-        .find(|head| !head.foreign && head.spawned_by.is_none())
+        // Agents are continued by the session that started them. A run that only executed a command,
+        // such as `/cost`, left no conversation.
+        .find(|head| {
+            let empty = head.turns == 0 && head.title.is_none();
+            !head.foreign && head.spawned_by.is_none() && !empty
+        })
         .ok_or_else(|| SdkError::NothingToContinue { folder: cwd.to_owned() })
 }
 
-/// Returns the session with this id or name, or the only one whose id starts with the text.
+/// Returns the session with this id or name, or the only one whose generated id starts with the text.
 ///
 /// # Errors
 /// If no session matches, or several do.
@@ -165,8 +169,14 @@ pub async fn find_session(store: &dyn JournalStore, text: &str) -> Result<Sessio
     }
     let all = store.list(&SessionFilter::default()).await?.sessions;
     let by_name = only_match(&all, text, |head| head.name.as_deref() == Some(text));
+    // Only generated ids are found by their beginning: the name of a deleted session would otherwise
+    // find another session whose chosen id begins with it.
+    let is_generated = |id: &str| uuid::Uuid::try_parse(id).is_ok();
     let by_prefix = || {
-        only_match(&all, text, |head| !text.is_empty() && head.session.as_str().starts_with(text))
+        only_match(&all, text, |head| {
+            let id = head.session.as_str();
+            !text.is_empty() && id.starts_with(text) && is_generated(id)
+        })
     };
     match by_name {
         Err(SdkError::SessionNotFound(_)) => by_prefix(),

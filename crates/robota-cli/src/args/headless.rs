@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::SettingsArgs;
 use crate::headless::RunMode;
 
+/// The levels of `--effort`.
+pub(super) const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
 /// A web tool that a model service runs itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NativeWebArg {
@@ -47,7 +50,7 @@ pub(crate) struct PrintArgs {
     pub(crate) fallback_model: Option<String>,
 
     /// How hard the model thinks: low, medium, high, xhigh or max.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = EFFORTS, hide_possible_values = true)]
     pub(crate) effort: Option<String>,
 
     /// Whether the model reasons before it answers [default: the setting alwaysThinkingEnabled,

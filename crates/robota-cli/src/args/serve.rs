@@ -6,7 +6,7 @@ use clap::Args;
 use robota_core::permission::Mode;
 
 use super::SettingsArgs;
-use super::headless::Durability;
+use super::headless::{Durability, EFFORTS};
 
 /// `robota acp`
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     pub(crate) model: Option<String>,
 
     /// How hard the model thinks: low, medium, high, xhigh or max.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = EFFORTS, hide_possible_values = true)]
     pub(crate) effort: Option<String>,
 
     /// Permission mode: plan, default, acceptEdits or bypassPermissions.

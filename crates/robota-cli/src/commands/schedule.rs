@@ -261,7 +261,8 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     let interactive = builder.open().await?;
     let open = interactive.session().clone();
     let list = open.schedule().list().await?;
-    output::line(&format!("{} schedules of session {session}; Ctrl-C ends this", list.len()));
+    let schedules = output::counted(list.len(), "schedule");
+    output::line(&format!("{schedules} of session {session}; Ctrl-C ends this"));
     // Schedules fire since the session is open.
     let mut events = open.subscribe(interactive.opened_at(), EventFilter::Everything).await?;
     loop {

@@ -161,6 +161,7 @@ impl Projection {
     /// Takes an event. Returns true at the end of a turn.
     pub(crate) fn on_event(&mut self, envelope: &Envelope) -> bool {
         let ts = envelope.ts;
+        self.record.answer.push(&envelope.event);
         match &envelope.event {
             Event::TurnStarted(data) => {
                 self.model.clone_from(&data.model);
@@ -394,7 +395,6 @@ impl Projection {
 
     /// Prints one line per block of an answer.
     fn answer(&mut self, message: &Message, envelope: &Envelope) {
-        self.record.text = message.text();
         if !self.writer.is_on() {
             return;
         }

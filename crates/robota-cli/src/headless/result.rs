@@ -42,7 +42,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
         subtype: ResultSubtype::Success,
         is_error: false,
         reason: TerminalReason::Completed,
-        text: record.text.clone(),
+        text: record.answer.text.clone(),
         stop: record.stop.as_ref().map(stop_name),
         turns: record.rounds,
         exit: Exit::Ok,

@@ -16,7 +16,7 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
             }
         }
         None => {
-            let text = if outcome.is_error { &record.text } else { &outcome.text };
+            let text = if outcome.is_error { &record.answer.text } else { &outcome.text };
             output::line(text.strip_suffix('\n').unwrap_or(text));
             if let Some(problem) = problem(record, outcome) {
                 output::error(&problem);
@@ -44,7 +44,7 @@ fn problem(record: &TurnRecord, outcome: &Outcome) -> Option<String> {
             record.blocked.clone().unwrap_or_default()
         )),
         Some(TurnEnd::Stopped) if record.budget.is_none() => {
-            Some(format!("a hook stopped the turn. {}", record.text))
+            Some(format!("a hook stopped the turn. {}", record.answer.text))
         }
         Some(TurnEnd::Interrupted) | None => Some("interrupted".to_owned()),
         Some(

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use robota_core::error::ErrorData;
 use robota_core::event::TurnEnd;
 use robota_core::message::ToolUse;
+use robota_core::project::AnswerText;
 use robota_core::provider::StopReason;
 use robota_core::usage::Usage;
 use serde_json::Value;
@@ -17,8 +18,8 @@ pub(crate) struct TurnRecord {
     pub(crate) error: Option<ErrorData>,
     /// Why the model stopped its last answer.
     pub(crate) stop: Option<StopReason>,
-    /// The text of the last answer.
-    pub(crate) text: String,
+    /// The last answer.
+    pub(crate) answer: AnswerText,
     /// The number of model calls.
     pub(crate) rounds: u32,
     /// The limit of model calls; 0 means none.

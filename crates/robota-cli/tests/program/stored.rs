@@ -306,6 +306,14 @@ fn sess_11_sessions_are_deleted_and_pruned() {
     // Deleting a session that does not exist is not an error.
     let deleted = project.json(0, &["delete", "--yes", &first]);
     assert_eq!(deleted["absent"][0], first.as_str());
+    // Only generated ids are found by their beginning.
+    for id in ["agent:copy", "agent:copy2"] {
+        project.sessions(0, &["fork", &second, "--id", id]);
+    }
+    assert!(project.sessions(0, &["delete", "--yes", "agent:copy"]).contains("agent:copy"));
+    let deleted = project.json(0, &["delete", "--yes", "agent:copy"]);
+    assert_eq!(deleted["absent"][0], "agent:copy", "agent:copy2 is another session");
+    project.sessions(0, &["delete", "--yes", "agent:copy2"]);
 
     project.sessions(2, &["prune"]);
     let would = project.sessions(0, &["prune", "--keep", "1", "--dry-run"]);

@@ -77,7 +77,7 @@ impl Diagnose for WorktreeError {
         match self {
             Self::NoCommit(_) => Some("make a first commit".to_owned()),
             Self::HasChanges { .. } => Some(
-                "commit what you need to its branch, which is always kept, then use --force"
+                "commit what you need to its branch, which is kept if it has commits, then use --force"
                     .to_owned(),
             ),
             _ => None,

@@ -11,7 +11,7 @@ use robota_core::ids::{CallId, GroupId, InputId, SessionId, TaskId};
 use robota_core::journal::JournalStore;
 use robota_core::message::{Block, ToolUse};
 use robota_core::permission::Mode;
-use robota_core::project::{StreamText, TextUpdate};
+use robota_core::project::{AnswerText, StreamText, TextUpdate};
 use robota_core::task::{GroupChange, TaskChange};
 use robota_session::{
     EventFilter, SessionError, SessionEvent, StartAt, Subscription, SubscriptionItem,
@@ -175,7 +175,7 @@ pub struct Projection {
     calls: HashMap<CallId, ToolUse>,
     running: HashMap<CallId, ToolState>,
     tools: Vec<ToolState>,
-    response: String,
+    answer: AnswerText,
     model: String,
     context: Option<ContextState>,
     window: u64,
@@ -191,6 +191,7 @@ impl Projection {
             Some(TextUpdate::Reset) => out.push(InteractiveEvent::TextReset),
             None => {}
         }
+        self.answer.push(&envelope.event);
         match &envelope.event {
             Event::InputAccepted(data) => {
                 let (input, text) = (data.input.clone(), shown_text(&data.content, &data.metadata));
@@ -227,7 +228,6 @@ impl Projection {
             }
             Event::TurnStarted(data) => {
                 self.model.clone_from(&data.model);
-                self.response.clear();
                 self.tools.clear();
                 out.push(InteractiveEvent::Thinking { active: true });
             }
@@ -276,7 +276,6 @@ impl Projection {
             }
             Event::ContextMeasured(data) => self.update_context(&data.estimate, out),
             Event::AssistantMessage(data) => {
-                self.response = data.message.text();
                 let exact = estimate(&ContextInputs {
                     latest_usage: data.message.usage,
                     usage_is_last: true,
@@ -298,7 +297,7 @@ impl Projection {
                 out.push(InteractiveEvent::Thinking { active: false });
                 let usage = UsageSnapshot::new(&self.model, data.usage, self.context.as_ref());
                 let result = Box::new(ExecutionResult {
-                    response: std::mem::take(&mut self.response),
+                    response: std::mem::take(&mut self.answer.text),
                     end: data.end,
                     error: data.error.clone(),
                     tools: std::mem::take(&mut self.tools),

@@ -24,7 +24,8 @@ use serde_json::Value;
 use super::{McpOptions, approval};
 
 /// Tools that make no sense without a conversation.
-const FOR_MODELS: [&str; 4] = ["AskUserQuestion", "Skill", "Agent", "TodoWrite"];
+const FOR_MODELS: [&str; 6] =
+    ["AskUserQuestion", "Skill", "Agent", "TodoWrite", "EnterPlanMode", "ExitPlanMode"];
 /// How the tools begin that run commands of the program.
 const COMMANDS: &str = "robota_command_";
 /// The interval of progress notifications while a call runs, in seconds.

@@ -258,12 +258,12 @@ impl Chat {
         while let Some(event) = self.next().await {
             event?;
         }
-        let InputFollower { text, stop, model, usage, rounds, tools_executed, duration, .. } =
+        let InputFollower { answer, stop, model, usage, rounds, tools_executed, duration, .. } =
             self.follow;
         Ok(Reply {
             input: self.input,
             end: self.end.unwrap_or(ChatEnd::Cancelled),
-            text,
+            text: answer.text,
             stop,
             rounds,
             tools_executed,

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use robota_core::error::ErrorData;
 use robota_core::event::{Envelope, Event, TurnEnd};
 use robota_core::ids::{InputId, TurnId};
+use robota_core::project::AnswerText;
 use robota_core::provider::StopReason;
 use robota_core::usage::Usage;
 
@@ -25,10 +26,7 @@ pub(super) struct InputFollower {
     input: InputId,
     turn: Option<TurnId>,
     started: Option<Timestamp>,
-    /// The text of the last answer of the turn.
-    pub(super) text: String,
-    /// Whether the next answer continues it.
-    continues: bool,
+    pub(super) answer: AnswerText,
     /// Why the model stopped that answer.
     pub(super) stop: Option<StopReason>,
     pub(super) model: Option<String>,
@@ -44,8 +42,7 @@ impl InputFollower {
             input,
             turn: None,
             started: None,
-            text: String::new(),
-            continues: false,
+            answer: AnswerText::default(),
             stop: None,
             model: None,
             usage: Usage::default(),
@@ -63,6 +60,9 @@ impl InputFollower {
     /// Takes an event; returns how the input ended, once it has.
     pub(super) fn on_event(&mut self, envelope: &Envelope) -> Option<InputEnd> {
         let turn = envelope.turn.as_ref();
+        if self.is_in(turn) {
+            self.answer.push(&envelope.event);
+        }
         match &envelope.event {
             Event::TurnStarted(data) if data.input.as_ref() == Some(&self.input) => {
                 self.turn = turn.cloned();
@@ -80,13 +80,6 @@ impl InputFollower {
             }
             Event::InputCancelled(data) if data.input == self.input => {
                 return Some(InputEnd::Cancelled);
-            }
-            Event::ModelRequested(data) if self.is_in(turn) => self.continues = data.continues,
-            Event::AssistantMessage(data) if self.is_in(turn) => {
-                if !std::mem::take(&mut self.continues) {
-                    self.text.clear();
-                }
-                self.text.push_str(&data.message.text());
             }
             Event::ModelResponded(data) if self.is_in(turn) => self.stop = Some(data.stop.clone()),
             Event::TurnFinished(data) if self.is_in(turn) => {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
         let scope = connected.found.scopes.get(&config.name).map_or("", |scope| scope.name());
         let known = match (report.status, report.tools.len()) {
             (ServerStatus::Pending, 0) => "not connected yet".to_owned(),
-            (_, count) => format!("{count} tools"),
+            (_, count) => output::counted(count, "tool"),
         };
         output::line(&format!("{}: {} ({scope}, {known})", config.name, config.summary()));
     }

@@ -137,8 +137,13 @@ fn report_text(report: &RestoreReport, root: &Path) -> String {
     let number = report.checkpoint.number;
     lines.push(match (report.restored.len(), report.conversation) {
         (0, false) => format!("checkpoint {number}: no files to restore"),
-        (files, false) => format!("restored checkpoint {number}: {files} paths"),
-        (files, true) => format!("restored checkpoint {number}: the conversation, {files} paths"),
+        (files, false) => {
+            format!("restored checkpoint {number}: {}", output::counted(files, "path"))
+        }
+        (files, true) => {
+            let files = output::counted(files, "path");
+            format!("restored checkpoint {number}: the conversation, {files}")
+        }
     });
     for not in report.not_restored.iter().take(MAX_PATHS) {
         lines.push(format!("! {}: not restored, {}", relative(&not.path, root), not.reason));

@@ -3,7 +3,9 @@ use robota_core::error::{ErrorData, ErrorKind};
 use super::*;
 
 fn ended(end: TurnEnd) -> TurnRecord {
-    TurnRecord { end: Some(end), text: "words".to_owned(), rounds: 2, ..TurnRecord::default() }
+    let mut record = TurnRecord { end: Some(end), rounds: 2, ..TurnRecord::default() };
+    record.answer.text = "words".to_owned();
+    record
 }
 
 #[test]

@@ -36,8 +36,8 @@ static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// A name with a value in a sentence: `the password is hunter2`.
 static STATED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let long = format!(r"(?:{LONG_NAMES})(?:은|는)?\s+(?:(?:is|are|was)\s+)?");
-    let short = format!(r"\b(?:{SHORT_NAMES})\s+(?:is|was)\s+");
+    let long = format!(r"(?:{LONG_NAMES})(?:은|는)?\s+(?:(?:is|are|was):?\s+)?");
+    let short = format!(r"\b(?:{SHORT_NAMES})\s+(?:is|was):?\s+");
     Regex::new(&format!(r"(?i)(?:{long}|{short})(?<value>\S+)")).ok()
 });
 

@@ -7,6 +7,7 @@ fn sdk_18_secrets_are_refused() {
     for text in [
         "password = hunter22",
         "The password is hunter2.",
+        "my password is: hunter2secret",
         "passwd: s3cret!",
         "db_password=correct-horse",
         "use DATABASE_TOKEN: abcdefgh",
