@@ -127,6 +127,15 @@ pub(crate) fn vendors(setup: &Setup) -> anyhow::Result<Vendors> {
     Ok(vendors)
 }
 
+/// Fills in the key, address and model that the settings leave out, from the variables.
+pub(crate) fn fill_in(
+    vendor: &Profile,
+    settings: &mut ProviderSettings,
+    setup: &Setup,
+) -> anyhow::Result<()> {
+    Ok(Variables::new(setup).fill_in(vendor, settings)?)
+}
+
 /// Returns the HTTP client configuration: proxy and certificates.
 pub(crate) fn host(setup: &Setup) -> anyhow::Result<Host> {
     Ok(Host::new(Variables::new(setup).transport()?))

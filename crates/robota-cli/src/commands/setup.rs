@@ -89,7 +89,7 @@ pub(crate) async fn run(args: SetupArgs) -> anyhow::Result<Exit> {
     )?;
     let vendors = provider::vendors(&setup)?;
     let vendor = choose_vendor(&args, &vendors)?;
-    let base_url = choose_address(&args, &vendor)?;
+    let base_url = choose_address(&args, &vendor, &setup)?;
     let key = choose_key(&args, &vendor, &setup)?;
     let model = choose_model(&args, &vendor)?;
     if !args.no_probe {
@@ -156,9 +156,19 @@ fn choose_vendor(args: &SetupArgs, vendors: &Vendors) -> anyhow::Result<Arc<Prof
 }
 
 /// Returns the address, if it is not the vendor's own.
-fn choose_address(args: &SetupArgs, vendor: &Profile) -> anyhow::Result<Option<String>> {
+fn choose_address(
+    args: &SetupArgs,
+    vendor: &Profile,
+    setup: &Setup,
+) -> anyhow::Result<Option<String>> {
     if args.base_url.is_some() || vendor.base_url.is_some() {
         return Ok(args.base_url.clone());
+    }
+    let mut of_variables = ProviderSettings::default();
+    provider::fill_in(vendor, &mut of_variables, setup)?;
+    if of_variables.base_url.is_some() {
+        // Every run reads the variables again.
+        return Ok(None);
     }
     if !prompt::is_interactive() {
         return Err(missing("--base-url", &format!("{} has no address of its own", vendor.name)));
@@ -211,7 +221,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
         return Ok(key);
     }
     let asks = vendor.setup.iter().any(|prompt| prompt.field == SetupField::ApiKey);
-    if vendor.credential != CredentialRequirement::Required {
+    if vendor.credential != CredentialRequirement::Required || vendor.credentials.is_some() {
         if !asks || !prompt::is_interactive() {
             return Ok(Key::None);
         }
@@ -252,10 +262,12 @@ fn choose_model(args: &SetupArgs, vendor: &Profile) -> anyhow::Result<String> {
 /// Asks the model to call a tool.
 async fn try_model(
     vendor: &Arc<Profile>,
-    settings: ProviderSettings,
+    mut settings: ProviderSettings,
     model: &str,
     setup: &Setup,
 ) -> anyhow::Result<()> {
+    // A run fills in the same, such as the address of a gateway.
+    provider::fill_in(vendor, &mut settings, setup)?;
     output::note(&format!("trying {model} ..."));
     let http = build(vendor, settings, &provider::host(setup)?)?;
     let unchanged = "nothing was changed (--no-probe skips this check)";

@@ -73,6 +73,19 @@ async fn cli_02_a_failed_check_changes_nothing() {
     assert!(!home.path("home/.robota/settings.json").exists());
 }
 
+/// `setup` tries the address that a run will use.
+#[tokio::test]
+async fn cli_02_setup_tries_the_address_of_the_variables() {
+    let home = Home::new();
+    let mock = MockServer::start(scenario()).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", origin.as_str()), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["setup", "--provider", "anthropic"], &variables).await;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(mock.calls().len(), 1);
+    assert!(settings(&home)["providers"]["anthropic"].get("baseURL").is_none());
+}
+
 #[tokio::test]
 async fn cli_02_setup_without_a_terminal_names_the_missing_argument() {
     let home = Home::new();
