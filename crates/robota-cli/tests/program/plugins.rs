@@ -43,7 +43,7 @@ fn repository(home: &Home) -> (String, String) {
     .write(
         "tools/hooks/hooks.json",
         json!({"hooks": {"UserPromptSubmit": [
-            {"hooks": [{"type": "command", "command": "touch hook-of-plugin"}]}]}}),
+            {"hooks": [{"type": "command", "command": "touch hook-of-plugin # ${CLAUDE_PLUGIN_ROOT}"}]}]}}),
     )
     .write("tools/.mcp.json", json!({"mcpServers": {"docs": server}}));
     let folder = home.path("tools");
@@ -111,10 +111,14 @@ async fn sdk_22_a_plugin_of_a_repository_is_used_after_the_user_enabled_it() {
 #[tokio::test]
 async fn sdk_22_an_update_is_shown_and_installed_only_when_the_user_agrees() {
     let home = Home::new();
-    let (url, first) = repository(&home);
+    let (url, _) = repository(&home);
     run(&home, &["install", &url]);
     run(&home, &["enable", "tools", "--yes"]);
     assert_eq!(run(&home, &["update"]), "tools is up to date.\n");
+    home.write("tools/README.md", "Read it.\n");
+    let first = commit(&home.path("tools"));
+    let shown = run(&home, &["update", "tools", "--yes"]);
+    assert!(shown.contains("adds README.md") && !shown.contains("new:"), "{shown}");
     home.write("tools/commands/build.md", "Build it twice.\n")
         .write(
             "tools/hooks/hooks.json",

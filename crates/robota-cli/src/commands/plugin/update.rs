@@ -104,9 +104,16 @@ fn show_new_requests(plugin: &Plugin, found: &Found) -> anyhow::Result<()> {
     let manifest = PluginManifest { name: plugin.manifest.name.clone(), ..manifest };
     let mut new = plugin.clone();
     (new.manifest, new.root) = (manifest, found.folder().to_owned());
-    let old = plugin.requests();
-    for request in new.requests().iter().filter(|request| !old.contains(request)) {
+    let old = relative_requests(plugin);
+    for request in relative_requests(&new).iter().filter(|request| !old.contains(request)) {
         output::line(&format!("  new: {request}"));
     }
     Ok(())
+}
+
+/// Returns what a plugin does, without the folder in which this version of it is.
+fn relative_requests(plugin: &Plugin) -> Vec<String> {
+    let root = plugin.root.display().to_string();
+    let relative = |request: &String| request.replace(&root, "${CLAUDE_PLUGIN_ROOT}");
+    plugin.requests().iter().map(relative).collect()
 }
