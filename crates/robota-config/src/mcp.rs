@@ -208,7 +208,11 @@ impl McpListing {
     /// Adds the servers of plugins that the user enabled.
     pub fn add_plugins<'a>(&mut self, plugins: impl IntoIterator<Item = &'a Plugin>) {
         for plugin in plugins {
-            let (servers, problems) = plugin.mcp_servers();
+            let (servers, mut problems) = plugin.mcp_servers();
+            if !servers.is_empty() {
+                let created = plugin.create_data();
+                problems.extend(created.err().map(|it| format!("its data folder: {it}")));
+            }
             let name = &plugin.manifest.name;
             self.problems.extend(problems.iter().map(|it| format!("the plugin `{name}`: {it}")));
             self.extend(McpScope::Plugin, Some(&plugin.root), servers);

@@ -91,6 +91,9 @@ pub struct Plugin {
     /// The values of its options.
     #[serde(skip)]
     options: IndexMap<String, String>,
+    /// The folder of this user in which it may keep files. None without a home folder.
+    #[serde(skip)]
+    data: Option<PathBuf>,
 }
 
 impl Plugin {

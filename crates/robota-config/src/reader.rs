@@ -139,7 +139,9 @@ impl ContextReader {
         let text = |error: std::io::Error| error.to_string();
         let Some(file) = open_regular(&real).map_err(text)? else { return Ok(None) };
         let metadata = file.metadata().map_err(text)?;
-        let mut bytes = Vec::new();
+        // With room for the whole file and one byte more, two reads are enough.
+        let room = usize::try_from(metadata.len().min(limit)).unwrap_or(0).saturating_add(1);
+        let mut bytes = Vec::with_capacity(room);
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(text)?;
         self.counts.files.fetch_add(1, Ordering::Relaxed);
         self.counts.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);

@@ -12,9 +12,10 @@ use robota_core::hook::{
     EventDecision, HookContext, HookData, HookEvent, HookGroup, HookKind, HookNotice, HookRunner,
     SessionSource,
 };
+use robota_core::message::ResultBlock;
 use robota_core::permission::{Class, Verdict};
 use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
-use robota_testkit::{FnTool, RecordingGate, Run, ScriptedGate, fn_tool};
+use robota_testkit::{FnTool, RecordingGate, Run, RunResult, ScriptedGate, fn_tool};
 use serde_json::{Value, json};
 
 fn commands(dir: &Path) -> CommandHooks {
@@ -133,7 +134,8 @@ async fn sess_15_a_stop_hook_can_continue_a_turn_once() {
 }
 
 #[tokio::test]
-async fn core_22_a_post_tool_hook_can_withhold_the_result_or_add_context() {
+async fn core_22_a_post_tool_hook_gives_feedback_or_context_and_a_failed_one_withholds_the_result()
+{
     let dir = temp();
     let run = |command: &str| {
         Run::script(ONE_CALL)
@@ -142,13 +144,34 @@ async fn core_22_a_post_tool_hook_can_withhold_the_result_or_add_context() {
             .hooks(runner(dir.path()).groups(HookEvent::PostToolUse, each(&[command])))
             .prompt("Go.")
     };
-    let ran = run("grep -q '\"success\":true' && echo secret >&2; exit 2").await;
-    assert!(ran.log().contains("Blocked by hook: secret"), "{}", ran.log());
+    let without = result(&run("true").await);
+    let block = r#"echo '{"decision": "block", "reason": "not formatted"}'"#;
+    for (command, reason) in [
+        ("grep -q '\"success\":true' && echo badly named >&2; exit 2", "badly named"),
+        (block, "not formatted"),
+    ] {
+        let blocked = result(&run(command).await);
+        assert_eq!(blocked.0, without.0, "the result stays");
+        assert_eq!(blocked.1, [without.1[0].clone(), format!("PostToolUse hook: {reason}")]);
+    }
     let add = r#"echo '{"hookSpecificOutput": {"additionalContext": "mind the gap"}}'"#;
-    let ran = run(add).await;
-    let results: Vec<_> =
-        ran.state.view.messages.iter().flat_map(|message| message.tool_results()).collect();
-    assert_eq!(results[0].content.len(), 2, "{results:?}");
+    assert_eq!(result(&run(add).await).1, [without.1[0].as_str(), "mind the gap"]);
+    let (is_error, failed) = result(&run("kill -KILL $$").await);
+    assert!(
+        is_error && failed.len() == 1 && failed[0].starts_with("Blocked by hook: "),
+        "{failed:?}"
+    );
+}
+
+/// Returns the first result of a tool: whether it is an error, and its texts.
+fn result(ran: &RunResult) -> (bool, Vec<String>) {
+    let mut messages = ran.state.view.messages.iter();
+    let result = messages.find_map(|message| message.tool_results().next()).unwrap();
+    let text = |block: &ResultBlock| match block {
+        ResultBlock::Text(text) => text.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    (result.is_error, result.content.iter().map(text).collect())
 }
 
 /// Returns the decision of a PreToolUse hook.

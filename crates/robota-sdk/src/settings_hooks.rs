@@ -82,7 +82,10 @@ pub(crate) fn runner(
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
     }
     for plugin in project.plugins.active() {
-        let (hooks, problems) = plugin.hooks();
+        let (hooks, mut problems) = plugin.hooks();
+        if !hooks.is_empty() {
+            problems.extend(plugin.create_data().err().map(|it| format!("its data folder: {it}")));
+        }
         for (event, groups) in hooks {
             // A copy in a plugin is a hook of its own, as in a skill.
             runner = runner.skill_groups(event, groups);

@@ -1,6 +1,7 @@
-//! The cost of recording which files commands change: ten rounds of `true` in a session with a file
-//! store, in an empty project and in one with 5,000 files, with the comparison on and off. The first
-//! command of a session, which stores the project, is measured apart.
+//! The cost of recording which files commands change: rounds of `true` in a session with a file store, in
+//! an empty project and in one with 5,000 files: without the comparison, with it, and with one that
+//! inspects all files every time. It prints what the first command of a session costs, which stores the
+//! project, the first of a later prompt, and each further command of a prompt.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, clippy::print_stdout)]
 
 use std::path::Path;
@@ -73,24 +74,45 @@ fn capture(criterion: &mut Criterion) {
         let dir = project(files);
         let mut group = criterion.benchmark_group(format!("capture in {files} files"));
         group.sample_size(10).measurement_time(Duration::from_secs(5));
-        for (name, warm_up, rounds) in [("ten rounds", 1, ROUNDS), ("first command", 0, 1)] {
-            let mut fastest = [Duration::MAX; 2];
-            for (at, on) in [false, true].into_iter().enumerate() {
-                let limits = || on.then(CaptureLimits::default);
-                let run = || runtime.block_on(session(dir.path(), limits(), warm_up, rounds));
-                let id = format!("{name}, {}", if on { "on" } else { "off" });
-                group.bench_function(id, |bencher| {
+        let everything = CaptureLimits { watched_entries: usize::MAX, ..CaptureLimits::default() };
+        let modes = [
+            ("off", None),
+            ("on", Some(CaptureLimits::default())),
+            ("inspecting all files", Some(everything)),
+        ];
+        let mut off = [Duration::MAX; 3];
+        for (mode, limits) in &modes {
+            let mut medians = [Duration::MAX; 3];
+            let kinds =
+                [("first command", 0, 1), ("one round", 1, 1), ("eleven rounds", 1, ROUNDS + 1)];
+            for (median, (name, warm_up, rounds)) in medians.iter_mut().zip(kinds) {
+                let run = || runtime.block_on(session(dir.path(), limits.clone(), warm_up, rounds));
+                let mut all = Vec::new();
+                group.bench_function(format!("{name}, {mode}"), |bencher| {
                     bencher.iter_custom(|iterations| {
-                        let all: Vec<_> = (0..iterations).map(|_| run()).collect();
-                        fastest[at] = all.iter().copied().fold(fastest[at], Duration::min);
-                        all.iter().sum()
+                        let these: Vec<_> = (0..iterations).map(|_| run()).collect();
+                        all.extend_from_slice(&these);
+                        these.iter().sum()
                     });
                 });
+                all.sort();
+                *median = all.get(all.len() / 2).copied().unwrap_or(Duration::MAX);
             }
-            if fastest[1] != Duration::MAX {
-                let ratio = fastest[1].as_secs_f64() / fastest[0].as_secs_f64();
-                println!("{files} files, {name}: on / off = {ratio:.2}");
+            if medians.contains(&Duration::MAX) {
+                continue;
             }
+            if limits.is_none() {
+                off = medians;
+            }
+            let [first, one, eleven] = medians;
+            let later = |one: Duration, eleven: Duration| eleven.saturating_sub(one).as_secs_f64();
+            println!(
+                "{files} files, {mode}: first command of the session {:+.1} ms, of a prompt {:+.1} ms; \
+                 a later command {:.2} times of one without the comparison",
+                (first.as_secs_f64() - off[0].as_secs_f64()) * 1000.0,
+                (one.as_secs_f64() - off[1].as_secs_f64()) * 1000.0,
+                later(one, eleven) / later(off[1], off[2]),
+            );
         }
         group.finish();
     }

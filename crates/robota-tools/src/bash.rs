@@ -257,7 +257,8 @@ impl Bash {
     async fn save_files(&self, context: &ToolContext) -> Result<(), EarlyOutcome> {
         let (capture, blobs) = (&self.workspace.capture, &*context.scope.blobs);
         let running = self.workspace.background.any_runs();
-        capture.before(&context.call, &*context.checkpoints, blobs, running).await.map_err(|error| {
+        let command = (context.scope.turn.as_ref(), &context.call);
+        capture.before(command, &*context.checkpoints, blobs, running).await.map_err(|error| {
             let text = format!(
                 "the files of the workspace cannot be saved before the command, so it was not run: {}",
                 error.message

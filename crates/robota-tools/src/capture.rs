@@ -3,13 +3,16 @@
 //! Before a command runs, the content of every file of the workspace is stored, unless it is stored
 //! already: the metadata shows which files changed since the last time. After the command, the
 //! files are compared with that record. Folders are listed again only where their own metadata
-//! changed. `docs/checkpoints.md` says what is covered.
+//! changed. The first comparison of a prompt inspects all files; in a large workspace the kernel then
+//! announces what changes, until the prompt ends. `docs/checkpoints.md` says what is covered.
 
 mod ignored;
+mod partial;
 mod quick;
 mod save;
 mod tree;
 mod walk;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +22,9 @@ use robota_core::blob::Blobs;
 use robota_core::checkpoint::{Checkpoints, FileDelta, MAX_CHANGES, PathState};
 use robota_core::error::ErrorData;
 use robota_core::event::{FilesChanged, FilesWatched};
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, TurnId};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use save::save;
 use tree::WorkspaceTree;
@@ -40,6 +44,9 @@ pub struct CaptureLimits {
     pub total_bytes: u64,
     /// The most time for reading files before or after one command.
     pub time: Duration,
+    /// From this many entries on the folders are watched between the commands of a prompt (Linux), so
+    /// that a comparison inspects only what changed. `usize::MAX` inspects all entries every time.
+    pub watched_entries: usize,
 }
 
 impl Default for CaptureLimits {
@@ -51,6 +58,7 @@ impl Default for CaptureLimits {
             ignored_entries: 200,
             total_bytes: 256 * 1024 * 1024,
             time: Duration::from_secs(5),
+            watched_entries: 500,
         }
     }
 }
@@ -64,11 +72,18 @@ pub(crate) struct CommandCapture {
     record: Arc<Mutex<Record>>,
 }
 
+/// A watch ends when no command was compared for this long.
+const IDLE: Duration = Duration::from_secs(60);
+
 #[derive(Default)]
 struct Record {
     tree: WorkspaceTree,
     /// The call of a command that runs in the background and may change files at any time.
     background: Option<CallId>,
+    /// The turn of the last command.
+    turn: Option<TurnId>,
+    /// When the last command was compared. None if no task waits for the end of the watch.
+    used: Option<Instant>,
 }
 
 impl CommandCapture {
@@ -90,20 +105,24 @@ impl CommandCapture {
         self.limits = limits.map(Arc::new);
     }
 
-    /// Stores the files of the workspace before a command runs. `running` says whether a command
-    /// still runs in the background.
+    /// Stores the files of the workspace before a command of a turn runs. `running` says whether a
+    /// command still runs in the background.
     ///
     /// # Errors
     /// If the files cannot be stored. The command must not run then.
     pub(crate) async fn before(
         &self,
-        call: &CallId,
+        (turn, call): (Option<&TurnId>, &CallId),
         checkpoints: &dyn Checkpoints,
         blobs: &dyn Blobs,
         running: bool,
     ) -> Result<(), ErrorData> {
         let Some(limits) = self.active(checkpoints) else { return Ok(()) };
         let mut record = self.record.lock().await;
+        if record.turn.as_ref() != turn || record.background.is_some() {
+            record.tree.inspect_all();
+        }
+        record.turn = turn.cloned();
         let by_background = self.update(&mut record, &limits, call, checkpoints, blobs).await?;
         if let Some(background) = record.background.clone() {
             report(checkpoints, &background, by_background, true).await?;
@@ -130,6 +149,10 @@ impl CommandCapture {
             // The record before the command could not be made, so there is nothing to compare with.
             return Ok(());
         }
+        if record.background.is_some() {
+            // Writes of a running command to a mapped file are not announced.
+            record.tree.inspect_all();
+        }
         let mut tree = std::mem::take(&mut record.tree);
         let root = self.root.clone();
         let compare = limits.clone();
@@ -142,9 +165,34 @@ impl CommandCapture {
         report(checkpoints, call, changed, false).await?;
         if record.background.is_some() {
             // The command in the background may change these files again before the next command.
+            record.tree.inspect_all();
             self.update(&mut record, &limits, call, checkpoints, blobs).await?;
         }
+        self.unwatch_when_idle(&mut record);
         Ok(())
+    }
+
+    /// Ends the watch when no command follows for a while.
+    fn unwatch_when_idle(&self, record: &mut Record) {
+        if !record.tree.is_watched() || record.used.replace(Instant::now()).is_some() {
+            return;
+        }
+        let record = Arc::downgrade(&self.record);
+        tokio::spawn(async move {
+            let mut wait = IDLE;
+            loop {
+                tokio::time::sleep(wait).await;
+                let Some(record) = record.upgrade() else { return };
+                let mut record = record.lock().await;
+                let idle = record.used.map_or(IDLE, |used| used.elapsed());
+                if idle >= IDLE {
+                    record.used = None;
+                    record.tree.unwatch();
+                    return;
+                }
+                wait = IDLE.saturating_sub(idle);
+            }
+        });
     }
 
     /// Notes that a command of this call runs in the background, unless it only reads: what changes
@@ -189,7 +237,8 @@ impl CommandCapture {
 pub(crate) async fn changed_since(watched: &FilesWatched, blobs: &dyn Blobs) -> Vec<FileDelta> {
     let Some(mut tree) = WorkspaceTree::load(watched, blobs).await else { return Vec::new() };
     let root = PathBuf::from(&watched.root);
-    let compared = blocking(move || tree.compare(&root, &CaptureLimits::default())).await;
+    let limits = CaptureLimits { watched_entries: usize::MAX, ..CaptureLimits::default() };
+    let compared = blocking(move || tree.compare(&root, &limits)).await;
     let mut changed = compared.unwrap_or_default();
     if watched.not_covered.len() >= tree::MAX_NAMED {
         // The record does not name all that it did not cover, so what is not in it need not be new. A

@@ -120,18 +120,23 @@ struct Plan {
     resumed: Vec<Op>,
     /// The order in which checkpoints are restored.
     order: Vec<usize>,
+    /// Whether the kernel announces changes.
+    watched: bool,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     let ops = |most| prop::collection::vec(op(), 0..most);
     let order = prop::collection::vec(0..10_usize, 4);
-    (prop::collection::vec(ops(6), 1..3), ops(4), ops(4), order)
-        .prop_map(|(turns, killed, resumed, order)| Plan { turns, killed, resumed, order })
+    (prop::collection::vec(ops(6), 1..3), ops(4), ops(4), order, any::<bool>()).prop_map(
+        |(turns, killed, resumed, order, watched)| Plan { turns, killed, resumed, order, watched },
+    )
 }
 
-fn test_session(dir: &Path) -> TestSession {
+fn test_session(dir: &Path, watched: bool) -> TestSession {
     let mut test = TestSession::at(dir);
-    test.limits = Some(CaptureLimits { file_bytes: FILE_BYTES, ..CaptureLimits::default() });
+    let watched_entries = if watched { 0 } else { usize::MAX };
+    test.limits =
+        Some(CaptureLimits { file_bytes: FILE_BYTES, watched_entries, ..CaptureLimits::default() });
     test
 }
 
@@ -186,7 +191,7 @@ async fn check(plan: &Plan) {
     std::fs::write(dir.join("plan"), serde_json::to_vec(plan).unwrap()).unwrap();
     let exit = run_helper("helper_that_edits_and_is_killed", &dir).await;
     assert_eq!(exit, Exit::Signal(9));
-    let test = test_session(&dir);
+    let test = test_session(&dir, plan.watched);
     let script = plan.resumed.iter().fold(Script::new(), |script, op| op.add(script));
     let builder = test.builder(script.text("done"));
     let id = SessionId::from("s");
@@ -243,7 +248,7 @@ fn helper_that_edits_and_is_killed() {
     let script = script.tool("Bash", json!({ "command": kill }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let test = test_session(&dir);
+        let test = test_session(&dir, plan.watched);
         let builder = test.builder(script.text("never"));
         let session = builder.create(test.store.clone(), Some("s".into())).await.unwrap();
         for _ in 0..=plan.turns.len() {
@@ -313,7 +318,7 @@ async fn sdk_17_a_restore_that_is_killed_is_completed_by_the_resume() {
         std::fs::write(dir.join("files"), files.to_string()).unwrap();
         let exit = run_helper("helper_that_restores_and_is_killed", &dir).await;
         assert_eq!(exit, Exit::Signal(9));
-        let test = test_session(&dir);
+        let test = test_session(&dir, true);
         let id = SessionId::from("s");
         let builder = test.builder(Script::new());
         let session = builder.resume(test.store.clone(), &id, Resume::default()).await.unwrap();
@@ -338,7 +343,7 @@ fn helper_that_restores_and_is_killed() {
     let Ok(files) = std::fs::read_to_string(dir.join("files")) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let test = test_session(&dir);
+        let test = test_session(&dir, true);
         let script = Script::new().tool("Bash", json!({ "command": EDITS })).text("done");
         let files = files.parse().unwrap();
         let inner = LocalCrashCleanup::new();

@@ -110,8 +110,7 @@ impl Plugin {
 
     /// Returns the environment variables of the plugin's own processes.
     pub(super) fn variables(&self) -> IndexMap<String, String> {
-        let mut variables = IndexMap::new();
-        variables.insert("CLAUDE_PLUGIN_ROOT".to_owned(), self.root.display().to_string());
+        let mut variables: IndexMap<_, _> = self.folders().collect();
         for (key, value) in &self.options {
             variables.insert(variable(key), value.clone());
         }
@@ -120,15 +119,35 @@ impl Plugin {
 
     /// Returns what takes the place of `${...}` in texts for the model: no secrets.
     pub(crate) fn text_variables(&self) -> Vec<(String, String)> {
-        let root = ("CLAUDE_PLUGIN_ROOT".to_owned(), self.root.display().to_string());
         let options = self.options.iter().filter(|(key, _)| !self.is_secret(key));
         let options = options.map(|(key, value)| (format!("user_config.{key}"), value.clone()));
-        std::iter::once(root).chain(options).collect()
+        self.folders().chain(options).collect()
     }
 
-    /// Replaces the folder and the options of the plugin in a value of its files.
+    /// Returns the variables with the folder of the plugin and that of its data.
+    fn folders(&self) -> impl Iterator<Item = (String, String)> + use<> {
+        let root = ("CLAUDE_PLUGIN_ROOT".to_owned(), self.root.display().to_string());
+        let data = self.data.as_ref().map(|data| data.display().to_string());
+        std::iter::once(root).chain(data.map(|data| ("CLAUDE_PLUGIN_DATA".to_owned(), data)))
+    }
+
+    /// Creates the folder in which the plugin may keep files, before its hooks or servers start.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create_data(&self) -> std::io::Result<()> {
+        let Some(data) = &self.data else { return Ok(()) };
+        let mut folder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+        folder.recursive(true).create(data)
+    }
+
+    /// Replaces the folders and the options of the plugin in a value of its files.
     pub(super) fn fill_in(&self, value: &mut Value) {
-        replace(value, "${CLAUDE_PLUGIN_ROOT}", &self.root.display().to_string());
+        for (name, folder) in self.folders() {
+            replace(value, &format!("${{{name}}}"), &folder);
+        }
         for (key, text) in &self.options {
             replace(value, &format!("${{user_config.{key}}}"), text);
         }

@@ -140,7 +140,9 @@ impl Plugins {
             git: None,
             marketplace: None,
             options: IndexMap::new(),
+            data: None,
         });
+        self.set_data();
         Ok(())
     }
 
@@ -422,9 +424,21 @@ impl Plugins {
                 git,
                 marketplace,
                 options,
+                data: None,
             });
         }
         self.plugins = plugins;
+        self.set_data();
+    }
+
+    /// Sets the data folders: `~/.robota/plugins/.data/ID`. An update of a plugin keeps it.
+    fn set_data(&mut self) {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        for plugin in &mut self.plugins {
+            let name: String =
+                plugin.id().chars().map(|c| if allowed(c) { c } else { '-' }).collect();
+            plugin.data = self.user.as_ref().map(|folder| folder.join(DATA).join(name));
+        }
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Records)) -> Result<(), ConfigError> {
@@ -440,6 +454,8 @@ impl Plugins {
 const REGISTRY: &str = "registry.json";
 /// The folder with copies of marketplaces. No plugin has this name: it has files of others.
 const MARKETPLACES: &str = ".marketplaces";
+/// The folder with the data folders of plugins.
+const DATA: &str = ".data";
 
 /// Copies a folder to `fresh`, and then moves it to `target`.
 fn replace_folder(from: &Path, fresh: &Path, target: &Path) -> Result<(), ConfigError> {

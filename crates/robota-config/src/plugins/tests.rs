@@ -343,6 +343,31 @@ fn sdk_22_options_of_the_user_reach_hooks_servers_and_skills() {
 }
 
 #[test]
+fn sdk_22_a_plugin_has_a_folder_for_its_data() {
+    let world = World::new();
+    let source = world.source();
+    world.put(
+        "source/hooks/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [
+            {"type": "command", "command": "count", "args": ["${CLAUDE_PLUGIN_DATA}/turns"]}]}]}}"#,
+    );
+    let mut plugins = world.load();
+    plugins.install(&source, PluginScope::User).unwrap();
+    plugins.enable("tools").unwrap();
+    let plugin = plugins.active().next().unwrap();
+    let HookDefinition::Command(command) = plugin.hooks().0[0].1[0].hooks[0].clone() else {
+        panic!("it is a command");
+    };
+    let data = PathBuf::from(&command.variables["CLAUDE_PLUGIN_DATA"]);
+    assert_eq!(command.args.unwrap(), [data.join("turns").display().to_string()]);
+    assert!(data.ends_with("plugins/.data/tools") && !data.exists(), "{}", data.display());
+    plugin.create_data().unwrap();
+    std::fs::write(data.join("turns"), "1").unwrap();
+    plugins.install(&source, PluginScope::User).unwrap();
+    assert!(data.join("turns").exists(), "an update keeps it");
+}
+
+#[test]
 fn sdk_22_a_plugin_adds_output_styles_and_programs() {
     let world = World::new();
     let source = world.source();

@@ -19,6 +19,7 @@ impl HookOutput {
             all.block = all.block.or(output.block);
             all.permission = stricter(all.permission, output.permission);
             all.worktree_path = all.worktree_path.or(output.worktree_path);
+            contexts.extend(output.feedback.map(|reason| format!("{event} hook: {reason}")));
             contexts.extend(output.context);
             all.notices.extend(output.notices);
             if !agree(&mut all.updated_input, output.updated_input) {

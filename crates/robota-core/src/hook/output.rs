@@ -28,8 +28,11 @@ pub const MAX_TEXT: usize = 10_000;
 pub struct HookOutput {
     /// Why all work is to stop (`continue: false`); `None` if it is not.
     pub stop: Option<String>,
-    /// Why the action of the event is blocked; `None` if it is not.
+    /// Why the action of the event is blocked; `None` if it is not. At PostToolUse the result of the
+    /// call is withheld, because the hook failed.
     pub block: Option<String>,
+    /// The reason of a block at PostToolUse. The call ran, so the model receives its result and this.
+    pub feedback: Option<String>,
     /// The decision about a call that has not run.
     pub permission: Option<HookPermission>,
     /// Arguments that replace all arguments of the call.
@@ -136,7 +139,7 @@ impl Reader {
             self.apply_json(wire);
         }
         self.output.permission = None;
-        if self.output.block.is_none() {
+        if self.output.block.is_none() && self.output.feedback.is_none() {
             let text = plain_text(&exit.stderr);
             let reason = if text.is_empty() { self.no_reason() } else { text };
             self.block(reason);
@@ -189,9 +192,10 @@ impl Reader {
         }
         let reason = specific.permission_decision_reason.map(|reason| truncated(&reason));
         let verdict = match specific.permission_decision {
-            // At a gate, "deny" always blocks.
+            // At a gate, "deny" always blocks. At PostToolUse it withholds the result.
             Some(Permission::Deny) if event.is_gate() => {
-                self.block(reason.clone().unwrap_or_else(|| self.no_reason()));
+                let reason = reason.clone().unwrap_or_else(|| self.no_reason());
+                self.output.block.get_or_insert(reason);
                 None
             }
             Some(Permission::Allow) => Some(HookVerdict::Allow),
@@ -217,7 +221,9 @@ impl Reader {
 
     /// Blocks, where the event can be blocked; the first reason is kept. Otherwise warns.
     fn block(&mut self, reason: String) {
-        if self.event.can_block() {
+        if self.event == HookEvent::PostToolUse {
+            self.output.feedback.get_or_insert(reason);
+        } else if self.event.can_block() {
             self.output.block.get_or_insert(reason);
         } else {
             self.warn(&reason);

@@ -51,9 +51,11 @@ pub(super) async fn save(
     done
 }
 
-/// Reads a file; `None` if it is longer than `max` bytes.
-pub(super) fn read_file(file: &mut File, max: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut content = Vec::new();
+/// Reads a file that probably has `size` bytes; `None` if it is longer than `max` bytes.
+pub(super) fn read_file(file: &mut File, size: u64, max: u64) -> io::Result<Option<Vec<u8>>> {
+    // With room for one byte more the end of the file is found without another allocation, and
+    // without the many small reads of an empty buffer.
+    let mut content = Vec::with_capacity(usize::try_from(size.min(max)).unwrap_or(0) + 1);
     file.take(max + 1).read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= max))
 }

@@ -18,9 +18,11 @@ use robota_exec::LinkFreeDir;
 
 use super::CaptureLimits;
 use super::ignored::rule_files;
-use super::quick::{Listed, in_parallel};
+use super::partial::WalkParameters;
+use super::quick::{Inspected, Listed, in_parallel, inspect};
 use super::save::{Packer, read_file};
-use super::walk::{EntryKind, FoundEntry, walk};
+use super::walk::{EntryKind, FoundEntry, Walk, Walked};
+use super::watch::FolderWatch;
 use crate::file::hash_file;
 
 /// The resolution of the times of files, generously. A file that changed less than this before its
@@ -42,8 +44,8 @@ const MAX_HASHED: u64 = 64 * 1024 * 1024;
 
 #[derive(Default)]
 pub(super) struct WorkspaceTree {
-    entries: BTreeMap<String, Entry>,
-    not_covered: BTreeMap<String, NotSaved>,
+    pub(super) entries: BTreeMap<String, Entry>,
+    pub(super) not_covered: BTreeMap<String, NotSaved>,
     /// The number of bytes that were saved.
     saved_bytes: u64,
     /// Whether the journal has a record of the tree.
@@ -55,7 +57,19 @@ pub(super) struct WorkspaceTree {
     /// The paths that changed since the last of these blobs.
     tail: BTreeSet<String>,
     /// What the last walk listed.
-    listed: Listed,
+    pub(super) listed: Listed,
+    /// Announces changes.
+    watch: Option<FolderWatch>,
+    /// Whether the watch covers all entries since the last comparison.
+    watched: bool,
+    /// Whether some folder cannot be watched.
+    unwatchable: bool,
+    /// Whether the record has entries in folders that are no longer covered.
+    uncovered: bool,
+    /// Files with several names. They can change without an announcement.
+    pub(super) linked: BTreeSet<String>,
+    /// Files whose content is not saved yet.
+    unsaved: BTreeSet<String>,
 }
 
 pub(super) struct Entry {
@@ -73,12 +87,16 @@ impl Entry {
         if now.kind == EntryKind::Folder {
             return self.state != PathState::Folder { mode: Some(now.mode) };
         }
-        let unsaved = match &self.state {
+        self.stat != now.stat || self.fresh || (saving && self.is_unsaved())
+    }
+
+    /// Returns whether the content is not saved and can be.
+    fn is_unsaved(&self) -> bool {
+        match &self.state {
             PathState::File { content, .. } => content.saved.is_none(),
             PathState::Unsaved { reason } => *reason == NotSaved::OverLimit,
             PathState::Missing | PathState::Link { .. } | PathState::Folder { .. } => false,
-        };
-        self.stat != now.stat || self.fresh || (saving && unsaved)
+        }
     }
 }
 
@@ -109,18 +127,7 @@ impl WorkspaceTree {
         let reader = Reader { root, dir, limits, started: Instant::now() };
         let mut deltas = Vec::new();
         let saving = packer.is_some();
-        let outdated = self.listed.outdated(root, &self.entries, now, saving);
-        let outdated = outdated.unwrap_or_else(|| {
-            let found = self.walk(root, limits, now, &mut deltas);
-            let mut outdated = Vec::new();
-            for (path, found) in found {
-                match self.entries.get_mut(&path) {
-                    Some(old) if !old.is_outdated(&found, saving) => old.ignored = found.ignored,
-                    _ => outdated.push((path, found)),
-                }
-            }
-            outdated
-        });
+        let outdated = self.outdated(root, limits, now, saving, &mut deltas);
         let mut contents = Prefetched::default();
         for (at, (path, found)) in outdated.iter().enumerate() {
             if saving && at % PREFETCHED == 0 {
@@ -143,8 +150,11 @@ impl WorkspaceTree {
             }
             let known = old.is_some_and(|old| old.state == state);
             let fresh = found.stat.changed > now.saturating_sub(RESOLUTION);
-            let FoundEntry { stat, ignored, .. } = *found;
-            self.entries.insert(path.clone(), Entry { stat, fresh, ignored, state });
+            let FoundEntry { stat, ignored, linked, .. } = *found;
+            let entry = Entry { stat, fresh, ignored, state };
+            set(&mut self.linked, &path, linked);
+            set(&mut self.unsaved, &path, entry.is_unsaved());
+            self.entries.insert(path.clone(), entry);
             if !known {
                 self.note(path);
             }
@@ -152,32 +162,131 @@ impl WorkspaceTree {
         deltas
     }
 
-    /// Walks the workspace, removes deleted entries from the record, and returns the entries that
-    /// exist.
-    fn walk(
+    /// Finds the entries whose state must be determined again, and removes deleted ones from the
+    /// record.
+    fn outdated(
         &mut self,
         root: &Path,
         limits: &CaptureLimits,
         now: i64,
+        saving: bool,
         deltas: &mut Vec<FileDelta>,
-    ) -> BTreeMap<String, FoundEntry> {
+    ) -> Vec<(String, FoundEntry)> {
+        let walk = WalkParameters { root, limits, now, saving };
+        let mut watch = self.watch.take();
+        let watched = std::mem::take(&mut self.watched);
+        let announced = watch.as_mut().filter(|_| watched).and_then(FolderWatch::announced);
+        let announced = announced.filter(|_| self.listed.is_current(root));
+        let mut outdated = announced.and_then(|dirty| {
+            let inspected = self.announced(root, dirty, saving)?;
+            self.settle(&walk, inspected, (&mut watch, true), deltas)
+        });
+        if outdated.is_none() {
+            // Everything is inspected, and watched from before that.
+            if self.entries.len() < limits.watched_entries || self.uncovered || self.unwatchable {
+                watch = None;
+            } else if let Some(watch) = &mut watch {
+                watch.discard();
+            } else {
+                watch = FolderWatch::new(root);
+            }
+            let inspected = self.listed.inspect(root, &self.entries, now, saving, watch.as_mut());
+            outdated = inspected
+                .and_then(|inspected| self.settle(&walk, inspected, (&mut watch, false), deltas));
+        }
+        let outdated = outdated.unwrap_or_else(|| self.walk(&walk, &mut watch, deltas));
+        self.unwatchable |= watch.as_ref().is_some_and(|watch| !watch.is_complete());
+        self.watch = watch.filter(|_| !self.unwatchable && !self.uncovered);
+        self.watched = self.watch.is_some();
+        outdated
+    }
+
+    /// Returns what must be inspected after announcements. `None` if that is everything.
+    fn announced(
+        &mut self,
+        root: &Path,
+        mut dirty: BTreeSet<String>,
+        saving: bool,
+    ) -> Option<Inspected> {
+        for path in &dirty {
+            if let Some(entry) = self.entries.get_mut(path) {
+                // It may have changed without a difference in its metadata.
+                entry.fresh = true;
+            }
+        }
+        let mut outdated = Vec::new();
+        let unsaved = self.unsaved.iter().filter(|_| saving);
+        for path in self.linked.iter().chain(unsaved) {
+            let Some(entry) = self.entries.get(path).filter(|_| !dirty.contains(path)) else {
+                continue;
+            };
+            match inspect(root, path, entry, saving)? {
+                Some((path, Some(found))) => outdated.push((path, found)),
+                Some((path, None)) => drop(dirty.insert(path)),
+                None => {}
+            }
+        }
+        Some(Inspected { dirty, outdated })
+    }
+
+    /// Walks the workspace, removes deleted entries from the record, and returns the entries whose
+    /// state must be determined again.
+    fn walk(
+        &mut self,
+        &WalkParameters { root, limits, now, saving }: &WalkParameters<'_>,
+        watch: &mut Option<FolderWatch>,
+        deltas: &mut Vec<FileDelta>,
+    ) -> Vec<(String, FoundEntry)> {
         let rules = rule_files(root);
-        let mut found = walk(root, limits, &self.not_covered);
+        let walked = Walked { not_covered: self.not_covered.clone(), ..Walked::default() };
+        let mut found = Walk { root, limits, known: 0, watch: watch.as_mut(), walked }.all();
         let same_paths = self.entries.keys().eq(found.entries.keys());
+        let reached = found.entries.len();
         if !same_paths {
             self.find_uncovered(root, &mut found.entries);
         }
+        self.uncovered = found.entries.len() > reached;
         self.changed |= found.not_covered != self.not_covered;
         self.not_covered = found.not_covered;
         self.listed = Listed::new(found.folders, rules, now);
         let is_gone = |path: &&String| !same_paths && !found.entries.contains_key(*path);
         let gone: Vec<String> = self.entries.keys().filter(is_gone).cloned().collect();
         for path in gone {
-            let Some(old) = self.entries.remove(&path) else { continue };
-            deltas.push(delta(root, &path, &old.state, &PathState::Missing));
-            self.note(path);
+            deltas.extend(self.remove(root, path));
         }
-        found.entries
+        let mut outdated = Vec::new();
+        for (path, found) in found.entries {
+            match self.entries.get_mut(&path) {
+                Some(old) if !old.is_outdated(&found, saving) => old.ignored = found.ignored,
+                _ => outdated.push((path, found)),
+            }
+        }
+        outdated
+    }
+
+    /// Removes a deleted entry from the record.
+    pub(super) fn remove(&mut self, root: &Path, path: String) -> Option<FileDelta> {
+        let old = self.entries.remove(&path)?;
+        self.linked.remove(&path);
+        self.unsaved.remove(&path);
+        let deleted = delta(root, &path, &old.state, &PathState::Missing);
+        self.note(path);
+        Some(deleted)
+    }
+
+    /// Ends the watch; the next comparison inspects everything.
+    pub(super) fn unwatch(&mut self) {
+        (self.watch, self.watched) = (None, false);
+    }
+
+    /// Makes the next comparison inspect everything.
+    pub(super) fn inspect_all(&mut self) {
+        self.watched = false;
+    }
+
+    /// Returns whether changes are announced.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched
     }
 
     /// Returns whether the journal has a record that the next one can be compared with.
@@ -191,6 +300,7 @@ impl WorkspaceTree {
             self.entries.get_mut(path)
         {
             content.saved = Some(place);
+            self.unsaved.remove(path);
         }
     }
 
@@ -226,7 +336,14 @@ impl WorkspaceTree {
                     };
                     found.insert(
                         path.clone(),
-                        FoundEntry { kind, mode, stat: old.stat, ignored: false },
+                        FoundEntry {
+                            kind,
+                            mode,
+                            stat: old.stat,
+                            ignored: false,
+                            device: 0,
+                            linked: false,
+                        },
                     );
                 }
             }
@@ -343,8 +460,8 @@ type ReadContent = io::Result<Option<(Vec<u8>, String)>>;
 #[derive(Default)]
 struct Prefetched(HashMap<String, ReadContent>);
 
-fn read_content(file: &mut File, max: u64) -> ReadContent {
-    let content = read_file(file, max)?;
+fn read_content(file: &mut File, size: u64, max: u64) -> ReadContent {
+    let content = read_file(file, size, max)?;
     Ok(content.map(|content| {
         let hash = BlobRef::of(&content).sha256;
         (content, hash)
@@ -361,9 +478,10 @@ impl Reader<'_> {
             return Prefetched::default();
         };
         let over = || self.started.elapsed() > self.limits.time;
-        let read = in_parallel(&files, MIN_PREFETCHED, |(path, _)| {
-            let read = dir.open_file(Path::new(path)).ok().filter(|_| !over());
-            Some(read.map(|mut file| (path.clone(), read_content(&mut file, MAX_PREFETCHED))))
+        let read = in_parallel(&files, MIN_PREFETCHED, |(path, found)| {
+            let file = dir.open_file(Path::new(path)).ok().filter(|_| !over());
+            let read = |mut file| read_content(&mut file, found.stat.size, MAX_PREFETCHED);
+            Some(file.map(|file| (path.clone(), read(file))))
         });
         Prefetched(read.unwrap_or_default().into_iter().collect())
     }
@@ -422,7 +540,8 @@ impl Reader<'_> {
             return unsaved(NotSaved::OverLimit);
         }
         let fits = |read: &ReadContent| matches!(read, Ok(Some((content, _))) if content.len() as u64 <= max);
-        let read = content.filter(fits).or_else(|| Some(read_content(&mut open()?, max)));
+        let read = || Some(read_content(&mut open()?, found.stat.size, max));
+        let read = content.filter(fits).or_else(read);
         let (content, hash) = match read {
             Some(Ok(Some(read))) => read,
             Some(Ok(None)) => return unsaved(NotSaved::TooLarge),
@@ -451,7 +570,16 @@ fn absolute(root: &Path, path: &str) -> String {
     if path.is_empty() { root.display().to_string() } else { root.join(path).display().to_string() }
 }
 
+/// Adds a path to a set, or removes it.
+fn set(paths: &mut BTreeSet<String>, path: &str, is_member: bool) {
+    if !is_member {
+        paths.remove(path);
+    } else if !paths.contains(path) {
+        paths.insert(path.to_owned());
+    }
+}
+
 /// Returns whether nothing is at the path.
-fn gone(error: &io::Error) -> bool {
+pub(super) fn gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -11,6 +11,7 @@ use robota_core::checkpoint::{FileStat, NotSaved, VERSION_CONTROL};
 use super::CaptureLimits;
 use super::ignored::IgnoreRules;
 use super::quick::ListedFolder;
+use super::watch::{FolderWatch, joined};
 
 /// Folders below `.robota` that this program writes itself.
 const OWN: [&str; 4] =
@@ -24,6 +25,10 @@ pub(super) struct FoundEntry {
     pub(super) stat: FileStat,
     /// Whether git ignores it.
     pub(super) ignored: bool,
+    /// The file system.
+    pub(super) device: u64,
+    /// Whether it is a file that has other names, through which it can change.
+    pub(super) linked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +55,9 @@ impl FoundEntry {
             modified: nanos(metadata.mtime(), metadata.mtime_nsec()),
             changed: nanos(metadata.ctime(), metadata.ctime_nsec()),
         };
-        Self { kind, mode: metadata.mode() & 0o7777, stat, ignored }
+        let linked = kind != EntryKind::Folder && metadata.nlink() > 1;
+        let (mode, device) = (metadata.mode() & 0o7777, metadata.dev());
+        Self { kind, mode, stat, ignored, device, linked }
     }
 }
 
@@ -63,116 +70,136 @@ pub(super) struct Walked {
     pub(super) folders: BTreeMap<String, ListedFolder>,
 }
 
-/// Walks a workspace, outer folders first. The folders in `skip` are not entered: an earlier walk
-/// did not cover them.
-pub(super) fn walk(
-    root: &Path,
-    limits: &CaptureLimits,
-    skip: &BTreeMap<String, NotSaved>,
-) -> Walked {
-    let mut walked = Walked { not_covered: skip.clone(), ..Walked::default() };
-    let stat = root.symlink_metadata().map(|it| FoundEntry::new(&it, false).stat);
-    let mut folders = VecDeque::new();
-    if let Ok(stat) = stat {
-        folders.push_back((String::new(), stat, IgnoreRules::around(root)));
-    }
-    while let Some((folder, stat, rules)) = folders.pop_front() {
-        if walked.not_covered.contains_key(&folder) {
-            continue;
-        }
-        let path = root.join(&folder);
-        let Some((children, names)) = children(&path, &folder, &mut walked.not_covered) else {
-            continue;
-        };
-        if walked.entries.len() + children.len() > limits.entries {
-            walked.not_covered.insert(folder, NotSaved::OverLimit);
-            continue;
-        }
-        walked.folders.insert(folder, ListedFolder { stat, names });
-        let has_rules = children.iter().any(|(name, _)| name.ends_with(".gitignore"));
-        let rules = if has_rules { rules.with(&path, &path.join(".gitignore")) } else { rules };
-        for (child, metadata) in children {
-            let ignored = rules.ignores(&root.join(&child), metadata.is_dir());
-            let entry = FoundEntry::new(&metadata, ignored);
-            if entry.kind == EntryKind::Folder {
-                if ignored {
-                    below_ignored(root, &child, entry.stat, limits, &mut walked);
-                } else {
-                    folders.push_back((child.clone(), entry.stat, rules.clone()));
-                }
-            }
-            walked.entries.insert(child, entry);
-        }
-    }
-    walked
+/// A walk of a workspace, or of a part of it.
+pub(super) struct Walk<'a> {
+    pub(super) root: &'a Path,
+    pub(super) limits: &'a CaptureLimits,
+    /// How many entries are known that the walk does not reach.
+    pub(super) known: usize,
+    /// Watches the folders from before they are listed.
+    pub(super) watch: Option<&'a mut FolderWatch>,
+    pub(super) walked: Walked,
 }
 
-/// Adds what is below an ignored folder, if that is little.
-fn below_ignored(
-    root: &Path,
-    folder: &str,
-    stat: FileStat,
-    limits: &CaptureLimits,
-    walked: &mut Walked,
-) {
-    if walked.not_covered.contains_key(folder) {
-        return;
-    }
-    let (mut found, mut listed) = (Vec::new(), Vec::new());
-    let mut folders = vec![(folder.to_owned(), stat)];
-    while let Some((inner, stat)) = folders.pop() {
-        let inside = children(&root.join(&inner), &inner, &mut walked.not_covered);
-        let Some((children, names)) = inside else { continue };
-        listed.push((inner, ListedFolder { stat, names }));
-        for (child, metadata) in children {
-            let entry = FoundEntry::new(&metadata, true);
-            if entry.kind == EntryKind::Folder {
-                folders.push((child.clone(), entry.stat));
-            }
-            found.push((child, entry));
+impl Walk<'_> {
+    /// Walks the whole workspace.
+    pub(super) fn all(mut self) -> Walked {
+        if let Ok(metadata) = self.root.symlink_metadata() {
+            let root = FoundEntry::new(&metadata, false);
+            self.below(String::new(), &root, IgnoreRules::around(self.root));
         }
-        let too_many = found.len() > limits.ignored_entries
-            || walked.entries.len() + found.len() > limits.entries;
-        if too_many {
-            walked.not_covered.insert(folder.to_owned(), NotSaved::OverLimit);
+        self.walked
+    }
+
+    /// Walks what is below a folder, outer folders first. `rules` are those of the folder around it.
+    /// Folders that an earlier walk did not cover are not entered.
+    pub(super) fn below(&mut self, folder: String, found: &FoundEntry, rules: IgnoreRules) {
+        if found.ignored {
+            self.below_ignored(&folder, found);
             return;
         }
+        let mut folders = VecDeque::from([(folder, *found, rules)]);
+        while let Some((folder, found, rules)) = folders.pop_front() {
+            if self.walked.not_covered.contains_key(&folder) {
+                continue;
+            }
+            let path = self.root.join(&folder);
+            let Some((children, names)) = self.children(&folder, found.device) else { continue };
+            if self.count() + children.len() > self.limits.entries {
+                self.walked.not_covered.insert(folder, NotSaved::OverLimit);
+                continue;
+            }
+            let has_rules = children.iter().any(|(name, _)| name.ends_with(".gitignore"));
+            let rules = if has_rules { rules.with(&path, &path.join(".gitignore")) } else { rules };
+            let listed = ListedFolder { stat: found.stat, names, rules: Some(rules.clone()) };
+            self.walked.folders.insert(folder, listed);
+            for (child, metadata) in children {
+                let ignored = rules.ignores(&self.root.join(&child), metadata.is_dir());
+                let entry = FoundEntry::new(&metadata, ignored);
+                if entry.kind == EntryKind::Folder {
+                    if ignored {
+                        self.below_ignored(&child, &entry);
+                    } else {
+                        folders.push_back((child.clone(), entry, rules.clone()));
+                    }
+                }
+                self.walked.entries.insert(child, entry);
+            }
+        }
     }
-    walked.entries.extend(found);
-    walked.folders.extend(listed);
+
+    /// Adds what is below an ignored folder, if that is little.
+    fn below_ignored(&mut self, folder: &str, found: &FoundEntry) {
+        if self.walked.not_covered.contains_key(folder) {
+            return;
+        }
+        let (mut entries, mut listed) = (Vec::new(), Vec::new());
+        let mut folders = vec![(folder.to_owned(), *found)];
+        while let Some((inner, found)) = folders.pop() {
+            let Some((children, names)) = self.children(&inner, found.device) else { continue };
+            listed.push((inner, ListedFolder { stat: found.stat, names, rules: None }));
+            for (child, metadata) in children {
+                let entry = FoundEntry::new(&metadata, true);
+                if entry.kind == EntryKind::Folder {
+                    folders.push((child.clone(), entry));
+                }
+                entries.push((child, entry));
+            }
+            let too_many = entries.len() > self.limits.ignored_entries
+                || self.count() + entries.len() > self.limits.entries;
+            if too_many {
+                self.walked.not_covered.insert(folder.to_owned(), NotSaved::OverLimit);
+                return;
+            }
+        }
+        self.walked.entries.extend(entries);
+        self.walked.folders.extend(listed);
+    }
+
+    fn count(&self) -> usize {
+        self.known + self.walked.entries.len()
+    }
+
+    /// Lists the entries of a folder that can be covered, and the names of all. `None` if the folder
+    /// cannot be read.
+    fn children(&mut self, folder: &str, device: u64) -> Option<Children> {
+        if let Some(watch) = self.watch.as_deref_mut() {
+            watch.add(self.root, folder);
+            watch.expect_device(device);
+        }
+        let not_covered = &mut self.walked.not_covered;
+        let Ok(listed) = std::fs::read_dir(self.root.join(folder)) else {
+            not_covered.insert(folder.to_owned(), NotSaved::Unreadable);
+            return None;
+        };
+        let (mut children, mut names) = (Vec::new(), Vec::new());
+        for entry in listed.flatten() {
+            let name = entry.file_name();
+            names.push(name.clone());
+            let Some(name) = name.to_str() else {
+                let name = joined(folder, &name.to_string_lossy());
+                not_covered.insert(name, NotSaved::BadName);
+                continue;
+            };
+            let child = joined(folder, name);
+            if is_excluded(&child) {
+                continue;
+            }
+            // The entry was deleted since the folder was listed.
+            if let Ok(metadata) = entry.metadata() {
+                children.push((child, metadata));
+            }
+        }
+        names.sort_unstable();
+        Some((children, names))
+    }
+}
+
+/// Returns whether a path is never covered: folders of version control and of this program.
+pub(super) fn is_excluded(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    VERSION_CONTROL.contains(&name) || OWN.contains(&path)
 }
 
 /// The entries of a folder that can be covered, and the names of all its entries.
 type Children = (Vec<(String, Metadata)>, Vec<OsString>);
-
-/// Lists the entries of a folder that can be covered, and the names of all. `None` if the folder cannot be read.
-fn children(
-    path: &Path,
-    folder: &str,
-    not_covered: &mut BTreeMap<String, NotSaved>,
-) -> Option<Children> {
-    let Ok(listed) = std::fs::read_dir(path) else {
-        not_covered.insert(folder.to_owned(), NotSaved::Unreadable);
-        return None;
-    };
-    let (mut children, mut names) = (Vec::new(), Vec::new());
-    for entry in listed.flatten() {
-        let name = entry.file_name();
-        names.push(name.clone());
-        let Some(name) = name.to_str() else {
-            let name = format!("{folder}/{}", name.to_string_lossy());
-            not_covered.insert(name.trim_start_matches('/').to_owned(), NotSaved::BadName);
-            continue;
-        };
-        let child = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        if VERSION_CONTROL.contains(&name) || OWN.contains(&child.as_str()) {
-            continue;
-        }
-        // The entry was deleted since the folder was listed.
-        if let Ok(metadata) = entry.metadata() {
-            children.push((child, metadata));
-        }
-    }
-    names.sort_unstable();
-    Some((children, names))
-}

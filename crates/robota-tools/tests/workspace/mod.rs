@@ -51,7 +51,8 @@ impl TestSession {
     /// Uses a folder that another process made.
     pub(crate) fn at(dir: &Path) -> Self {
         let store = Arc::new(FileStore::new(dir.join("store")));
-        let limits = Some(CaptureLimits::default());
+        // The projects of tests are small, and are watched nevertheless.
+        let limits = Some(CaptureLimits { watched_entries: 0, ..CaptureLimits::default() });
         Self { dir: dir.to_owned(), _temporary: None, store, limits }
     }
 

@@ -40,7 +40,10 @@ fn core_22_exit_0_continues_and_text_is_context_where_allowed() {
 fn core_22_exit_2_blocks_where_blocking_is_possible() {
     for event in HookEvent::ALL {
         let output = read(event, &HookExit::code(2, "{nonsense", "because\n"));
-        if event.can_block() {
+        if event == HookEvent::PostToolUse {
+            // The call ran: nothing is blocked, and the model receives the reason.
+            assert_eq!((output.block, output.feedback.as_deref()), (None, Some("because")));
+        } else if event.can_block() {
             assert_eq!((output.block.as_deref(), warnings(&output)), (Some("because"), 0));
         } else {
             assert_eq!((output.block.as_deref(), warnings(&output)), (None, 1), "{event}");
@@ -160,7 +163,9 @@ fn core_22_permission_is_decided_at_pre_tool_use_only() {
 fn core_22_json_says_block_stop_context_and_messages() {
     for event in HookEvent::ALL {
         let block = said(event, &json!({"decision": "block", "reason": "r"}));
-        assert_eq!(block.block.is_some(), event.can_block(), "{event}");
+        let feedback = event == HookEvent::PostToolUse;
+        assert_eq!(block.feedback.is_some(), feedback, "{event}");
+        assert_eq!(block.block.is_some(), event.can_block() && !feedback, "{event}");
         let stop = said(event, &json!({"continue": false, "stopReason": "enough"}));
         assert_eq!(stop.stop.as_deref(), Some("enough"));
         assert_eq!(said(event, &json!({"continue": true})), HookOutput::default());
