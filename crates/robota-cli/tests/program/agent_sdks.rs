@@ -298,7 +298,7 @@ async fn sdk_08_the_model_calls_tools_in_the_host() {
         assert!(result.contains("the sum is 42"), "{sdk:?} {result}");
         assert_eq!(
             seen["servers"],
-            json!([{"name": "calc", "status": "connected", "source": "dynamic"}]),
+            json!([{"name": "calc", "status": "connected", "source": "sdk"}]),
             "{sdk:?}"
         );
     }
