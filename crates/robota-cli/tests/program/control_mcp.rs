@@ -55,7 +55,7 @@ fn sdk_08_the_host_replaces_mcp_servers() {
     assert_eq!(same, json!({"added": [], "removed": [], "errors": {}}), "nothing changed");
     let servers = json!({"other": fake("plain"), "missing": {"command": "/no/such/program"}});
     let replaced = set(&mut host, &servers);
-    assert_eq!(replaced["added"], json!(["missing", "other"]));
+    assert_eq!(replaced["added"], json!(["other", "missing"]));
     assert_eq!(replaced["removed"], json!(["fake"]));
     let errors = replaced["errors"].as_object().unwrap();
     assert_eq!(errors.keys().collect::<Vec<_>>(), ["missing"], "{replaced}");
