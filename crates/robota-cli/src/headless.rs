@@ -10,11 +10,14 @@ mod choose;
 mod describe;
 mod drive;
 mod fallback;
+mod hook_listing;
 mod hooks;
 mod host;
+mod host_files;
 mod input;
 mod loaded;
 mod mcp;
+mod mcp_requests;
 mod meter;
 mod mode;
 mod model_watch;
@@ -29,6 +32,7 @@ mod result;
 mod rewind;
 mod saved_rules;
 mod sent;
+mod settings_requests;
 mod slash;
 mod structured;
 mod text;
@@ -45,6 +49,7 @@ use robota_core::provider::check_native_web;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{SdkError, store};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs, SessionArgs};
@@ -55,6 +60,7 @@ use crate::{Configuration, Exit, Usage, commands, debug, output, signals, stdin}
 pub(crate) use choose::session_choice;
 use drive::FirstInput;
 pub(crate) use fallback::Fallback;
+use hooks::HostHooks;
 use host::Host;
 use input::FromHost;
 use meter::Meter;
@@ -167,9 +173,11 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         approver,
         saved,
         host_setup: HostSetup::default(),
+        host_hooks: HostHooks::default(),
         hook_runners: Vec::new(),
         refused: None,
         interactive: None,
+        later: JoinSet::new(),
     };
     if let Some(mut chosen) = requests.chosen.take() {
         chosen.provider = requests.wrap(chosen.provider);

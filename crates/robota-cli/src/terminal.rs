@@ -19,7 +19,7 @@ mod markdown;
 mod notify;
 mod output_tail;
 mod plain;
-mod popup;
+pub(crate) mod popup;
 mod question;
 mod run;
 mod screen;

@@ -16,7 +16,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::{Map, Value};
@@ -34,7 +34,57 @@ const MIN_SECRET_CHARS: usize = 8;
 
 /// Removes the secrets of a session. Cloning is cheap.
 #[derive(Clone, Default)]
-pub struct Redactor(Option<Arc<SecretFinder>>);
+pub struct Redactor {
+    known: Option<Arc<SecretFinder>>,
+    late: Option<LateSecrets>,
+}
+
+/// Secrets that become known while sessions run, such as a renewed key. Clones share them, and every
+/// redactor with such a list removes them from the moment at which they are added.
+///
+/// ```
+/// use robota_core::env_ref::Secret;
+/// use robota_core::redact::{LateSecrets, Redactor};
+///
+/// let late = LateSecrets::default();
+/// let redactor = Redactor::new([])?.with_late(late.clone());
+/// late.add([Secret::new("sk-renewed-1")])?;
+/// assert_eq!(redactor.text("key=sk-renewed-1;"), "key=[REDACTED];");
+/// # Ok::<(), robota_core::redact::RedactorError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct LateSecrets(Arc<RwLock<Late>>);
+
+#[derive(Default)]
+struct Late {
+    secrets: Vec<Secret>,
+    finder: Option<Arc<SecretFinder>>,
+}
+
+impl LateSecrets {
+    /// Adds secrets.
+    ///
+    /// # Errors
+    /// If all secrets together are so large (gigabytes) that they cannot be searched for. Then they
+    /// must not be used.
+    pub fn add(&self, secrets: impl IntoIterator<Item = Secret>) -> Result<(), RedactorError> {
+        let mut late = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = late.secrets.len();
+        for secret in secrets {
+            if !late.secrets.iter().any(|known| known.expose() == secret.expose()) {
+                late.secrets.push(secret);
+            }
+        }
+        if late.secrets.len() != before {
+            late.finder = SecretFinder::new(late.secrets.iter().cloned())?;
+        }
+        Ok(())
+    }
+
+    fn finder(&self) -> Option<Arc<SecretFinder>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).finder.clone()
+    }
+}
 
 struct SecretFinder {
     /// Finds the longest secret at each position.
@@ -60,48 +110,31 @@ impl Redactor {
     /// # Errors
     /// If all secrets together are so large (gigabytes) that they cannot be searched for.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Result<Self, RedactorError> {
-        let mut values: Vec<String> = Vec::new();
-        for secret in secrets {
-            let value = secret.expose().trim();
-            if value.chars().count() >= MIN_SECRET_CHARS {
-                // Both forms occur: verbatim, and escaped as in JSON.
-                let quoted = serde_json::to_string(value).unwrap_or_default();
-                let quoted = quoted.trim_matches('"');
-                if quoted != value {
-                    values.push(quoted.to_owned());
-                }
-                values.push(value.to_owned());
-            }
-        }
-        values.sort();
-        values.dedup();
-        if values.is_empty() {
-            return Ok(Self::default());
-        }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            // Its size grows with that of the secrets; that of other kinds can be much larger.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(&values)
-            .map_err(|error| RedactorError(error.to_string()))?;
-        let secrets = values.into_iter().map(SecretText::new).collect();
-        Ok(Self(Some(Arc::new(SecretFinder { automaton, secrets }))))
+        Ok(Self { known: SecretFinder::new(secrets)?, late: None })
+    }
+
+    /// Removes the secrets of a list, too, which can grow.
+    #[must_use]
+    pub fn with_late(self, late: LateSecrets) -> Self {
+        Self { late: Some(late), ..self }
+    }
+
+    /// Returns what finds the secrets that are known now.
+    fn finders(&self) -> impl Iterator<Item = Arc<SecretFinder>> + use<> {
+        let late = self.late.as_ref().and_then(LateSecrets::finder);
+        late.into_iter().chain(self.known.clone())
     }
 
     /// Returns the text without the secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.0 {
-            Some(finder) if finder.automaton.is_match(text) => {
-                let mut clean = String::with_capacity(text.len());
-                finder.automaton.replace_all_with(text, &mut clean, |_, _, into| {
-                    into.push_str(REDACTED);
-                    true
-                });
-                Cow::Owned(clean)
+        let mut result = Cow::Borrowed(text);
+        for finder in self.finders() {
+            if let Some(clean) = finder.replace(&result) {
+                result = Cow::Owned(clean);
             }
-            Some(_) | None => Cow::Borrowed(text),
         }
+        result
     }
 
     /// Removes the secrets from the text.
@@ -158,9 +191,55 @@ impl Redactor {
 
     /// Returns the position at the end of the text where a secret may begin, or the text's length.
     fn partial_secret_start(&self, text: &str) -> usize {
-        let Some(finder) = &self.0 else { return text.len() };
-        let starts = finder.secrets.iter().map(|secret| secret.started_at_the_end_of(text));
+        let starts = self.finders().map(|finder| {
+            let starts = finder.secrets.iter().map(|secret| secret.started_at_the_end_of(text));
+            starts.max().unwrap_or(0)
+        });
         text.len() - starts.max().unwrap_or(0)
+    }
+}
+
+impl SecretFinder {
+    /// Prepares the search for secrets; none if all are too short.
+    fn new(secrets: impl IntoIterator<Item = Secret>) -> Result<Option<Arc<Self>>, RedactorError> {
+        let mut values: Vec<String> = Vec::new();
+        for secret in secrets {
+            let value = secret.expose().trim();
+            if value.chars().count() >= MIN_SECRET_CHARS {
+                // Both forms occur: verbatim, and escaped as in JSON.
+                let quoted = serde_json::to_string(value).unwrap_or_default();
+                let quoted = quoted.trim_matches('"');
+                if quoted != value {
+                    values.push(quoted.to_owned());
+                }
+                values.push(value.to_owned());
+            }
+        }
+        values.sort();
+        values.dedup();
+        if values.is_empty() {
+            return Ok(None);
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            // Its size grows with that of the secrets; that of other kinds can be much larger.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&values)
+            .map_err(|error| RedactorError(error.to_string()))?;
+        let secrets = values.into_iter().map(SecretText::new).collect();
+        Ok(Some(Arc::new(Self { automaton, secrets })))
+    }
+
+    /// Returns the text without the secrets; none if it has none.
+    fn replace(&self, text: &str) -> Option<String> {
+        self.automaton.is_match(text).then(|| {
+            let mut clean = String::with_capacity(text.len());
+            self.automaton.replace_all_with(text, &mut clean, |_, _, into| {
+                into.push_str(REDACTED);
+                true
+            });
+            clean
+        })
     }
 }
 
@@ -195,9 +274,16 @@ fn next_length(secret: &[u8], borders: &[u32], mut length: usize, byte: u8) -> u
     if secret.get(length) == Some(&byte) { length + 1 } else { length }
 }
 
+impl fmt::Debug for LateSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let late = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        write!(f, "LateSecrets({})", late.secrets.len())
+    }
+}
+
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.0.as_ref().map_or(0, |finder| finder.secrets.len());
+        let count: usize = self.finders().map(|finder| finder.secrets.len()).sum();
         write!(f, "Redactor({count} secrets)")
     }
 }
@@ -213,11 +299,12 @@ impl RedactedStream {
     /// secret.
     pub fn push(&mut self, text: &str) -> String {
         self.pending.push_str(text);
-        let Some(finder) = &self.redactor.0 else { return std::mem::take(&mut self.pending) };
         let mut hold = self.redactor.partial_secret_start(&self.pending);
-        let mut found = finder.automaton.find_iter(&self.pending);
-        if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
-            hold = cut.end();
+        for finder in self.redactor.finders() {
+            let mut found = finder.automaton.find_iter(&self.pending);
+            if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
+                hold = cut.end();
+            }
         }
         let tail = self.pending.split_off(hold);
         let whole = std::mem::replace(&mut self.pending, tail);

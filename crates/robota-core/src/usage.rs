@@ -8,6 +8,7 @@
 //! - `cache_read_tokens` and `cache_write_tokens` are parts *of* `input_tokens`.
 //! - `output_tokens` counts every token that was generated, thinking included.
 //! - `reasoning_tokens` is the part *of* `output_tokens` that was thinking.
+//! - `web_searches` and `web_fetches` count requests of the provider's own tools, where it says so.
 //!
 //! | provider's fields | conversion |
 //! |---|---|
@@ -44,10 +45,16 @@ pub struct Usage {
     /// The part of `output_tokens` that was thinking; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
+    /// Web searches of the provider's own tool; absent if 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub web_searches: u64,
+    /// Web pages that the provider's own tool fetched; absent if 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub web_fetches: u64,
 }
 
 impl Usage {
-    /// Creates a usage with these two counts and zeros for caches and thinking.
+    /// Creates a usage with these two counts and zeros for the others.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, ..Self::default() }
@@ -107,6 +114,8 @@ impl Add for Usage {
             cache_read_tokens: self.cache_read_tokens.saturating_add(other.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_add(other.cache_write_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            web_searches: self.web_searches.saturating_add(other.web_searches),
+            web_fetches: self.web_fetches.saturating_add(other.web_fetches),
         }
     }
 }

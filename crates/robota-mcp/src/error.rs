@@ -13,6 +13,17 @@ pub enum McpError {
         /// What happened.
         problem: String,
     },
+    /// The names of its tools would be those of another server.
+    #[error(
+        "the MCP server `{server}` is not used: its tools would have the same names as those of \
+         `{other}`"
+    )]
+    SameToolNames {
+        /// The server.
+        server: String,
+        /// The other one.
+        other: String,
+    },
     /// The server requires a login.
     #[error("the MCP server `{server}` needs a login; run `robota mcp login {server}`")]
     NeedsLogin {
@@ -98,7 +109,9 @@ impl McpError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Connect { .. } | Self::GaveUp { .. } => "mcp_unreachable",
+            Self::Connect { .. } | Self::GaveUp { .. } | Self::SameToolNames { .. } => {
+                "mcp_unreachable"
+            }
             Self::NeedsLogin { .. } | Self::NeedsRights { .. } => "mcp_needs_login",
             Self::Answer { .. } => "mcp_error",
             Self::TimedOut { .. } => "timeout",
@@ -116,6 +129,7 @@ impl McpError {
             Self::TimedOut { .. } | Self::Closed { .. } | Self::Cancelled { .. } => true,
             Self::Invalid { .. } => true,
             Self::Connect { .. }
+            | Self::SameToolNames { .. }
             | Self::NeedsLogin { .. }
             | Self::NeedsRights { .. }
             | Self::GaveUp { .. }

@@ -384,3 +384,36 @@ async fn servers_with_names_that_become_equal_do_not_share_rules() {
     assert_eq!(servers.reports().len(), 1);
     assert!(world.notices().contains("`my.srv` is not used"), "{}", world.notices());
 }
+
+#[tokio::test]
+async fn servers_can_be_added_turned_off_and_removed_while_a_session_runs() {
+    let world = World::new();
+    let servers = world.servers(&[]);
+    let tools = servers.session_tools();
+    let config = |name: &str, words: &str| {
+        let entry = fake_mcp::command("fake_server", words);
+        ServerConfig::parse(name, entry.as_object().unwrap(), &|_| None).unwrap().config
+    };
+    let before = tools.version();
+    servers.add(config("fake", "plain")).unwrap();
+    assert_ne!(tools.version(), before, "the next model call reads the tools again");
+    servers.check("fake").await.unwrap();
+    assert!(offered(&tools).contains(&"mcp__fake__echo".to_owned()));
+    let same = servers.add(config("fake", "plain")).unwrap_err();
+    assert!(same.to_string().contains("the same names as those of `fake`"), "{same}");
+
+    let echo = tool(&tools, "mcp__fake__echo");
+    let off = servers.set_enabled("fake", false).await.unwrap();
+    assert_eq!((off.status, off.tools.len()), (ServerStatus::Disabled, 0));
+    assert!(offered(&tools).is_empty());
+    let outcome = echo.run(json!({"text": "x"}), ToolContext::detached()).await;
+    assert!(!outcome.ok && outcome.text().contains("it is turned off"), "{}", outcome.text());
+    assert!(servers.reconnect("fake").await.is_err());
+    let on = servers.set_enabled("fake", true).await.unwrap();
+    assert_eq!(on.status, ServerStatus::Connected);
+    assert_eq!(run(&tools, "mcp__fake__echo", json!({"text": "x"})).await.text(), "x");
+
+    assert!(servers.remove("fake") && !servers.remove("fake"));
+    assert!(servers.is_empty() && offered(&tools).is_empty());
+    assert!(servers.set_enabled("fake", true).await.is_err());
+}

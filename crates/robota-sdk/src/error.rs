@@ -84,6 +84,14 @@ pub enum SdkError {
     /// There is no such command or skill.
     #[error("there is no command or skill `/{0}`; `/help` lists them")]
     UnknownCommand(String),
+    /// A file cannot be read for the session.
+    #[error("cannot read {}: {problem}", path.display())]
+    NotRead {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
     /// A skill cannot be used.
     #[error(transparent)]
     Skill(#[from] SkillFailure),
@@ -153,6 +161,7 @@ impl Diagnose for SdkError {
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
             | Self::UnknownCommand(_)
+            | Self::NotRead { .. }
             | Self::QueueFull { .. }
             | Self::NoTurn(_) => ErrorKind::Validation,
             Self::Skill(error) => error.kind(),
@@ -181,6 +190,7 @@ impl Diagnose for SdkError {
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
             | Self::UnknownCommand(_)
+            | Self::NotRead { .. }
             | Self::QueueFull { .. }
             | Self::NoTurn(_)
             | Self::Mcp(_)

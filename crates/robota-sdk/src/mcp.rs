@@ -3,10 +3,11 @@
 mod elicitation;
 mod mentions;
 mod prompts;
+mod replace;
 mod sampling;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
@@ -16,10 +17,12 @@ use robota_mcp::CatalogStore;
 use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
 use robota_mcp::config::{Endpoint, ServerConfig};
 use robota_mcp::oauth::TokenStore;
+use serde_json::{Map, Value};
 
 pub(crate) use elicitation::QuestionElicitor;
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
+pub use replace::McpReplaced;
 pub(crate) use sampling::ModelSampler;
 
 use crate::notice::Notice;
@@ -51,6 +54,8 @@ pub struct McpSetup {
     pub strict: bool,
     /// The servers in the host program.
     pub host_servers: Vec<String>,
+    /// Entries of servers that [`SessionMcp::replace`] can remove again. They come before all others.
+    pub replaceable: Map<String, Value>,
     /// Reaches the servers in the host program.
     pub host: Option<Arc<dyn HostChannel>>,
     /// Answers questions of servers. By default the handler of the model's questions does; without one
@@ -66,6 +71,7 @@ impl Default for McpSetup {
             arguments: Vec::new(),
             strict: false,
             host_servers: Vec::new(),
+            replaceable: Map::new(),
             host: None,
             elicitor: None,
             wait: DEFAULT_WAIT,
@@ -143,36 +149,18 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
             waiting.join(", ")
         )));
     }
-    let access = McpAccess::load(&project.places, &project.settings);
-    let variable = |name: &str| project.environment.get(name).map(str::to_owned);
+    let reader = EntryReader::new(project);
+    reader.read_replaceable(&setup.replaceable, &mut found);
     for entry in entries {
-        match ServerConfig::parse(&entry.name, &entry.fields, &variable) {
-            Ok(parsed) => {
-                for warning in parsed.warnings {
-                    let text = format!("MCP server `{}`: {warning}", entry.name);
-                    found.notices.push(Notice::Note(text));
-                }
-                match access.refusal(&entry.name, reached(&parsed.config)) {
-                    None => {
-                        found.scopes.insert(entry.name.clone(), entry.scope);
-                        found.configs.push(parsed.config);
-                    }
-                    Some(why) => found.refuse(entry.name, why),
-                }
-            }
-            Err(error) => {
-                let text = format!("the MCP server `{}` is not used: {error}", entry.name);
-                found.notices.push(Notice::Note(text));
-                let (code, message) = (error.code(), error.to_string());
-                found.errors.push(McpEntryError { name: entry.name, code, message });
-            }
+        if !found.scopes.contains_key(&entry.name) {
+            reader.read(&entry.name, &entry.fields, entry.scope, &mut found);
         }
     }
     for name in &setup.host_servers {
         if found.scopes.contains_key(name) {
             continue;
         }
-        match access.refusal(name, Reached::Host) {
+        match reader.access.refusal(name, Reached::Host) {
             None => {
                 found.scopes.insert(name.clone(), McpScope::Dynamic);
                 found.configs.push(ServerConfig::in_host(name));
@@ -183,7 +171,59 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
     found
 }
 
+/// Reads entries of servers and checks whether the settings permit them.
+struct EntryReader<'a> {
+    project: &'a Project,
+    access: McpAccess,
+}
+
+impl<'a> EntryReader<'a> {
+    fn new(project: &'a Project) -> Self {
+        Self { project, access: McpAccess::load(&project.places, &project.settings) }
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        fields: &Map<String, Value>,
+        scope: McpScope,
+        found: &mut ConfiguredServers,
+    ) {
+        let variable = |name: &str| self.project.environment.get(name).map(str::to_owned);
+        match ServerConfig::parse(name, fields, &variable) {
+            Ok(parsed) => {
+                for warning in parsed.warnings {
+                    found.notices.push(Notice::Note(format!("MCP server `{name}`: {warning}")));
+                }
+                match self.access.refusal(name, reached(&parsed.config)) {
+                    None => {
+                        found.scopes.insert(name.to_owned(), scope);
+                        found.configs.push(parsed.config);
+                    }
+                    Some(why) => found.refuse(name.to_owned(), why),
+                }
+            }
+            Err(error) => found.invalid(name, error.code(), error.to_string()),
+        }
+    }
+
+    fn read_replaceable(&self, entries: &Map<String, Value>, found: &mut ConfiguredServers) {
+        for (name, fields) in entries {
+            match fields {
+                Value::Object(fields) => self.read(name, fields, McpScope::Dynamic, found),
+                _ => found.invalid(name, "invalid_config", "it is not an object".to_owned()),
+            }
+        }
+    }
+}
+
 impl ConfiguredServers {
+    fn invalid(&mut self, name: &str, code: &'static str, message: String) {
+        let text = format!("the MCP server `{name}` is not used: {message}");
+        self.notices.push(Notice::Note(text));
+        self.errors.push(McpEntryError { name: name.to_owned(), code, message });
+    }
+
     fn refuse(&mut self, name: String, why: String) {
         self.notices.push(Notice::Note(format!("the MCP server `{name}` is not used: {why}")));
         self.errors.push(McpEntryError { name, code: "blocked_by_settings", message: why });
@@ -231,13 +271,20 @@ pub fn options(
 pub struct SessionMcp {
     pub(crate) servers: McpServers,
     pub(crate) tools: SessionTools,
-    scopes: Arc<BTreeMap<String, McpScope>>,
+    configured: Arc<Mutex<Configured>>,
     errors: Arc<Vec<McpEntryError>>,
+}
+
+/// Where the servers of a session are configured.
+struct Configured {
+    scopes: BTreeMap<String, McpScope>,
+    /// The servers that [`SessionMcp::replace`] can remove.
+    replaceable: BTreeSet<String>,
 }
 
 impl SessionMcp {
     /// Creates the servers of a session and starts those whose tools are not known. Returns none if
-    /// there are no servers.
+    /// there are no servers and no host that could add some.
     pub(crate) fn start(
         project: &Project,
         setup: &McpSetup,
@@ -246,7 +293,7 @@ impl SessionMcp {
     ) -> Option<Self> {
         let mut found = configured(project, setup);
         notices.append(&mut found.notices);
-        if found.configs.is_empty() && found.errors.is_empty() {
+        if found.configs.is_empty() && found.errors.is_empty() && setup.host.is_none() {
             return None;
         }
         let options = McpOptions {
@@ -254,12 +301,16 @@ impl SessionMcp {
             elicitor: setup.elicitor.clone().or(options.elicitor),
             ..options
         };
+        let in_host = found.configs.iter().filter(|config| config.endpoint == Endpoint::Host);
+        let replaceable = in_host.map(|config| &config.name).chain(setup.replaceable.keys());
+        let configured =
+            Configured { replaceable: replaceable.cloned().collect(), scopes: found.scopes };
         let servers = McpServers::new(found.configs, &options);
         servers.start_unknown();
         Some(Self {
             tools: servers.session_tools(),
             servers,
-            scopes: Arc::new(found.scopes),
+            configured: Arc::new(Mutex::new(configured)),
             errors: Arc::new(found.errors),
         })
     }
@@ -280,7 +331,11 @@ impl SessionMcp {
     /// Returns where a server is configured.
     #[must_use]
     pub fn scope(&self, name: &str) -> Option<McpScope> {
-        self.scopes.get(name).copied()
+        self.configured().scopes.get(name).copied()
+    }
+
+    fn configured(&self) -> MutexGuard<'_, Configured> {
+        self.configured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the entries that cannot be used.

@@ -130,6 +130,13 @@ impl MentionReader {
         attachments
     }
 
+    /// Reads a file like a call of the model, so that the model may edit it. Returns nothing of it.
+    pub(crate) async fn mark_read(&self, session: &Session, path: &Path) -> Result<(), String> {
+        let input = json!({"file_path": self.project.cwd().join(path)});
+        let outcome = self.tools.run(session, READ, input).await.map_err(NotRun::reason)?;
+        if outcome.ok { Ok(()) } else { Err(outcome.text()) }
+    }
+
     fn resolve(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), &self.project.places.home) {
             (Some(rest), Some(home)) => home.join(rest),

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::interactive::{InteractiveSession, OpenSessions};
 
+/// The name of the tool that begins plan mode.
+const ENTER_PLAN_MODE: &str = "EnterPlanMode";
+
 /// The name of the tool that ends plan mode.
 const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
@@ -74,6 +77,49 @@ impl Tool for ExitPlanMode {
                     format!("Plan mode is not active (mode {other}): carry out the plan now.");
                 ToolOutcome::ok(text).with_metadata("plan", plan)
             }
+        }
+    }
+}
+
+/// Begins plan mode. It needs no approval: the mode only takes permissions away, and the user
+/// approves the plan that ends it.
+pub(crate) struct EnterPlanMode {
+    spec: ToolSpec,
+    open: OpenSessions,
+}
+
+impl EnterPlanMode {
+    pub(crate) fn new(open: OpenSessions) -> Self {
+        let spec = ToolSpec {
+            name: ENTER_PLAN_MODE.to_owned(),
+            description:
+                "Switches to plan mode: you only read, then show a plan with ExitPlanMode. \
+                          For large or unclear tasks."
+                    .to_owned(),
+            input_schema: json!({"type": "object", "properties": {}}),
+            class: Class::Inspect,
+        };
+        Self { spec, open }
+    }
+}
+
+#[async_trait]
+impl Tool for EnterPlanMode {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, _: Value, context: ToolContext) -> ToolOutcome {
+        let session = context.scope.session.as_ref().and_then(|id| self.open.get(id));
+        let Some(session) = session else {
+            return ToolOutcome::not_run("unavailable", "the session is not open");
+        };
+        if mode(&session) == Mode::Plan {
+            return ToolOutcome::ok("Plan mode is already active.");
+        }
+        match session.set_mode(Mode::Plan).await {
+            Ok(()) => ToolOutcome::ok(NOTICE),
+            Err(error) => ToolOutcome::failed("plan_mode", error.to_string()),
         }
     }
 }

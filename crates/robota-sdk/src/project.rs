@@ -13,7 +13,7 @@ use robota_config::{
 };
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
-use robota_core::redact::Redactor;
+use robota_core::redact::{LateSecrets, Redactor};
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::OsPaths;
 use robota_policy::{Policy, Workspace};
@@ -88,6 +88,9 @@ pub struct Project {
     pub sandbox: Option<SandboxLevel>,
     /// The installed plugins.
     pub plugins: Plugins,
+    /// Secrets that become known while sessions run, such as a renewed key. All sessions of the
+    /// project redact them.
+    pub late_secrets: LateSecrets,
     /// Whether the caller trusts the folder, instead of the user's decision.
     pub(crate) trusted_by_caller: bool,
     secrets: Vec<Secret>,
@@ -139,6 +142,7 @@ impl Project {
             policy,
             sandbox,
             plugins,
+            late_secrets: LateSecrets::default(),
             trusted_by_caller,
             secrets,
         })
@@ -163,6 +167,7 @@ impl Project {
             policy,
             sandbox: self.sandbox,
             plugins: self.plugins.clone(),
+            late_secrets: self.late_secrets.clone(),
             trusted_by_caller: self.trusted_by_caller,
             secrets: self.secrets.clone(),
         }
@@ -182,8 +187,8 @@ impl Project {
         self.settings.policy_spec(&self.places).workspace
     }
 
-    /// Returns a redactor for the given secrets and for the value of every variable whose name
-    /// is that of a secret.
+    /// Returns a redactor for the given secrets, for the value of every variable whose name is that
+    /// of a secret, and for [`Project::late_secrets`].
     ///
     /// # Errors
     /// If all secrets together are too large to search for.
@@ -194,7 +199,8 @@ impl Project {
             .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
             .map(|(_, value)| Secret::new(value));
         let given = secrets.iter().chain(&self.secrets).cloned();
-        Redactor::new(given.chain(named)).map_err(SdkError::Redactor)
+        let redactor = Redactor::new(given.chain(named)).map_err(SdkError::Redactor)?;
+        Ok(redactor.with_late(self.late_secrets.clone()))
     }
 
     /// Returns the problems of the settings and a short summary of what is ignored.

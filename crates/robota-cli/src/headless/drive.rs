@@ -170,6 +170,9 @@ impl Drive {
         for injected in self.injected.drain(..) {
             let _ = injected.await;
         }
+        if !progress.stopping {
+            self.requests.finish().await;
+        }
         Ok(self.exit(&progress))
     }
 
@@ -376,6 +379,9 @@ impl Drive {
         if let Event::TurnStarted(data) = event.event() {
             self.writer.state(SessionStateText::Running);
             self.print_init(&data.model);
+        }
+        if let Event::ModeChanged(data) = event.event() {
+            self.requests.mode_changed(data.mode);
         }
         if let Event::UserMessage(data) = event.event() {
             for sent in &mut progress.inputs.0 {

@@ -74,6 +74,15 @@ impl HostHooks {
         self.known.iter().all(|(_, matchers)| matchers.is_empty())
     }
 
+    /// Returns the hooks with their events.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (HookEvent, HookGroup)> + '_ {
+        let of = |(event, matchers): &(HookEvent, Vec<HostMatcher>)| {
+            let event = *event;
+            matchers.iter().map(move |matcher| (event, group(matcher))).collect::<Vec<_>>()
+        };
+        self.known.iter().flat_map(of)
+    }
+
     /// Returns a runner for the hooks.
     pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
         let mut runner = HookRunner::new(context)

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::host::Host;
 use super::options::RunOptions;
+use super::requests::HostSetup;
 use crate::setup::Setup;
 
 /// How long a message to a server in the host may take. Calls have limits of their own.
@@ -37,11 +38,12 @@ impl HostChannel for HostServers {
 }
 
 /// Returns what a run adds to the configured servers.
-pub(super) fn setup(options: &RunOptions, host: &Arc<Host>, host_servers: Vec<String>) -> McpSetup {
+pub(super) fn setup(options: &RunOptions, host: &Arc<Host>, given: &HostSetup) -> McpSetup {
     McpSetup {
         arguments: options.mcp_config.clone(),
         strict: options.strict_mcp,
-        host_servers,
+        host_servers: given.mcp_servers.clone(),
+        replaceable: given.replaceable.clone(),
         host: options.stream_input.then(|| Arc::new(HostServers(host.clone())) as _),
         elicitor: options.stream_input.then(|| {
             let (host, limit) = (host.clone(), options.host_timeout);
@@ -103,23 +105,27 @@ pub(super) fn servers(mcp: Option<&SessionMcp>) -> Vec<McpServer> {
         .into_iter()
         .map(|report| McpServer {
             status: status(&report).to_owned(),
-            source: source(mcp, &report.name).to_owned(),
+            source: source(mcp, &report).to_owned(),
             name: report.name,
         })
         .collect()
 }
 
 /// Returns where a server is configured; `sdk` for a server in the host.
-fn source(mcp: Option<&SessionMcp>, name: &str) -> &'static str {
-    mcp.and_then(|mcp| mcp.scope(name)).map_or("sdk", McpScope::name)
+fn source(mcp: Option<&SessionMcp>, report: &ServerReport) -> &'static str {
+    match report.transport {
+        "sdk" => "sdk",
+        _ => mcp.and_then(|mcp| mcp.scope(&report.name)).map_or("dynamic", McpScope::name),
+    }
 }
 
 /// Returns the servers of a session that does not exist yet.
-pub(super) fn pending_reply(setup: &Setup, options: &RunOptions, host_servers: &[String]) -> Value {
+pub(super) fn pending_reply(setup: &Setup, options: &RunOptions, given: &HostSetup) -> Value {
     let arguments = McpSetup {
         arguments: options.mcp_config.clone(),
         strict: options.strict_mcp,
-        host_servers: host_servers.to_vec(),
+        host_servers: given.mcp_servers.clone(),
+        replaceable: given.replaceable.clone(),
         ..McpSetup::default()
     };
     let found = robota_sdk::mcp::configured(&setup.project, &arguments);
@@ -162,6 +168,7 @@ pub(super) fn status_reply(mcp: Option<&SessionMcp>) -> Value {
                 "serverInfo": report.server_info,
                 "error": report.error,
                 "scope": mcp.scope(&report.name).map(|scope| scope.name()),
+                "source": source(Some(mcp), &report),
                 "tools": tools,
             })
         })
@@ -175,6 +182,7 @@ fn status(report: &ServerReport) -> &'static str {
         ServerStatus::Connected => "connected",
         ServerStatus::NeedsAuth => "needs-auth",
         ServerStatus::Failed => "failed",
+        ServerStatus::Disabled => "disabled",
     }
 }
 

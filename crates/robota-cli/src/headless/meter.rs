@@ -14,8 +14,7 @@ use robota_core::task::TaskChange;
 use robota_core::usage::Usage;
 
 use super::fallback::ServedModel;
-use robota_stream_json::TokenUsage;
-use robota_stream_json::{CostBasis, ModelUsage};
+use robota_stream_json::{CostBasis, ModelUsage, ServerToolUse, TokenUsage};
 
 /// Counts the model calls of a session. It observes the session's events in the session's own task,
 /// so that the cost of an answer is known before a tool call of that answer runs. The budget is that
@@ -34,13 +33,14 @@ pub(crate) struct Meter {
 struct Counts {
     model: String,
     requested: Option<Timestamp>,
-    /// How long the model calls took that no result has told yet, and those of all results.
+    /// The time of the model calls since the last result line, in milliseconds.
     api_ms: u64,
-    told_api_ms: u64,
-    /// How long the turns took that have ended.
+    /// The time of the model calls of all earlier result lines, in milliseconds.
+    reported_api_ms: u64,
+    /// The time of the turns that have ended, in milliseconds.
     turns_ms: u64,
     models: BTreeMap<String, ModelUsage>,
-    /// The calls that no result has told yet.
+    /// The calls since the last result line, by model.
     new_models: BTreeMap<String, ModelUsage>,
 }
 
@@ -110,31 +110,31 @@ impl Meter {
         Ok(())
     }
 
-    /// Returns how long the model calls since the last turn took, in milliseconds.
+    /// Returns the time of the model calls since the last result line, in milliseconds.
     pub(crate) fn take_turn_api_ms(&self) -> u64 {
         let mut counts = self.lock();
         let api_ms = std::mem::take(&mut counts.api_ms);
-        counts.told_api_ms += api_ms;
+        counts.reported_api_ms += api_ms;
         api_ms
     }
 
-    /// Returns how long the model calls of this run took, in milliseconds.
+    /// Returns the time of all model calls of this run, in milliseconds.
     pub(crate) fn api_ms(&self) -> u64 {
         let counts = self.lock();
-        counts.told_api_ms + counts.api_ms
+        counts.reported_api_ms + counts.api_ms
     }
 
-    /// Counts how long a turn took, in milliseconds.
+    /// Adds the time of a turn, in milliseconds.
     pub(crate) fn add_turn_ms(&self, millis: u64) {
         self.lock().turns_ms += millis;
     }
 
-    /// Returns how long the turns of this run took, in milliseconds.
+    /// Returns the time of the turns of this run, in milliseconds.
     pub(crate) fn turns_ms(&self) -> u64 {
         self.lock().turns_ms
     }
 
-    /// Returns the tokens and price by model of the calls since this was asked last.
+    /// Returns the tokens and price by model of the calls since the last result line.
     pub(crate) fn take_new_models(&self) -> BTreeMap<String, ModelUsage> {
         std::mem::take(&mut self.lock().new_models)
     }
@@ -212,11 +212,11 @@ impl Counts {
             output_tokens: usage.output_tokens,
             cache_read_input_tokens: usage.cache_read_tokens,
             cache_creation_input_tokens: usage.cache_write_tokens,
+            web_search_requests: usage.web_searches,
             cost_usd: cost.unwrap_or_default(),
             cost_basis: if cost.is_some() { CostBasis::List } else { CostBasis::Unknown },
             context_window: catalogue.context_window(model),
             max_output_tokens: catalogue.max_output(model),
-            ..ModelUsage::default()
         };
         for models in [&mut self.models, &mut self.new_models] {
             models.entry(model.to_owned()).or_default().add(call);
@@ -262,6 +262,10 @@ pub(crate) fn token_usage(usage: Usage) -> TokenUsage {
         cache_creation_input_tokens: usage.cache_write_tokens,
         cache_read_input_tokens: usage.cache_read_tokens,
         output_tokens: usage.output_tokens,
+        server_tool_use: ServerToolUse {
+            web_search_requests: usage.web_searches,
+            web_fetch_requests: usage.web_fetches,
+        },
         ..TokenUsage::default()
     }
 }

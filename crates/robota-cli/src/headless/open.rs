@@ -75,6 +75,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     chosen.calls.thinking = requests.thinking;
     let cwd = setup.places.cwd.clone();
     let given = std::mem::take(&mut requests.host_setup);
+    let servers = mcp::setup(options, &requests.host, &given);
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
     let (meter, observed) = (requests.meter.clone(), structured.clone());
@@ -104,11 +105,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .and_then(|options| agent_process::program(options, setup)),
         ..AgentOptions::default()
     };
-    if !given.hooks.is_empty() {
+    if !requests.host_hooks.is_empty() {
         let cwd = cwd.display().to_string();
         let context = HookContext::new(selected.id().as_str(), &*cwd);
         let transcript = SessionTranscript::new(store.clone(), selected.id().clone(), cwd);
-        let runner = given.hooks.runner(context, requests.host.clone());
+        let runner = requests.host_hooks.runner(context, requests.host.clone());
         let runner = Arc::new(runner.transcript(Arc::new(transcript)));
         requests.hook_runners.push(runner.clone());
         agents.hooks.push(runner.clone());
@@ -130,7 +131,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(approver) = &prompt_tool {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
-    builder = builder.mcp(mcp::setup(options, &requests.host, given.mcp_servers));
+    builder = builder.mcp(servers);
     let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
     if let Some(names) = tools {
         builder = builder.only_tools(names);
@@ -167,6 +168,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         true => Some(scheduled_inputs(&interactive).await?),
         false => None,
     };
+    for file in &given.seen_files {
+        if let Err((_, why)) = file.apply(&interactive, &cwd).await {
+            output::note(&format!("robota: seed_read_state: {why}"));
+        }
+    }
     requests.interactive = Some(interactive.clone());
     if let Some(approver) = &prompt_tool {
         approver.connect(interactive.mcp());
@@ -197,7 +203,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         }),
         output_style: describe::output_style(&setup.project),
         plugins: describe::plugins(&setup.project),
-        memory_paths: MemoryPaths { auto: cwd.join(MEMORY_FOLDER).display().to_string() },
+        memory_paths: MemoryPaths { auto: format!("{}/", cwd.join(MEMORY_FOLDER).display()) },
     };
     let drive = Drive {
         interactive: interactive.clone(),

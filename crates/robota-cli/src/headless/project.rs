@@ -443,7 +443,7 @@ impl Projection {
             stop_sequence: None,
             usage,
         };
-        let first = !std::mem::replace(&mut self.record.told_user_messages, true);
+        let first = !std::mem::replace(&mut self.record.printed_user_messages, true);
         let user_messages = if first { &self.record.user_messages[..] } else { &[] };
         self.writer.print(&AssistantLine {
             kind: Default::default(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use robota_config::{KeyPath, Layer, RuleText};
+use robota_config::{Layer, RuleText};
 use robota_core::catalogue::Catalogue;
 use robota_core::ids::TaskId;
 use robota_core::tool::ToolSpec;
@@ -13,7 +13,7 @@ use robota_sdk::{CommandOrigin, InteractiveSession, TaskManager};
 use robota_session::{Session, SessionError};
 use robota_stream_json::ControlErrorCode;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::describe::slash_command;
 use super::host::Reply;
@@ -194,23 +194,6 @@ pub(super) fn skills(setup: &Setup) -> Value {
     json!({"skills": skills.map(slash_command).collect::<Vec<_>>()})
 }
 
-/// Returns the effective settings, without keys of providers, and where each comes from.
-pub(super) fn settings(setup: &Setup, model: &str, effort: Option<&str>) -> Value {
-    let (mut effective, mut sources) = (json!({}), Map::new());
-    for set in setup.settings.explain(&KeyPath::default()) {
-        let key = set.key.to_string();
-        let place = key.split('.').fold(&mut effective, |place, name| &mut place[name]);
-        *place = set.value;
-        let layers: Vec<_> = set.set_by.iter().map(|origin| source(origin.layer).0).collect();
-        sources.insert(key, layers.into());
-    }
-    json!({
-        "effective": effective,
-        "sources": sources,
-        "applied": {"model": model, "effort": effort},
-    })
-}
-
 /// Returns the permission rules in effect and the folders of the workspace.
 pub(super) fn permission_rules(setup: &Setup, session: Option<&Session>) -> Value {
     let permissions = &setup.settings.permissions;
@@ -250,7 +233,7 @@ fn rule_entry(behavior: &str, rule: &RuleText) -> Value {
 }
 
 /// Returns how hosts call a layer, and where its rules live.
-fn source(layer: Layer) -> (&'static str, &'static str) {
+pub(super) fn source(layer: Layer) -> (&'static str, &'static str) {
     match layer {
         Layer::UserRobota | Layer::UserClaude => ("userSettings", "persistent"),
         Layer::ProjectRobota | Layer::ProjectClaude => ("projectSettings", "persistent"),

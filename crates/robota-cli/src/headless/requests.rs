@@ -1,5 +1,7 @@
 //! Answers the control requests of the host.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
@@ -13,11 +15,14 @@ use robota_sdk::{InteractiveSession, SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
 
 use super::describe::{self, Described};
 use super::fallback::Fallback;
+use super::hook_listing;
 use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
+use super::host_files::{self, SeenFile};
 use super::input::ControlInput;
 use super::mcp::{pending_reply, status_reply};
 use super::meter::Meter;
@@ -29,6 +34,7 @@ use super::permissions::HostApprover;
 use super::queries;
 use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
+use super::settings_requests::{self, SettingsUpdate};
 use super::structured::parse_schema;
 use super::writer::LineWriter;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
@@ -45,8 +51,6 @@ pub(crate) const VERSION: &str =
 /// What the host sets before the first turn.
 #[derive(Default)]
 pub(crate) struct HostSetup {
-    /// Its hooks.
-    pub(crate) hooks: HostHooks,
     /// The system prompt.
     pub(crate) system: Option<String>,
     /// The text to add to the system prompt.
@@ -57,6 +61,10 @@ pub(crate) struct HostSetup {
     pub(crate) title: Option<String>,
     /// The names of its MCP servers.
     pub(crate) mcp_servers: Vec<String>,
+    /// The MCP servers that it set before the first message.
+    pub(crate) replaceable: Map<String, Value>,
+    /// The files that the model has read in an earlier conversation.
+    pub(crate) seen_files: Vec<SeenFile>,
     /// Definitions of agents.
     pub(crate) agents: Vec<AgentDefinition>,
     /// Whether the host receives the text and reasoning of agents, not only their calls.
@@ -87,6 +95,8 @@ pub(crate) struct Requests {
     /// Writes changes of permissions to settings files.
     pub(crate) saved: Arc<SavedRules>,
     pub(crate) host_setup: HostSetup,
+    /// The hooks of the host.
+    pub(crate) host_hooks: HostHooks,
     /// The hooks, which learn the permission mode.
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,
     /// Why `initialize` was refused: the run then has no turn, although the host may send one.
@@ -101,6 +111,8 @@ pub(crate) struct Requests {
     pub(crate) thinking: Option<Thinking>,
     /// The session, once it exists.
     pub(crate) interactive: Option<InteractiveSession>,
+    /// The answers that take long.
+    pub(crate) later: JoinSet<()>,
 }
 
 /// The settings that the host can change in a running session.
@@ -128,8 +140,25 @@ enum Request {
     McpReconnect {
         server_name: String,
     },
+    McpSetServers {
+        servers: Map<String, Value>,
+    },
+    #[serde(rename_all = "camelCase")]
+    McpToggle {
+        server_name: String,
+        enabled: bool,
+    },
     McpMessage {},
     ReadFile(queries::ReadFile),
+    FileSuggestions {
+        query: String,
+    },
+    SeedReadState(SeenFile),
+    UpdateSettings(SettingsUpdate),
+    GetHooksListing {},
+    McpCall {},
+    BackgroundTasks {},
+    ReloadPlugins {},
     GetTaskOutput {
         task_id: String,
     },
@@ -174,6 +203,16 @@ struct Initialize {
     forward_subagent_text: bool,
 }
 
+/// When a request is answered.
+enum Answer {
+    Now(Reply),
+    /// When a server has answered, or files were listed. Other requests are answered meanwhile.
+    Later(LaterReply),
+}
+
+/// An answer that takes long.
+pub(super) type LaterReply = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
 impl Requests {
     /// Answers one request.
     pub(crate) async fn handle(&mut self, input: ControlInput) {
@@ -181,16 +220,39 @@ impl Requests {
         let subtype = subtype.to_owned();
         let reply = match serde_json::from_value(input.request) {
             Ok(request) => self.reply(request, &subtype).await,
-            Err(error) => Err((
+            Err(error) => Answer::Now(Err((
                 ControlErrorCode::InvalidRequest,
                 format!("the request `{subtype}` is not valid: {error}"),
-            )),
+            ))),
         };
-        self.host.reply(&input.request_id, &reply);
+        match reply {
+            Answer::Now(reply) => self.host.reply(&input.request_id, &reply),
+            Answer::Later(reply) => {
+                let host = self.host.clone();
+                self.later.spawn(async move { host.reply(&input.request_id, &reply.await) });
+            }
+        }
     }
 
-    async fn reply(&mut self, request: Request, subtype: &str) -> Reply {
-        match request {
+    /// Waits for the answers that take long.
+    pub(crate) async fn finish(&mut self) {
+        while self.later.join_next().await.is_some() {}
+    }
+
+    async fn reply(&mut self, request: Request, subtype: &str) -> Answer {
+        Answer::Now(match request {
+            Request::McpSetServers { servers } => {
+                return Answer::Later(self.set_mcp_servers(servers));
+            }
+            Request::McpToggle { server_name, enabled } => {
+                return Answer::Later(self.toggle_mcp_server(server_name, enabled));
+            }
+            Request::McpReconnect { server_name } => {
+                return Answer::Later(self.reconnect_mcp_server(server_name));
+            }
+            Request::FileSuggestions { query } => {
+                return Answer::Later(host_files::suggestions(&self.setup, query));
+            }
             Request::Initialize(initialize) => {
                 let reply = self.initialize(*initialize);
                 self.refused = reply.as_ref().err().map(|(_, why)| why.clone());
@@ -209,14 +271,7 @@ impl Requests {
             }
             Request::McpStatus {} => match &self.interactive {
                 Some(session) => Ok(status_reply(session.mcp())),
-                None => Ok(pending_reply(&self.setup, &self.options, &self.host_setup.mcp_servers)),
-            },
-            Request::McpReconnect { server_name } => match self.mcp() {
-                Some(mcp) => {
-                    let connected = mcp.servers().reconnect(&server_name).await;
-                    connected.map(|_| json!({})).map_err(failed)
-                }
-                None => Err(missing(subtype, "there are no MCP servers")),
+                None => Ok(pending_reply(&self.setup, &self.options, &self.host_setup)),
             },
             Request::GetContextUsage {} => self.context_usage().await,
             Request::RenameSession { title } => match self.session() {
@@ -264,14 +319,40 @@ impl Requests {
             },
             Request::StopTask { task_id } => {
                 let task = TaskId::from(task_id);
-                let Some(tasks) = self.tasks() else {
-                    let why = format!("there is no background task `{task}`");
-                    return Err((ControlErrorCode::Failed, why));
-                };
-                tasks.cancel(&task).await.map(|_| json!({})).map_err(failed)
+                match self.tasks() {
+                    Some(tasks) => tasks.cancel(&task).await.map(|_| json!({})).map_err(failed),
+                    None => {
+                        let why = format!("there is no background task `{task}`");
+                        Err((ControlErrorCode::Failed, why))
+                    }
+                }
             }
+            Request::SeedReadState(file) => match &self.interactive {
+                Some(session) => file.apply(session, self.setup.cwd()).await,
+                None => {
+                    self.host_setup.seen_files.push(file);
+                    Ok(json!({}))
+                }
+            },
+            Request::UpdateSettings(update) => update.write(&self.setup, &self.options),
+            Request::GetHooksListing {} => Ok(hook_listing::reply(&self.setup, &self.host_hooks)),
+            Request::McpCall {} => Err(missing(
+                subtype,
+                "not supported: tools of MCP servers run only for a model, after the permission \
+                 rules allow it",
+            )),
+            Request::BackgroundTasks {} => Err(missing(
+                subtype,
+                "not supported: what runs in the foreground cannot move to the background; the model \
+                 starts commands and agents there with run_in_background",
+            )),
+            Request::ReloadPlugins {} => Err(missing(
+                subtype,
+                "not supported: the plugins of a session are those of its start; start the program \
+                 again, with --resume for the same conversation",
+            )),
             Request::Other => Err(missing(subtype, "this program does not know the request")),
-        }
+        })
     }
 
     fn initialize(&mut self, request: Initialize) -> Reply {
@@ -304,13 +385,15 @@ impl Requests {
         self.agents = [agents.as_slice(), &self.options.agents].concat();
         let append_system = request.append_system_prompt;
         let mcp_servers = request.sdk_mcp_servers.unwrap_or_default();
+        self.host_hooks = hooks;
         self.host_setup = HostSetup {
-            hooks,
             system,
             append_system,
             schema,
             title,
             mcp_servers,
+            replaceable: std::mem::take(&mut self.host_setup.replaceable),
+            seen_files: std::mem::take(&mut self.host_setup.seen_files),
             agents,
             agent_text: request.forward_subagent_text,
         };
@@ -343,7 +426,7 @@ impl Requests {
             "fast_mode_state": "off",
             "hook_on_failure_supported": true,
             "hooks_applied": hooks_applied,
-            "unsupported_hook_events": self.host_setup.hooks.unknown,
+            "unsupported_hook_events": self.host_hooks.unknown,
             "pending_permission_requests": [],
         });
         if let (Value::Object(reply), Value::Object(more)) = (&mut reply, more) {
@@ -357,7 +440,7 @@ impl Requests {
         self.interactive.as_ref().map(InteractiveSession::session)
     }
 
-    fn mcp(&self) -> Option<&SessionMcp> {
+    pub(super) fn mcp(&self) -> Option<&SessionMcp> {
         self.interactive.as_ref().and_then(InteractiveSession::mcp)
     }
 
@@ -376,7 +459,7 @@ impl Requests {
     fn settings(&self) -> Value {
         let effort = self.setup.settings.values.effort_level.as_deref();
         let effort = self.effort.as_deref().or(effort);
-        queries::settings(&self.setup, &self.model, effort)
+        settings_requests::settings(&self.setup, &self.model, effort)
     }
 
     /// Changes settings for the rest of the session. Those that cannot change are refused.
@@ -445,6 +528,19 @@ impl Requests {
         if let Some(approver) = &self.approver {
             approver.set_mode(mode);
         }
+        self.announce_mode(mode);
+        Ok(json!({"mode": mode.name()}))
+    }
+
+    /// Takes a mode that a tool has set: plan mode began, or a plan was approved. The approver keeps
+    /// its mode, so that `dontAsk` still denies what needs approval.
+    pub(crate) fn mode_changed(&mut self, mode: Mode) {
+        if mode != self.mode.session() {
+            self.announce_mode(RunMode::Session(mode));
+        }
+    }
+
+    fn announce_mode(&mut self, mode: RunMode) {
         for hooks in &self.hook_runners {
             hooks.update_context(|context| context.permission_mode = Some(mode.session()));
         }
@@ -459,7 +555,6 @@ impl Requests {
             });
         }
         self.mode = mode;
-        Ok(json!({"mode": mode.name()}))
     }
 
     /// Changes the model, from the next turn on; none goes back to the model of the start.
@@ -482,6 +577,7 @@ impl Requests {
             model: WantedModel::Flag(Some(&wanted)),
         };
         let mut chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
+        self.setup.late_secrets.add(chosen.secrets.iter().cloned()).map_err(failed)?;
         chosen.provider = self.wrap(chosen.provider);
         if self.options.budget.is_some() && !has_price(&chosen.model) {
             return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
@@ -572,7 +668,7 @@ pub(crate) fn no_price(model: &str) -> String {
     format!("the price of the model `{model}` is not known, so --max-budget-usd cannot be kept")
 }
 
-fn failed(error: impl Into<anyhow::Error>) -> (ControlErrorCode, String) {
+pub(super) fn failed(error: impl Into<anyhow::Error>) -> (ControlErrorCode, String) {
     (ControlErrorCode::Failed, format!("{:#}", error.into()))
 }
 

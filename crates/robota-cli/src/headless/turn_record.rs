@@ -50,9 +50,9 @@ pub(crate) struct TurnRecord {
     pub(crate) structured_exhausted: bool,
     /// The host's ids of the messages that the turn took.
     pub(crate) user_messages: Vec<String>,
-    /// Whether a line has reported them.
-    pub(crate) told_user_messages: bool,
-    /// Whether an event of a streamed answer has.
+    /// Whether a line of an answer names them.
+    pub(crate) printed_user_messages: bool,
+    /// Whether an event of a streamed answer names them.
     pub(crate) streamed_user_messages: bool,
     /// The text about the budget, if it is used up.
     pub(crate) budget: Option<String>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::env_ref::Secret;
+use robota_core::redact::LateSecrets;
 use robota_providers::KeySource;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -26,6 +27,8 @@ pub(super) struct CommandKey {
     command: String,
     cwd: PathBuf,
     lifetime: Duration,
+    /// Receives every key, so that no session shows it.
+    late: LateSecrets,
     current: Mutex<Option<(Secret, Instant)>>,
 }
 
@@ -38,6 +41,7 @@ impl CommandKey {
             command,
             cwd: setup.places.cwd.clone(),
             lifetime: millis.map_or(LIFETIME, Duration::from_millis),
+            late: setup.late_secrets.clone(),
             current: Mutex::new(None),
         }))
     }
@@ -77,6 +81,7 @@ impl KeySource for CommandKey {
             return Ok(key.clone());
         }
         let key = self.run().await?;
+        self.late.add([key.clone()]).map_err(|error| error.to_string())?;
         *current = Some((key.clone(), Instant::now()));
         Ok(key)
     }

@@ -58,7 +58,7 @@ pub(super) async fn prepare(
         .cloned()
         .collect();
     if let Some(helper) = &helper {
-        // What a tool prints of the key is removed.
+        // Sessions redact it already; commands do not get variables that contain it.
         secrets.push(helper.key(false).await.map_err(anyhow::Error::msg)?);
     }
     let http = build(&vendor, settings, host)?;

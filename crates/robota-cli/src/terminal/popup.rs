@@ -13,6 +13,7 @@ use robota_sdk::CommandInfo;
 use super::composer::Composer;
 use super::text::Line;
 use file::FileIndex;
+pub(crate) use file::matching_files;
 use trigger::Trigger;
 pub(crate) use walk::{Batch, Limits, Walk};
 

@@ -298,8 +298,22 @@ async fn sdk_08_the_model_calls_tools_in_the_host() {
         assert!(result.contains("the sum is 42"), "{sdk:?} {result}");
         assert_eq!(
             seen["servers"],
-            json!([{"name": "calc", "status": "connected", "source": "dynamic"}]),
+            json!([{"name": "calc", "status": "connected", "source": "sdk"}]),
             "{sdk:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_change_mcp_servers() {
+    for Ran { sdk, seen, .. } in run("servers", hello).await {
+        let statuses = json!(["connected", "disabled", "connected"]);
+        assert_eq!(seen["statuses"], statuses, "{sdk:?} {seen}");
+        if sdk == Sdk::TypeScript {
+            assert_eq!(seen["added"], json!(["calc", "missing"]), "{seen}");
+            assert_eq!((&seen["removed"], &seen["failed"]), (&json!([]), &json!(["missing"])));
+            let cleared = json!({"added": [], "removed": ["calc", "missing"], "errors": {}});
+            assert_eq!(seen["cleared"], cleared, "the servers of this client are gone");
+        }
     }
 }

@@ -55,7 +55,7 @@ fn sdk_08_initialize_lists_commands_agents_styles_and_models() {
     assert!(init["skills"].as_array().unwrap().contains(&json!("ship")), "{init}");
     assert!(init["slash_commands"].as_array().unwrap().contains(&json!("tools:audit")));
     assert_eq!(init["terminal_slash_commands"], json!(["language", "reset", "resume"]));
-    assert!(init["memory_paths"]["auto"].as_str().unwrap().ends_with("memory"));
+    assert!(init["memory_paths"]["auto"].as_str().unwrap().ends_with("/memory/"));
     assert_eq!(host.finish().1, Some(0));
 }
 

@@ -13,6 +13,10 @@ mod agent_sdks;
 mod agents;
 #[cfg(unix)]
 mod control;
+#[cfg(unix)]
+mod control_mcp;
+#[cfg(unix)]
+mod control_settings;
 mod doctor;
 mod environment;
 mod errors;

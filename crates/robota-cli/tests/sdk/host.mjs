@@ -90,6 +90,17 @@ function streaming(opts) {
   return { session, send, close, until };
 }
 
+/** A server in this program. */
+const calc = () =>
+  createSdkMcpServer({
+    name: "calc",
+    tools: [
+      tool("add", "Adds two numbers", { a: z.number(), b: z.number() }, async ({ a, b }) => ({
+        content: [{ type: "text", text: `the sum is ${a + b}` }],
+      })),
+    ],
+  });
+
 const cases = {
   query: () => collect("Say hello", options()),
 
@@ -245,22 +256,31 @@ const cases = {
   turns: () => collect("work", options({ maxTurns: 1 })),
 
   mcp: () =>
-    collect(
-      "add",
-      options({
-        mcpServers: {
-          calc: createSdkMcpServer({
-            name: "calc",
-            tools: [
-              tool("add", "Adds two numbers", { a: z.number(), b: z.number() }, async ({ a, b }) => ({
-                content: [{ type: "text", text: `the sum is ${a + b}` }],
-              })),
-            ],
-          }),
-        },
-        allowedTools: ["mcp__calc__add"],
-      }),
-    ),
+    collect("add", options({ mcpServers: { calc: calc() }, allowedTools: ["mcp__calc__add"] })),
+
+  async servers() {
+    const s = streaming(options());
+    s.send("one");
+    await s.until();
+    const statuses = [];
+    const note = async () => {
+      const servers = await s.session.mcpServerStatus();
+      statuses.push(servers.find((server) => server.name === "calc")?.status ?? null);
+    };
+    const missing = { command: "/no/such/program" };
+    const set = await s.session.setMcpServers({ calc: calc(), missing });
+    await note();
+    await s.session.toggleMcpServer("calc", false);
+    await note();
+    await s.session.toggleMcpServer("calc", true);
+    await note();
+    const { removed } = set;
+    const added = set.added.sort();
+    const cleared = await s.session.setMcpServers({});
+    s.close();
+    await s.until(() => false);
+    return { statuses, added, removed, failed: Object.keys(set.errors), cleared };
+  },
 };
 
 console.log(JSON.stringify(await cases[process.argv[2]]()));

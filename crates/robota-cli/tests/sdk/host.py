@@ -228,15 +228,37 @@ async def case_turns():
     return await collect("work", options(max_turns=1))
 
 
-async def case_mcp():
+def calc():
+    """A server in this program."""
+
     @tool("add", "Adds two numbers", {"a": int, "b": int})
     async def add(args):
         return {"content": [{"type": "text", "text": f"the sum is {args['a'] + args['b']}"}]}
 
-    server = create_sdk_mcp_server(name="calc", tools=[add])
+    return create_sdk_mcp_server(name="calc", tools=[add])
+
+
+async def case_mcp():
     return await collect(
-        "add", options(mcp_servers={"calc": server}, allowed_tools=["mcp__calc__add"])
+        "add", options(mcp_servers={"calc": calc()}, allowed_tools=["mcp__calc__add"])
     )
+
+
+async def case_servers():
+    statuses = []
+    async with ClaudeSDKClient(options(mcp_servers={"calc": calc()})) as client:
+
+        async def note():
+            servers = (await client.get_mcp_status())["mcpServers"]
+            statuses.extend(server["status"] for server in servers)
+
+        await ask(client, "one")
+        await note()
+        await client.toggle_mcp_server("calc", False)
+        await note()
+        await client.toggle_mcp_server("calc", True)
+        await note()
+    return {"statuses": statuses}
 
 
 print(json.dumps(asyncio.run(globals()["case_" + sys.argv[1]]())))

@@ -129,3 +129,19 @@ proptest! {
         prop_assert_eq!(shown, redactor.text(&whole).into_owned());
     }
 }
+
+#[test]
+fn secrets_that_become_known_later_are_removed_from_then_on() {
+    let late = LateSecrets::default();
+    let redactor = Redactor::new([Secret::new("sk-first-0001")]).unwrap().with_late(late.clone());
+    let text = "sk-first-0001 sk-second-0002";
+    assert_eq!(redactor.text(text), "[REDACTED] sk-second-0002");
+    let mut stream = redactor.clone().stream();
+    let shown = stream.push("a sk-sec");
+    late.add([Secret::new("sk-second-0002"), Secret::new("short")]).unwrap();
+    assert_eq!(redactor.text(text), "[REDACTED] [REDACTED]", "clones share the list");
+    assert_eq!(shown, "a sk-sec");
+    let parts = ["b sk-sec", "ond-0002 sk-fir", "st-0001", " short"].map(|part| stream.push(part));
+    assert_eq!(parts.concat() + &stream.finish(), "b [REDACTED] [REDACTED] short");
+    assert_eq!(format!("{late:?}"), "LateSecrets(2)");
+}

@@ -246,13 +246,15 @@ fn compile_call(
 }
 
 fn compile_usage(usage: UsageIn) -> Step {
-    let UsageIn { input, output, cache_read, cache_write, reasoning } = usage;
+    let UsageIn { input, output, cache_read, cache_write, reasoning, web_searches } = usage;
     Step::Usage(Usage {
         input_tokens: input,
         output_tokens: output,
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,
         reasoning_tokens: reasoning,
+        web_searches,
+        ..Usage::default()
     })
 }
 

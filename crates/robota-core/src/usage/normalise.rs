@@ -51,6 +51,9 @@ const OUTPUT_DETAILS: &[&str] = &[
     "completionTokensDetails",
 ];
 
+/// Requests of the provider's own tools.
+const SERVER_TOOLS: &[&str] = &["server_tool_use", "serverToolUse"];
+
 /// Implements [`Usage::from_provider_value`].
 pub(super) fn normalise(value: &Value) -> Option<Usage> {
     read(value).or_else(|| {
@@ -112,6 +115,10 @@ fn read(value: &Value) -> Option<Usage> {
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,
         reasoning_tokens: reasoning.min(generated),
+        web_searches: detail(value, SERVER_TOOLS, &["web_search_requests", "webSearchRequests"])
+            .unwrap_or(0),
+        web_fetches: detail(value, SERVER_TOOLS, &["web_fetch_requests", "webFetchRequests"])
+            .unwrap_or(0),
     })
 }
 

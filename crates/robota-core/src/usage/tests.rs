@@ -15,6 +15,7 @@ fn usage(input: u64, output: u64, read: u64, write: u64, reasoning: u64) -> Usag
         cache_read_tokens: read,
         cache_write_tokens: write,
         reasoning_tokens: reasoning,
+        ..Usage::default()
     }
 }
 
@@ -26,7 +27,8 @@ fn core_24_anthropic_cache_counts_are_added_to_the_input() {
         "output_tokens": 5, "output_tokens_details": {"thinking_tokens": 2},
         "server_tool_use": {"web_search_requests": 1}, "service_tier": "standard"
     });
-    assert_eq!(read(value), usage(1109, 5, 1000, 100, 2));
+    let expected = Usage { web_searches: 1, ..usage(1109, 5, 1000, 100, 2) };
+    assert_eq!(read(value), expected);
     assert_eq!(read(json!({"input_tokens": 9, "output_tokens": 5})), Usage::new(9, 5));
     // The delta at the end of a stream may carry the output alone.
     assert_eq!(read(json!({"output_tokens": 5})), Usage::new(0, 5));

@@ -44,7 +44,7 @@ impl Tool for ListResources {
     async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
         let wanted = input.get("server").and_then(Value::as_str);
         let mut lines = Vec::new();
-        for server in self.servers.iter() {
+        for server in self.servers.all() {
             if !server.has_resources() || wanted.is_some_and(|wanted| wanted != server.name()) {
                 continue;
             }

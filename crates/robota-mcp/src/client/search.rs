@@ -7,6 +7,7 @@ use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
+use super::server::ServerStatus;
 use super::session_tools::{Found, SessionTools, TOOL_SEARCH};
 
 /// How many tools a search finds by default.
@@ -54,8 +55,9 @@ fn description(tools: &SessionTools, all: &[Found]) -> String {
             .to_owned();
     let starting: Vec<_> = tools
         .servers()
+        .all()
         .iter()
-        .filter(|server| !server.is_known())
+        .filter(|server| !server.is_known() && server.status() != ServerStatus::Disabled)
         .map(|server| server.name().to_owned())
         .collect();
     if !starting.is_empty() {

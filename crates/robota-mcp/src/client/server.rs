@@ -39,6 +39,8 @@ pub enum ServerStatus {
     NeedsAuth,
     /// It failed.
     Failed,
+    /// It is turned off.
+    Disabled,
 }
 
 /// The status of a server, for lists.
@@ -160,6 +162,9 @@ impl Server {
     /// Returns the tools that the user approved and the server, as far as is known, still has.
     pub(super) fn tools(&self) -> Vec<ToolDefinition> {
         let state = self.state();
+        if state.status == ServerStatus::Disabled {
+            return Vec::new();
+        }
         let approved = state.approved.iter().flat_map(|catalog| &catalog.tools);
         let usable = approved.filter(|tool| {
             let name = tool.name();
@@ -170,7 +175,8 @@ impl Server {
 
     fn with_catalog<T>(&self, read: impl FnOnce(&Catalog) -> T) -> Option<T> {
         let state = self.state();
-        state.live.as_ref().or(state.approved.as_ref()).map(read)
+        let enabled = state.status != ServerStatus::Disabled;
+        state.live.as_ref().or(state.approved.as_ref()).filter(|_| enabled).map(read)
     }
 
     pub(super) fn prompts(&self) -> Vec<PromptDefinition> {
@@ -207,6 +213,12 @@ impl Server {
     /// Returns the connection; starts the server if it does not run.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, McpError> {
         let mut slot = self.connection.lock().await;
+        if self.status() == ServerStatus::Disabled {
+            return Err(McpError::Connect {
+                server: self.config.name.clone(),
+                problem: "it is turned off".to_owned(),
+            });
+        }
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }
@@ -365,13 +377,34 @@ impl Server {
         Ok(changes)
     }
 
-    /// Forgets earlier failures, so that the server is started again.
+    /// Forgets earlier failures, so that the server is started again. One that is turned off stays
+    /// off.
     pub(super) async fn reset(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
             connection.close().await;
         }
         self.state().failures.clear();
-        self.set_status(ServerStatus::Pending, None);
+        if self.status() != ServerStatus::Disabled {
+            self.set_status(ServerStatus::Pending, None);
+        }
+    }
+
+    /// Turns the server off and ends its connection.
+    pub(super) async fn disable(&self) {
+        // With the lock of the connection, so that a start in progress ends first.
+        let mut slot = self.connection.lock().await;
+        self.set_status(ServerStatus::Disabled, None);
+        if let Some(connection) = slot.take() {
+            connection.close().await;
+        }
+    }
+
+    /// Turns the server on again; it is not started.
+    pub(super) fn enable(&self) {
+        if self.status() == ServerStatus::Disabled {
+            self.state().failures.clear();
+            self.set_status(ServerStatus::Pending, None);
+        }
     }
 
     /// Ends the connection.

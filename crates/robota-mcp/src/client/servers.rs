@@ -1,6 +1,6 @@
 //! All servers of a session.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,7 +21,9 @@ use crate::names::server_part;
 /// All servers of a session. Clones share them; when the last clone is dropped they end.
 #[derive(Clone)]
 pub struct McpServers {
-    servers: Arc<Vec<Arc<Server>>>,
+    servers: Arc<RwLock<Vec<Arc<Server>>>>,
+    /// What servers that are added later share with the others.
+    options: McpOptions,
     pub(super) changes: Changes,
 }
 
@@ -30,41 +32,87 @@ impl McpServers {
     /// in the names of tools is left out.
     #[must_use]
     pub fn new(configs: Vec<ServerConfig>, options: &McpOptions) -> Self {
-        let changes = Changes::new();
-        let mut servers: Vec<Arc<Server>> = Vec::new();
+        let servers =
+            Self { servers: Arc::default(), options: options.clone(), changes: Changes::new() };
         for config in configs {
-            let part = server_part(&config.name);
-            if let Some(other) = servers.iter().find(|other| server_part(other.name()) == part) {
-                options.notice(format!(
-                    "the MCP server `{}` is not used: its tools would have the same names as those \
-                     of `{}`",
-                    config.name,
-                    other.name()
-                ));
-                continue;
+            if let Err(error) = servers.add(config) {
+                options.notice(error.to_string());
             }
-            servers.push(Server::new(config, options.clone(), changes.clone()));
         }
-        Self { servers: Arc::new(servers), changes }
+        servers
+    }
+
+    /// Adds a server; it is not started.
+    ///
+    /// # Errors
+    /// If its name is the same as that of another server in the names of tools.
+    pub fn add(&self, config: ServerConfig) -> Result<(), McpError> {
+        let part = server_part(&config.name);
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = servers.iter().find(|other| server_part(other.name()) == part) {
+            let other = other.name().to_owned();
+            return Err(McpError::SameToolNames { server: config.name, other });
+        }
+        servers.push(Server::new(config, self.options.clone(), self.changes.clone()));
+        drop(servers);
+        self.changes.announce();
+        Ok(())
+    }
+
+    /// Removes a server; its connection ends in the background. Returns whether there was one.
+    pub fn remove(&self, name: &str) -> bool {
+        let removed = {
+            let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            let at = servers.iter().position(|server| server.name() == name);
+            at.map(|at| servers.remove(at))
+        };
+        let Some(removed) = removed else { return false };
+        self.changes.announce();
+        tokio::spawn(async move { removed.close().await });
+        true
+    }
+
+    /// Returns the configuration of a server.
+    #[must_use]
+    pub fn config(&self, name: &str) -> Option<ServerConfig> {
+        let named = self.all().into_iter().find(|server| server.name() == name);
+        named.map(|server| server.config.clone())
+    }
+
+    /// Turns a server off or on again. One that is off has no connection and no tools.
+    ///
+    /// # Errors
+    /// If there is no such server, or one that is turned on cannot be reached.
+    pub async fn set_enabled(&self, name: &str, enabled: bool) -> Result<ServerReport, McpError> {
+        let server = self.named(name)?;
+        if enabled {
+            server.enable();
+            server.connection().await?;
+        } else {
+            server.disable().await;
+        }
+        Ok(server.report())
     }
 
     /// Returns whether there are no servers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
+        self.all().is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Server>> {
-        self.servers.iter()
+    /// Returns the servers at this moment.
+    pub(super) fn all(&self) -> Vec<Arc<Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Arc<Server>> {
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Server>> {
         let part = server_part(name);
-        let exact = self.servers.iter().find(|server| server.name() == name);
-        exact.or_else(|| self.servers.iter().find(|server| server_part(server.name()) == part))
+        let servers = self.all();
+        let exact = servers.iter().find(|server| server.name() == name);
+        exact.or_else(|| servers.iter().find(|server| server_part(server.name()) == part)).cloned()
     }
 
-    fn named(&self, name: &str) -> Result<&Arc<Server>, McpError> {
+    fn named(&self, name: &str) -> Result<Arc<Server>, McpError> {
         self.find(name).ok_or_else(|| McpError::Connect {
             server: name.to_owned(),
             problem: "no server of this name is configured".to_owned(),
@@ -73,8 +121,7 @@ impl McpServers {
 
     /// Starts the servers whose tools are not known, all at once, without waiting for them.
     pub fn start_unknown(&self) {
-        for server in self.servers.iter().filter(|server| !server.is_known()) {
-            let server = server.clone();
+        for server in self.all().into_iter().filter(|server| !server.is_known()) {
             tokio::spawn(async move {
                 if let Err(error) = server.connection().await {
                     server.options.notice(error.to_string());
@@ -102,7 +149,7 @@ impl McpServers {
                 && matches!(server.status(), ServerStatus::Pending | ServerStatus::Starting)
         };
         let all = async {
-            while self.servers.iter().any(waits) {
+            while self.all().iter().any(waits) {
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -128,7 +175,7 @@ impl McpServers {
     /// Returns what is known of all servers.
     #[must_use]
     pub fn reports(&self) -> Vec<ServerReport> {
-        self.servers.iter().map(|server| server.report()).collect()
+        self.all().iter().map(|server| server.report()).collect()
     }
 
     /// Returns the tools of a server that can be called.
@@ -163,7 +210,7 @@ impl McpServers {
     /// Returns the prompts of all servers as commands.
     #[must_use]
     pub fn prompts(&self) -> Vec<PromptCommand> {
-        self.servers.iter().flat_map(prompts::commands).collect()
+        self.all().iter().flat_map(prompts::commands).collect()
     }
 
     /// Returns the text of a prompt. `arguments` are words, in the order of the prompt's arguments.
@@ -176,7 +223,7 @@ impl McpServers {
         arguments: &str,
     ) -> Result<String, McpError> {
         let server = self.named(&command.server)?;
-        prompts::get(server, command, arguments).await
+        prompts::get(&server, command, arguments).await
     }
 
     /// Returns the content of a resource as text, for a mention in a prompt.
@@ -200,9 +247,8 @@ impl McpServers {
     /// # Errors
     /// If there is no such tool or the server fails.
     pub async fn call(&self, tool_name: &str, arguments: Value) -> Result<Value, McpError> {
-        for server in self.iter() {
-            let call = McpCall::find(server, tool_name);
-            if let Some(call) = call {
+        for server in self.all() {
+            if let Some(call) = McpCall::find(&server, tool_name) {
                 return call.request(arguments, &CancellationToken::new(), None, None).await;
             }
         }
@@ -225,6 +271,7 @@ impl McpServers {
 
     /// Ends all connections, at once.
     pub async fn close(&self) {
-        futures::future::join_all(self.servers.iter().map(|server| server.close())).await;
+        let servers = self.all();
+        futures::future::join_all(servers.iter().map(|server| server.close())).await;
     }
 }

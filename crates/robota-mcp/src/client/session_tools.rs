@@ -52,11 +52,10 @@ impl SessionTools {
 
     /// Returns all tools that can be called.
     pub(super) fn all(&self) -> Vec<Found> {
-        let of = |server: &Arc<Server>| {
-            let server = server.clone();
+        let of = |server: Arc<Server>| {
             McpTool::specs(&server).into_iter().map(move |found| (server.clone(), found))
         };
-        self.servers().iter().flat_map(of).collect()
+        self.servers().all().into_iter().flat_map(of).collect()
     }
 
     /// Returns whether the tools of servers are found by a search instead of being offered.
@@ -86,6 +85,7 @@ impl SessionTools {
     /// Returns whether a server is being started for the first time.
     pub(super) fn is_starting(&self) -> bool {
         self.servers()
+            .all()
             .iter()
             .any(|server| !server.is_known() && server.status() == ServerStatus::Starting)
     }
@@ -104,7 +104,7 @@ impl ToolSource for SessionTools {
         if defers || self.is_starting() {
             tools.push(Arc::new(ToolSearch::new(self.clone(), &all)));
         }
-        if self.servers().iter().any(|server| server.has_resources()) {
+        if self.servers().all().iter().any(|server| server.has_resources()) {
             tools.push(Arc::new(ListResources::new(self.servers().clone())));
             tools.push(Arc::new(ReadResource::new(self.servers().clone())));
         }

@@ -296,8 +296,8 @@ fn usage(value: &Value) -> Option<Usage> {
         input_tokens: count("input_tokens"),
         output_tokens: count("output_tokens"),
         cache_read_tokens: count("cached_input_tokens"),
-        cache_write_tokens: 0,
         reasoning_tokens: count("reasoning_output_tokens"),
+        ..Usage::default()
     };
     (!usage.is_zero()).then_some(usage)
 }

@@ -35,7 +35,7 @@ use crate::hooks::OnHookUsage;
 use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
-use crate::plan_mode::{ExitPlanMode, PlanNotices};
+use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
 use crate::project;
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
@@ -386,6 +386,7 @@ impl InteractiveSessionBuilder {
                 built_in.push(runtime.agent_tool(manager));
             }
             if let Some(open) = &plans {
+                built_in.push(Arc::new(EnterPlanMode::new(open.clone())));
                 built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);

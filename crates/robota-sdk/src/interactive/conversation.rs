@@ -1,5 +1,7 @@
 //! The conversation of a session.
 
+use std::path::Path;
+
 use robota_core::context::ContextState;
 use robota_core::history::HistoryEntry;
 use robota_core::provider::View;
@@ -49,6 +51,21 @@ impl<'a> Conversation<'a> {
     #[must_use]
     pub fn loaded(&self) -> &'a LoadedContext {
         &self.0.0.loaded
+    }
+
+    /// Reads a file as it is now, through the gate, without adding it to the conversation: the model
+    /// may then edit it, as if it had read it. For a client that knows that the model has seen the
+    /// file, although the conversation no longer contains it.
+    ///
+    /// # Errors
+    /// If the file may not be read without approval, or cannot be read.
+    pub async fn mark_read(&self, path: &Path) -> Result<(), SdkError> {
+        let Some(mentions) = &self.0.0.mentions else {
+            let problem = "the session has no tools for files".to_owned();
+            return Err(SdkError::NotRead { path: path.to_owned(), problem });
+        };
+        let marked = mentions.mark_read(self.0.session(), path).await;
+        marked.map_err(|problem| SdkError::NotRead { path: path.to_owned(), problem })
     }
 
     /// Reads the folders with skills again: users and the model can use those that were added since.

@@ -105,5 +105,41 @@ async fn without_an_approver_the_tool_is_not_offered() {
     let session = scene.open().await;
     answer(&session, "Hello.").await;
     let request = scene.provider.requests().remove(0);
-    assert!(!request.tools.iter().any(|tool| tool.name == "ExitPlanMode"));
+    assert!(!request.tools.iter().any(|tool| tool.name.ends_with("PlanMode")));
+}
+
+#[tokio::test]
+async fn the_model_begins_plan_mode_and_only_the_user_ends_it() {
+    let enter = "{tools: [{tool: EnterPlanMode, input: {}}]}";
+    let scene =
+        Scene::new(&format!("- {enter}\n- {WRITE}\n- {enter}\n- {PLAN}\n- {WRITE}\n- Done.\n"));
+    let (asked, mut questions) = mpsc::unbounded_channel();
+    let approver = approver_fn(move |question: Question| {
+        asked.send(question.call.name).unwrap();
+        async move { Answer::Allow { note: None } }
+    });
+    let options = ProjectOptions { mode: Some(Mode::AcceptEdits), ..ProjectOptions::default() };
+    let builder = scene.builder_for(scene.project_with(options)).mode(Mode::AcceptEdits);
+    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    assert_eq!(answer(&session, "Write a.txt.").await.response, "Done.");
+    let requests = scene.provider.requests();
+    let result = |at: usize| serde_json::to_string(requests[at].messages.last().unwrap()).unwrap();
+    assert!(result(1).contains("Plan mode is active"), "{}", result(1));
+    assert!(result(2).contains("plan mode changes nothing"), "{}", result(2));
+    assert!(result(3).contains("already active"), "{}", result(3));
+    assert_eq!(questions.try_recv().unwrap(), "ExitPlanMode", "only the plan is asked about");
+    assert_eq!(session.session().permissions().mode(), Mode::Default, "not the mode before");
+    assert!(scene.path().join("project/a.txt").exists());
+}
+
+#[tokio::test]
+async fn a_rule_can_forbid_that_the_model_begins_plan_mode() {
+    let scene = Scene::new("- {tools: [{tool: EnterPlanMode, input: {}}]}\n- Done.\n");
+    let options =
+        ProjectOptions { deny: vec!["EnterPlanMode".to_owned()], ..ProjectOptions::default() };
+    let approver = approver_fn(|_| async { Answer::Allow { note: None } });
+    let builder = scene.builder_for(scene.project_with(options));
+    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    answer(&session, "Go.").await;
+    assert_eq!(session.session().permissions().mode(), Mode::Default);
 }

@@ -7,9 +7,13 @@ fn the_input_of_the_protocol_is_without_the_cache() {
         output_tokens: 7,
         cache_read_tokens: 60,
         cache_write_tokens: 30,
-        reasoning_tokens: 0,
+        web_searches: 2,
+        web_fetches: 1,
+        ..Usage::default()
     };
     let shown = token_usage(usage);
+    let tools = shown.server_tool_use;
+    assert_eq!((tools.web_search_requests, tools.web_fetch_requests), (2, 1));
     assert_eq!((shown.input_tokens, shown.output_tokens), (10, 7));
     assert_eq!((shown.cache_read_input_tokens, shown.cache_creation_input_tokens), (60, 30));
 }

@@ -1,12 +1,25 @@
 //! Files that match.
 
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
 use super::Entry;
 use super::matching::Matching;
 use super::trigger::mention;
-use super::walk::Batch;
+use super::walk::{self, Batch, Limits};
 
 /// How many matching files are kept for the list.
 const KEPT: usize = 100;
+
+/// Returns the paths of a folder that match a query best, as the popup lists them. Blocks.
+pub(crate) fn matching_files(folder: &Path, query: &str) -> Vec<String> {
+    let mut index = FileIndex::default();
+    walk::list(folder, Limits::default(), &AtomicBool::new(false), |batch| {
+        index.add(batch);
+        true
+    });
+    index.find(query).0.into_iter().map(|entry| entry.name).collect()
+}
 
 /// The files of the folder.
 #[derive(Debug, Default)]

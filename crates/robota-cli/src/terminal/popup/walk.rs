@@ -65,7 +65,13 @@ impl Drop for Walk {
     }
 }
 
-fn list(folder: &Path, limits: Limits, stop: &AtomicBool, mut send: impl FnMut(Batch) -> bool) {
+/// Lists like [`Walk::start`], on this thread.
+pub(super) fn list(
+    folder: &Path,
+    limits: Limits,
+    stop: &AtomicBool,
+    mut send: impl FnMut(Batch) -> bool,
+) {
     let mut walk = WalkBuilder::new(folder);
     walk.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
     let started = Instant::now();

@@ -100,6 +100,7 @@ pub(super) struct UsageIn {
     pub(super) cache_read: u64,
     pub(super) cache_write: u64,
     pub(super) reasoning: u64,
+    pub(super) web_searches: u64,
 }
 
 /// A failure: its message, or a mapping.

@@ -122,6 +122,8 @@ pub(crate) struct Decoder {
     counts: Option<Counts>,
     stop: Option<StopReason>,
     searches: u32,
+    /// How many queries the provider's own search ran.
+    queries: u64,
     done: bool,
 }
 
@@ -134,6 +136,7 @@ impl Decoder {
             counts: None,
             stop: None,
             searches: 0,
+            queries: 0,
             done: false,
         }
     }
@@ -198,6 +201,7 @@ impl Decoder {
 
     fn grounding(&mut self, grounding: Value, out: &mut DeltaQueue) {
         if let Some(queries) = grounding.get("webSearchQueries") {
+            self.queries += queries.as_array().map_or(0, |queries| queries.len() as u64);
             out.push_back(Delta::ToolInput {
                 index: SERVER_TOOL_INDEX + self.searches,
                 id: None,
@@ -291,7 +295,10 @@ impl Decode for Decoder {
             return Ok(());
         }
         let Some(reason) = self.stop.take() else { return Err(Failure::truncated()) };
-        out.extend(self.counts.and_then(Counts::usage).map(Delta::Usage));
+        if let Some(usage) = self.counts.and_then(Counts::usage) {
+            // The usage of this wire does not count searches; the answer lists their queries.
+            out.push_back(Delta::Usage(Usage { web_searches: self.queries, ..usage }));
+        }
         out.push_back(Delta::End(stop(reason, self.calls.has_calls())));
         self.done = true;
         Ok(())

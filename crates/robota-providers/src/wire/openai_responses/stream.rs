@@ -61,6 +61,8 @@ pub(crate) struct Decoder {
     finished: Vec<u64>,
     calls: CallIds,
     server_tools: u32,
+    searches: u64,
+    fetches: u64,
     refused: bool,
     done: bool,
 }
@@ -73,6 +75,8 @@ impl Decoder {
             finished: Vec::new(),
             calls: CallIds::default(),
             server_tools: 0,
+            searches: 0,
+            fetches: 0,
             refused: false,
             done: false,
         }
@@ -149,6 +153,11 @@ impl Decoder {
             }
             "message" => self.emit_message(&open, &item, out),
             "web_search_call" => {
+                match item.pointer("/action/type").and_then(Value::as_str) {
+                    Some("search") | None => self.searches += 1,
+                    // It opened a page, or looked for a text in one.
+                    Some(_) => self.fetches += 1,
+                }
                 remove_id(&mut item);
                 out.push_back(opaque(WIRE, &self.model, item));
             }
@@ -189,7 +198,12 @@ impl Decoder {
             self.emit(open, item, out);
         }
         if let Some(usage) = response.get("usage").and_then(Usage::from_provider_value) {
-            out.push_back(Delta::Usage(usage));
+            // The usage of this wire does not count searches; each is an item of the answer.
+            out.push_back(Delta::Usage(Usage {
+                web_searches: self.searches,
+                web_fetches: self.fetches,
+                ..usage
+            }));
         }
         let incomplete_reason =
             response.pointer("/incomplete_details/reason").and_then(Value::as_str);

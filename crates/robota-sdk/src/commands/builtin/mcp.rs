@@ -22,7 +22,8 @@ impl SystemCommand for Mcp {
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
-        let Some(mcp) = session.mcp() else {
+        let used = |mcp: &&SessionMcp| !(mcp.servers().is_empty() && mcp.errors().is_empty());
+        let Some(mcp) = session.mcp().filter(used) else {
             return CommandResult::ok("No MCP servers are configured. To add one: robota mcp add");
         };
         let words: Vec<_> = arguments.split_whitespace().collect();
@@ -63,6 +64,7 @@ fn line(report: &ServerReport) -> String {
         ServerStatus::Starting => "starting".to_owned(),
         ServerStatus::Connected => "connected".to_owned(),
         ServerStatus::NeedsAuth => format!("needs a login: robota mcp login {}", report.name),
+        ServerStatus::Disabled => "turned off".to_owned(),
         ServerStatus::Failed => report.error.clone().unwrap_or_else(|| "failed".to_owned()),
     };
     let mut line = format!("{}  {} tools  {status}", report.name, report.tools.len());

@@ -112,6 +112,7 @@ pub async fn usage(suite: Suite) {
         cache_read_tokens: on(Feature::CacheReads, 60),
         cache_write_tokens: on(Feature::CacheWrites, 10),
         reasoning_tokens: on(Feature::ReasoningTokens, 12),
+        ..Usage::default()
     };
     assert_eq!(answered.usage, Some(expected));
 }

@@ -101,9 +101,12 @@ fn core_17_calls_with_and_without_ids() {
 #[test]
 fn sdk_26_a_search_is_reported_and_its_sources_kept() {
     let mut event = chunk(json!([{"text": "y"}]), Some("STOP"));
+    event["usageMetadata"] = json!({"promptTokenCount": 3, "candidatesTokenCount": 1});
     event["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["x"],
         "groundingChunks": [{"web": {"uri": "https://e.test", "title": "T"}}]});
     let (deltas, _) = decode(&sse(&[event.clone()]));
+    let counted = Usage { web_searches: 1, ..Usage::new(3, 1) };
+    assert!(deltas.contains(&Delta::Usage(counted)), "{deltas:?}");
     assert!(deltas.contains(&Delta::ToolInput {
         index: SERVER_TOOL_INDEX,
         id: None,

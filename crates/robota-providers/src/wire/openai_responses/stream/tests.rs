@@ -151,9 +151,11 @@ fn sdk_26_a_search_is_reported_and_kept() {
         added(1, message("")),
         delta("output_text", 1, "y"),
         done(1, cited),
-        completed("completed", json!({})),
+        completed("completed", json!({"usage": {"input_tokens": 3, "output_tokens": 1}})),
     ];
     let (deltas, _) = decode(&sse(&events));
+    let counted = Usage { web_searches: 1, ..Usage::new(3, 1) };
+    assert!(deltas.contains(&Delta::Usage(counted)), "{deltas:?}");
     assert!(deltas.iter().any(|delta| matches!(delta,
         Delta::ToolInput { name: Some(name), .. } if name == "web_search")));
     let content = content(&events);

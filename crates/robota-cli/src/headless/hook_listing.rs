@@ -1,0 +1,172 @@
+//! Lists the hooks of a session for the host: those of settings files, of plugins and of the host.
+
+use robota_core::hook::{
+    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookGroup, HookKind, MatchedOn,
+};
+use robota_sdk::hooks::{HookEffect, HookListing};
+use serde_json::{Value, json};
+
+use super::hooks::HostHooks;
+use super::queries::source;
+use super::settings_requests::errors;
+use crate::setup::Setup;
+
+/// A hook with its place.
+struct Row<'a> {
+    event: &'a str,
+    matcher: Option<&'a str>,
+    hook: &'a HookDefinition,
+    /// The name of the source for programs, and for people.
+    source: (&'a str, String),
+    plugin: Option<&'a str>,
+    runs: bool,
+}
+
+/// Returns the list.
+pub(super) fn reply(setup: &Setup, host: &HostHooks) -> Value {
+    let listing = HookListing::of(&setup.settings, &HookKind::ALL);
+    let enabled = !listing.disabled;
+    let mut rows = Vec::new();
+    // Both are in the order of the settings.
+    let mut effects = listing.hooks.iter();
+    for (event, groups) in &setup.settings.hooks {
+        for sourced in groups {
+            let of_group = of_group(event, &sourced.group);
+            for (row, listed) in of_group.zip(effects.by_ref()) {
+                let runs = matches!(listed.effect, HookEffect::Runs | HookEffect::RunsDetached);
+                let name = source(sourced.origin.layer).0;
+                let source = (name, sourced.origin.to_string());
+                rows.push(Row { source, runs: runs && enabled, ..row }.to_value());
+            }
+        }
+    }
+    let plugins: Vec<_> = setup.plugins.active().collect();
+    for plugin in plugins {
+        let name = plugin.manifest.name.as_str();
+        for (event, groups) in plugin.hooks().0 {
+            for row in groups.iter().flat_map(|group| of_group(event.name(), group)) {
+                let source = ("pluginHook", format!("the plugin {name}"));
+                rows.push(Row { source, plugin: Some(name), runs: enabled, ..row }.to_value());
+            }
+        }
+    }
+    for (event, group) in host.groups() {
+        for row in of_group(event.name(), &group) {
+            let source = ("sessionHook", "the host".to_owned());
+            rows.push(Row { source, ..row }.to_value());
+        }
+    }
+    let place = |row: &Value| HookEvent::ALL.iter().position(|event| row["event"] == event.name());
+    rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
+    let count = |event: &HookEvent| rows.iter().filter(|row| row["event"] == event.name()).count();
+    let used = HookEvent::ALL.iter().filter(|event| count(event) > 0).map(|event| {
+        let mut entry = describe(*event);
+        entry["hookCount"] = count(event).into();
+        entry
+    });
+    let events: Vec<_> = used.collect();
+    let mut reply = json!({
+        "events": events,
+        "hooks": rows,
+        "eventCatalog": HookEvent::ALL.map(describe),
+        // An administrator cannot forbid or add hooks.
+        "policy": {
+            "disabledByPolicy": false,
+            "managedOnly": false,
+            "pluginOnly": false,
+            "allDisabled": !enabled,
+            "policyHookCount": 0,
+        },
+    });
+    let errors = errors(setup);
+    if !errors.is_empty() {
+        reply["errors"] = errors.into();
+    }
+    reply
+}
+
+fn of_group<'a>(event: &'a str, group: &'a HookGroup) -> impl Iterator<Item = Row<'a>> {
+    group.hooks.iter().map(move |hook| Row {
+        event,
+        matcher: group.matcher.as_deref(),
+        hook,
+        source: ("", String::new()),
+        plugin: None,
+        runs: true,
+    })
+}
+
+impl Row<'_> {
+    fn to_value(&self) -> Value {
+        let hook = self.hook;
+        let (label, text) = match hook {
+            HookDefinition::Command(hook) => {
+                let words = std::iter::once(&hook.command).chain(hook.args.iter().flatten());
+                ("Command", words.map(String::as_str).collect::<Vec<_>>().join(" "))
+            }
+            HookDefinition::Http(hook) => ("URL", hook.url.clone()),
+            HookDefinition::Prompt(hook) | HookDefinition::Agent(hook) => {
+                ("Prompt", hook.prompt.clone())
+            }
+            HookDefinition::Unusable(hook) => ("Problem", hook.reason.clone()),
+        };
+        let text = shown(&text);
+        let kind =
+            if self.source.0 == "sessionHook" { "callback" } else { hook.kind().unwrap_or("") };
+        let status = hook.status_message().map(shown);
+        let mut row = json!({
+            "event": self.event,
+            "matcher": shown(self.matcher.unwrap_or_default()),
+            "source": self.source.0,
+            "sourceLabel": self.source.1,
+            "type": kind,
+            "displayText": status.as_ref().unwrap_or(&text),
+            "commandText": text,
+            "contentLabel": label,
+            "timeout": hook.timeout().unwrap_or(DEFAULT_TIMEOUT).as_secs_f64(),
+        });
+        let more = [
+            ("pluginName", self.plugin.map(Value::from)),
+            ("condition", hook.condition().map(shown).map(Value::from)),
+            ("statusMessage", status.map(Value::from)),
+            ("runsOnce", hook.once().then_some(Value::Bool(true))),
+            ("runsInBackground", hook.is_detached().then_some(Value::Bool(true))),
+            ("disabled", (!self.runs).then_some(Value::Bool(true))),
+        ];
+        for (key, value) in more {
+            if let Some(value) = value {
+                row[key] = value;
+            }
+        }
+        row
+    }
+}
+
+/// Returns a text in one line, with control characters as escapes.
+fn shown(text: &str) -> String {
+    let reveal = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(reveal).collect()
+}
+
+fn describe(event: HookEvent) -> Value {
+    let summary = match event {
+        HookEvent::PreToolUse => "Before a tool call runs",
+        HookEvent::PostToolUse => "After a tool call ran",
+        HookEvent::SessionStart => "When a session starts or is resumed",
+        HookEvent::SessionEnd => "When a session ends",
+        HookEvent::Stop => "Before a turn ends with an answer",
+        HookEvent::StopFailure => "When a turn ends with an error",
+        HookEvent::PreCompact => "Before the conversation is summarised",
+        HookEvent::PostCompact => "After the conversation was summarised",
+        HookEvent::UserPromptSubmit => "When the user sends a prompt",
+        HookEvent::SubagentStart => "When a subagent starts",
+        HookEvent::SubagentStop => "Before a subagent ends",
+        HookEvent::WorktreeCreate => "When a worktree is created",
+        HookEvent::WorktreeRemove => "When a worktree is removed",
+    };
+    let supports_matcher = event.matched_on() != MatchedOn::Nothing;
+    json!({"name": event.name(), "summary": summary, "supportsMatcher": supports_matcher})
+}

@@ -1,0 +1,120 @@
+//! Control requests of a host that change MCP servers.
+
+use robota_testkit::fake_mcp;
+use serde_json::{Map, Value, json};
+
+use crate::headless::BYPASS;
+use crate::home::Home;
+use crate::host::Host;
+
+fn fake(words: &str) -> Value {
+    fake_mcp::command("mcp::fake_server", words)
+}
+
+fn set(host: &mut Host, servers: &Value) -> Value {
+    let answer = host.request(&json!({"subtype": "mcp_set_servers", "servers": servers}));
+    assert_eq!(answer["subtype"], "success", "{answer}");
+    answer["response"].clone()
+}
+
+/// Returns the servers by name.
+fn status(host: &mut Host) -> Map<String, Value> {
+    let answer = host.request(&json!({"subtype": "mcp_status"}));
+    let servers = answer["response"]["mcpServers"].as_array().unwrap().clone();
+    let named = servers.into_iter().map(|it| (it["name"].as_str().unwrap().to_owned(), it));
+    named.collect()
+}
+
+fn until_connected(host: &mut Host, name: &str) {
+    while status(host)[name]["status"] != "connected" {}
+}
+
+fn turn(host: &mut Host, text: &str) -> Vec<Value> {
+    host.say(text);
+    host.until("result")
+}
+
+const ECHO: &str = "{tools: [{tool: mcp__fake__echo, input: {text: it ran}}]}";
+
+#[test]
+fn sdk_08_the_host_replaces_mcp_servers() {
+    let home = Home::new();
+    let script = format!("- Hi.\n- {ECHO}\n- Done.\n- {ECHO}\n- Done.");
+    let mut host = Host::start(&home, &script, &BYPASS);
+    let early = set(&mut host, &json!({"fake": fake("plain"), "broken": {"type": "http"}}));
+    assert_eq!((&early["added"], &early["removed"]), (&json!(["fake"]), &json!([])));
+    assert!(early["errors"]["broken"].as_str().unwrap().contains("no `url`"), "{early}");
+    assert_eq!(status(&mut host)["fake"]["status"], "pending");
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    let lines = turn(&mut host, "echo");
+    assert!(lines[0]["tools"].as_array().unwrap().contains(&json!("mcp__fake__echo")));
+    assert!(lines.iter().any(|line| line["tool_use_result"].to_string().contains("it ran")));
+
+    let same = set(&mut host, &json!({"fake": fake("plain")}));
+    assert_eq!(same, json!({"added": [], "removed": [], "errors": {}}), "nothing changed");
+    let servers = json!({"other": fake("plain"), "missing": {"command": "/no/such/program"}});
+    let replaced = set(&mut host, &servers);
+    assert_eq!(replaced["added"], json!(["other", "missing"]));
+    assert_eq!(replaced["removed"], json!(["fake"]));
+    let errors = replaced["errors"].as_object().unwrap();
+    assert_eq!(errors.keys().collect::<Vec<_>>(), ["missing"], "{replaced}");
+    let other = &status(&mut host)["other"];
+    assert_eq!((&other["status"], &other["source"]), (&json!("connected"), &json!("dynamic")));
+    let lines = turn(&mut host, "echo");
+    let tools = lines[0]["tools"].as_array().unwrap();
+    assert!(tools.contains(&json!("mcp__other__echo")), "{tools:?}");
+    assert!(!lines.iter().any(|line| line["tool_use_result"].to_string().contains("it ran")));
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[test]
+fn sdk_08_servers_of_the_settings_stay_unless_the_host_names_them() {
+    let home = Home::new();
+    let denied = json!({"deniedMcpServers": [{"serverName": "denied"}]});
+    home.write("home/.robota/settings.json", denied);
+    let config = json!({"mcpServers": {"fake": fake("plain")}}).to_string();
+    let mut host = Host::start(&home, "- Hi.", &["--mcp-config", &config]);
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    let replaced = set(&mut host, &json!({"denied": fake("plain")}));
+    assert_eq!((&replaced["added"], &replaced["removed"]), (&json!([]), &json!([])));
+    assert!(replaced["errors"]["denied"].as_str().unwrap().contains("deniedMcpServers"));
+    assert_eq!(status(&mut host).keys().collect::<Vec<_>>(), ["fake"]);
+    let replaced = set(&mut host, &json!({"fake": fake("plain built-in")}));
+    assert_eq!(replaced["added"], json!(["fake"]), "{replaced}");
+    let replaced = set(&mut host, &json!({}));
+    assert_eq!(replaced["removed"], json!(["fake"]), "{replaced}");
+    host.finish();
+}
+
+#[test]
+fn sdk_08_the_host_turns_a_server_off_and_on() {
+    let home = Home::new();
+    let config = json!({"mcpServers": {"fake": fake("plain")}}).to_string();
+    let script = format!("- Hi.\n- {ECHO}\n- Done.\n- {ECHO}\n- Done.");
+    let args = ["--mcp-config", &config, BYPASS[0]];
+    let mut host = Host::start(&home, &script, &args);
+    let toggle = |host: &mut Host, name: &str, enabled: bool| {
+        host.request(&json!({"subtype": "mcp_toggle", "serverName": name, "enabled": enabled}))
+    };
+    let early = toggle(&mut host, "fake", false);
+    assert!(early["error"].as_str().unwrap().contains("with the first message"), "{early}");
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    assert_eq!(toggle(&mut host, "fake", false)["subtype"], "success");
+    let fake = &status(&mut host)["fake"];
+    assert_eq!((&fake["status"], &fake["tools"]), (&json!("disabled"), &json!([])));
+    let lines = turn(&mut host, "echo");
+    assert!(!lines[0]["tools"].to_string().contains("mcp__fake__echo"));
+    assert!(!lines.iter().any(|line| line["tool_use_result"].to_string().contains("it ran")));
+    let request = json!({"subtype": "mcp_reconnect", "serverName": "fake"});
+    let refused = host.request(&request);
+    assert!(refused["error"].as_str().unwrap().contains("it is turned off"), "{refused}");
+    assert_eq!(toggle(&mut host, "fake", true)["subtype"], "success");
+    let lines = turn(&mut host, "echo");
+    assert!(lines.iter().any(|line| line["tool_use_result"].to_string().contains("it ran")));
+    let unknown = toggle(&mut host, "nothing", false);
+    assert!(unknown["error"].as_str().unwrap().contains("no server of this name"), "{unknown}");
+    assert_eq!(host.finish().1, Some(0));
+}
