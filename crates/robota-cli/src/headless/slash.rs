@@ -135,7 +135,7 @@ impl Drive {
             self.print_init(&self.requests.model);
         }
         let record = TurnRecord {
-            text: done.text,
+            answer: done.text.into(),
             error: done.error,
             end: Some(TurnEnd::Complete),
             user_messages: from_host.and_then(|message| message.uuid).into_iter().collect(),

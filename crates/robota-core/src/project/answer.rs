@@ -39,3 +39,9 @@ impl AnswerText {
         }
     }
 }
+
+impl From<String> for AnswerText {
+    fn from(text: String) -> Self {
+        Self { text, continues: false }
+    }
+}

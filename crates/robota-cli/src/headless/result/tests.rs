@@ -3,9 +3,8 @@ use robota_core::error::{ErrorData, ErrorKind};
 use super::*;
 
 fn ended(end: TurnEnd) -> TurnRecord {
-    let mut record = TurnRecord { end: Some(end), rounds: 2, ..TurnRecord::default() };
-    record.answer.text = "words".to_owned();
-    record
+    let answer = "words".to_owned().into();
+    TurnRecord { end: Some(end), answer, rounds: 2, ..TurnRecord::default() }
 }
 
 #[test]
