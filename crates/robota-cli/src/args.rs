@@ -10,8 +10,8 @@ use robota_core::permission::Mode;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use headless::{
-    Durability, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs, ThinkingArg,
-    ThinkingDisplayArg,
+    Durability, EFFORTS, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs,
+    ThinkingArg, ThinkingDisplayArg,
 };
 pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 

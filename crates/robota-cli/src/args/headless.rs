@@ -9,7 +9,7 @@ use super::SettingsArgs;
 use crate::headless::RunMode;
 
 /// The levels of `--effort`.
-pub(super) const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+pub(crate) const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// A web tool that a model service runs itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -37,6 +37,7 @@ use super::saved_rules::SavedRules;
 use super::settings_requests::{self, SettingsUpdate};
 use super::structured::parse_schema;
 use super::writer::LineWriter;
+use crate::args::EFFORTS;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use robota_stream_json::{ControlErrorCode, StatusLine};
@@ -483,6 +484,9 @@ impl Requests {
                 }
                 ("model", Value::Null) => {
                     self.set_model(None).await?;
+                }
+                ("effortLevel", Value::String(level)) if !EFFORTS.contains(&level.as_str()) => {
+                    return Err(invalid("effortLevel"));
                 }
                 ("effortLevel", value @ (Value::String(_) | Value::Null)) => {
                     self.effort = value.as_str().map(str::to_owned);

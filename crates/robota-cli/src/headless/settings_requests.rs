@@ -10,13 +10,14 @@ use super::host::Reply;
 use super::options::RunOptions;
 use super::queries::source;
 use super::requests::failed;
+use crate::args::EFFORTS;
 use crate::setup::Setup;
 
 /// The sources of settings as hosts know them, lowest first.
 const SOURCES: [&str; 4] = ["userSettings", "projectSettings", "localSettings", "flagSettings"];
 
-/// The levels of effort that a settings file can have.
-const EFFORTS: [&str; 4] = ["low", "medium", "high", "xhigh"];
+/// The level of effort that is for one session only.
+const SESSION_EFFORT: &str = "max";
 
 /// Returns the effective settings, without keys of providers, what each source sets, and what the
 /// next model call uses.
@@ -130,7 +131,7 @@ impl SettingsUpdate {
             }
             let known = match (key, value.as_str()) {
                 (_, None) => false,
-                ("effortLevel", Some(value)) => EFFORTS.contains(&value),
+                ("effortLevel", Some(value)) => EFFORTS.contains(&value) && value != SESSION_EFFORT,
                 (_, Some(value)) => {
                     setup.listing(Vec::new()).output_styles.iter().any(|style| style == value)
                 }

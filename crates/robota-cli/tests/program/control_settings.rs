@@ -130,6 +130,10 @@ fn sdk_08_the_host_saves_the_output_style_and_the_effort() {
         (update("localSettings", "outputStyle", json!("missing")), "invalid_request"),
         (update("userSettings", "effortLevel", json!("max")), "invalid_request"),
         (update("userSettings", "effortLevel", Value::Null), "invalid_request"),
+        (
+            json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "huge"}}),
+            "invalid_request",
+        ),
     ] {
         assert_eq!(host.request(&request)["error_code"], code, "{request}");
     }
