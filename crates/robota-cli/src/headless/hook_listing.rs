@@ -40,8 +40,7 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks) -> Value {
             }
         }
     }
-    let plugins: Vec<_> = setup.plugins.active().collect();
-    for plugin in plugins {
+    for plugin in setup.plugins.active() {
         let name = plugin.manifest.name.as_str();
         for (event, groups) in plugin.hooks().0 {
             for row in groups.iter().flat_map(|group| of_group(event.name(), group)) {
