@@ -136,7 +136,7 @@ fn secrets_that_become_known_later_are_removed_from_then_on() {
     let redactor = Redactor::new([Secret::new("sk-first-0001")]).unwrap().with_late(late.clone());
     let text = "sk-first-0001 sk-second-0002";
     assert_eq!(redactor.text(text), "[REDACTED] sk-second-0002");
-    let mut stream = redactor.clone().stream();
+    let mut stream = redactor.stream();
     let shown = stream.push("a sk-sec");
     late.add([Secret::new("sk-second-0002"), Secret::new("short")]).unwrap();
     assert_eq!(redactor.text(text), "[REDACTED] [REDACTED]", "clones share the list");
