@@ -154,7 +154,8 @@ async fn most_recent(store: &dyn JournalStore, cwd: &str) -> Result<SessionHead,
         .ok_or_else(|| SdkError::NothingToContinue { folder: cwd.to_owned() })
 }
 
-/// Returns the session with this id or name, or the only one whose generated id starts with the text.
+/// Returns the session with this id or name, or the only one whose id starts with the text: with any part of a
+/// generated id, or with whole parts of a chosen one.
 ///
 /// # Errors
 /// If no session matches, or several do.
@@ -169,13 +170,15 @@ pub async fn find_session(store: &dyn JournalStore, text: &str) -> Result<Sessio
     }
     let all = store.list(&SessionFilter::default()).await?.sessions;
     let by_name = only_match(&all, text, |head| head.name.as_deref() == Some(text));
-    // Only generated ids are found by their beginning: the name of a deleted session would otherwise
-    // find another session whose chosen id begins with it.
+    // Generated ids are found by any beginning, chosen ones by whole parts such as `agent:dev`: the id of
+    // a deleted session must not find another session whose id begins with it.
     let is_generated = |id: &str| uuid::Uuid::try_parse(id).is_ok();
+    let is_part = |rest: &str| rest.starts_with('/');
     let by_prefix = || {
         only_match(&all, text, |head| {
             let id = head.session.as_str();
-            !text.is_empty() && id.starts_with(text) && is_generated(id)
+            let rest = id.strip_prefix(text).filter(|_| !text.is_empty());
+            rest.is_some_and(|rest| is_generated(id) || is_part(rest))
         })
     };
     match by_name {

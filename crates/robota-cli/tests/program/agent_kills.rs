@@ -91,8 +91,9 @@ impl Run {
         let mock = MockServer::start(Scenario::reply("I see.").looped()).await.unwrap();
         let origin = mock.origin();
         let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
-        let agents = agents();
-        let args = ["-c", "-p", "What now?", "--agents", &agents];
+        let (agents, sessions) = (agents(), self.sessions().await);
+        let parent = sessions.into_iter().find(|(_, spawned)| !spawned).unwrap().0;
+        let args = ["-r", parent.as_str(), "-p", "What now?", "--agents", &agents];
         let output = self.home.robota(&args, &variables).await;
         assert!(output.status.success(), "{}", stderr(&output));
     }

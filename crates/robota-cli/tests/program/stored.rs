@@ -307,13 +307,13 @@ fn sess_11_sessions_are_deleted_and_pruned() {
     let deleted = project.json(0, &["delete", "--yes", &first]);
     assert_eq!(deleted["absent"][0], first.as_str());
     // Only generated ids are found by their beginning.
-    for id in ["agent:copy", "agent:copy2"] {
+    for id in ["agent:a/session:copy", "agent:a/session:copy2"] {
         project.sessions(0, &["fork", &second, "--id", id]);
     }
-    assert!(project.sessions(0, &["delete", "--yes", "agent:copy"]).contains("agent:copy"));
-    let deleted = project.json(0, &["delete", "--yes", "agent:copy"]);
-    assert_eq!(deleted["absent"][0], "agent:copy", "agent:copy2 is another session");
-    project.sessions(0, &["delete", "--yes", "agent:copy2"]);
+    assert!(project.sessions(0, &["delete", "--yes", "agent:a/session:copy"]).contains("copy"));
+    let deleted = project.json(0, &["delete", "--yes", "agent:a/session:copy"]);
+    assert_eq!(deleted["absent"][0], "agent:a/session:copy", "copy2 is another session");
+    project.sessions(0, &["delete", "--yes", "agent:a/session:copy2"]);
 
     project.sessions(2, &["prune"]);
     let would = project.sessions(0, &["prune", "--keep", "1", "--dry-run"]);

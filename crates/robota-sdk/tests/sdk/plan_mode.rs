@@ -140,6 +140,8 @@ async fn a_rule_can_forbid_that_the_model_begins_plan_mode() {
     let approver = approver_fn(|_| async { Answer::Allow { note: None } });
     let builder = scene.builder_for(scene.project_with(options));
     let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    let before = session.session().permissions().mode();
+    assert_ne!(before, Mode::Plan);
     answer(&session, "Go.").await;
-    assert_eq!(session.session().permissions().mode(), Mode::Default);
+    assert_eq!(session.session().permissions().mode(), before);
 }

@@ -6,7 +6,7 @@
 mod describe;
 mod resources;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -58,7 +58,30 @@ struct Agent {
     /// How many prompts were sent. Held while one is sent, so that the last one is known.
     sent: tokio::sync::Mutex<u64>,
     changed: broadcast::Sender<String>,
+    /// The calls about which the host's user is being asked.
+    asking: Mutex<HashSet<CallId>>,
     _permit: OwnedSemaphorePermit,
+}
+
+/// The question to the host's user about a call. Two tool calls of the host may wait for the same
+/// agent; only one of them asks.
+struct Asking<'a> {
+    agent: &'a Agent,
+    call: &'a CallId,
+}
+
+impl<'a> Asking<'a> {
+    /// Returns none if the user is being asked already.
+    fn begin(agent: &'a Agent, call: &'a CallId) -> Option<Self> {
+        let mut asking = agent.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        asking.insert(call.clone()).then_some(Self { agent, call })
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.agent.asking.lock().unwrap_or_else(PoisonError::into_inner).remove(self.call);
+    }
 }
 
 /// The end of a turn.
@@ -241,6 +264,7 @@ impl AgentTools {
             finished: watch::Sender::new(None),
             sent: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
+            asking: Mutex::default(),
             _permit: permit,
         });
         self.lock().insert(agent.session.id().to_string(), agent.clone());
@@ -354,6 +378,7 @@ impl AgentTools {
     async fn settle_approvals(&self, agent: &Agent, host: &McpHost) -> bool {
         let permissions = agent.session.session().permissions();
         for question in agent.session.approvals() {
+            let Some(_asking) = Asking::begin(agent, &question.call.call) else { continue };
             if approval::ask(host, &permissions, &question).await {
                 continue;
             }

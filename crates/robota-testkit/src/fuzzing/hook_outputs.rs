@@ -39,7 +39,9 @@ fn exit(end: u8, stdout: &[u8]) -> HookExit {
 
 fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     let failed = match exit.end {
-        HookEnd::Code(code) => matches!(code, 2 | 126 | 127 | 129..=192),
+        // After a call, exit code 2 gives the model feedback, and the result of the call stays.
+        HookEnd::Code(2) => event != HookEvent::PostToolUse,
+        HookEnd::Code(code) => matches!(code, 126 | 127 | 129..=192),
         HookEnd::Signal(_) | HookEnd::TimedOut | HookEnd::Failed(_) => true,
     };
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must block");

@@ -58,6 +58,9 @@ struct Found {
     tasks: Vec<TaskState>,
     now: Timestamp,
     log: Option<(TaskId, String)>,
+    /// Whether the user asked for the log. Without it an open log is refreshed, and a closed one stays
+    /// closed.
+    opens: bool,
     spent: Spent,
     /// Whether the page reads again after this answer: one of its readers does, those that answer a
     /// key do not.
@@ -90,7 +93,14 @@ fn read(log: Option<TaskId>, spent: Spent, wait: Wait, again: bool) -> Effect {
 async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {
     let now = || SystemClock.now();
     let Some(tasks) = context.session.tasks() else {
-        return Found { tasks: Vec::new(), now: now(), log: None, spent, again: false };
+        return Found {
+            tasks: Vec::new(),
+            now: now(),
+            log: None,
+            opens: false,
+            spent,
+            again: false,
+        };
     };
     if wait == Wait::ForChange {
         let mut changes = tasks.subscribe();
@@ -106,7 +116,7 @@ async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wai
     };
     let list = tasks.list();
     spent.update(&list, &*context.store).await;
-    Found { tasks: list, now: now(), log, spent, again: false }
+    Found { tasks: list, now: now(), log, opens: wait == Wait::No, spent, again: false }
 }
 
 /// Reads the end of a log.
@@ -235,7 +245,7 @@ impl Page for Background {
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
-        let Found { tasks, now, log, spent, again } = *found;
+        let Found { tasks, now, log, opens, spent, again } = *found;
         let chosen = self.selected();
         self.list.set(tree::items(tasks, now, &spent));
         self.spent = spent;
@@ -247,6 +257,7 @@ impl Page for Background {
                 Some(shown) if shown.task == task => {
                     (shown.text, shown.columns) = (text, 0);
                 }
+                None if !opens => {}
                 _ => {
                     let (lines, scroll) = (Vec::new(), Scroll::default());
                     self.log = Some(Log { task, text, lines, columns: 0, scroll, follows: true });

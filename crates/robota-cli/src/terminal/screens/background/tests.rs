@@ -28,7 +28,8 @@ fn task(id: &str, agent: Option<&str>, label: &str, group: Option<&str>) -> Task
 fn shown(tasks: Vec<TaskState>) -> Harness {
     let mut program = Harness::open(100, 24);
     assert!(matches!(program.press("ctrl+b").as_slice(), [Effect::Work(_)]));
-    let found = Found { tasks, now: at(75), log: None, spent: Spent::default(), again: true };
+    let found =
+        Found { tasks, now: at(75), log: None, opens: false, spent: Spent::default(), again: true };
     let effects = program.send(Event::Answered(Box::new(found)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "it waits for changes: {effects:?}");
     program
@@ -83,11 +84,19 @@ fn the_log_of_a_task_is_shown_and_follows_its_end() {
     for text in [text.clone(), format!("{text}the end\n")] {
         let log = Some((TaskId::from("t1"), text));
         let tasks = vec![task("t1", None, "server", None)];
-        let found = Found { tasks, now: at(76), log, spent: Spent::default(), again: true };
+        let found =
+            Found { tasks, now: at(76), log, opens: true, spent: Spent::default(), again: true };
         program.send(Event::Answered(Box::new(found)));
     }
     assert!(program.shown().contains("the end"), "{}", program.shown());
     program.press("esc");
+    assert!(program.shown().starts_with("Background tasks"), "{}", program.shown());
+    // A reader that began before the log was closed does not open it again.
+    let log = Some((TaskId::from("t1"), "later".to_owned()));
+    let tasks = vec![task("t1", None, "server", None)];
+    let spent = Spent::default();
+    let found = Found { tasks, now: at(77), log, opens: false, spent, again: true };
+    program.send(Event::Answered(Box::new(found)));
     assert!(program.shown().starts_with("Background tasks"), "{}", program.shown());
 }
 
@@ -122,7 +131,8 @@ fn what_answers_a_key_starts_no_second_reader() {
     assert!(matches!(program.press("enter").as_slice(), [Effect::Work(_)]));
     let log = Some((TaskId::from("t1"), "compiled".to_owned()));
     let tasks = vec![task("t1", None, "cargo watch", None)];
-    let found = Found { tasks, now: at(76), log, spent: Spent::default(), again: false };
+    let found =
+        Found { tasks, now: at(76), log, opens: true, spent: Spent::default(), again: false };
     assert!(program.send(Event::Answered(Box::new(found))).is_empty());
     assert!(program.shown().contains("compiled"), "{}", program.shown());
 }
