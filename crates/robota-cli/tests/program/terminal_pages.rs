@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::home::Home;
 use crate::pty::{Start, Terminal};
 
-/// The last row of the pages that are compared: when it is there, the page is complete.
+/// The pages: a name, the keys that open it, and a text by which it is complete.
 const PAGES: &[(&str, &str, &str)] = &[
     ("keys", "?", "closes"),
     ("palette", "\u{10}cost", "1/1"),
@@ -18,17 +18,19 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("background", "\u{2}", "nothing here"),
     ("rewind", "/rewind\r", "1 file changed"),
     ("agents", "/agents\rreviewer", "1/1"),
-    ("agent", "/agents\rreviewer\r", "Read only what was changed."),
     ("hooks", "/hooks\r", "PostToolUse"),
-    ("hook", "/hooks\r\r", "Time limit"),
     ("changes", "/diff\r", "+1 -1"),
-    ("change", "/diff\r\r", "你好"),
     ("memory", "/memory\r", "AGENTS.md"),
-    ("memory_file", "/memory\r\r", "Greet people politely."),
-    ("todos", "/todos\r", "1 of 2 done"),
-    ("cost", "/cost\r", "Cost:"),
+    ("todos", "/todos\r", "Greet in Chinese"),
     ("export", "/export\r", "saves it"),
-    ("reset", "/reset\r", "?"),
+];
+
+/// What Enter shows of the first entry of a page, and a text of it.
+const DETAILS: &[(&str, &str, &str)] = &[
+    ("agents", "agent", "Read only what was changed."),
+    ("hooks", "hook", "Time limit"),
+    ("changes", "change", "你好"),
+    ("memory", "memory_file", "Greet people politely."),
 ];
 
 /// Commands that print, and a text of what they print.
@@ -131,6 +133,11 @@ async fn pages(size: (u16, u16)) {
         terminal.type_keys(keys);
         terminal.until_page(complete).await;
         insta::assert_snapshot!(name(page), demo.stable(&terminal.shown()));
+        if let Some((_, details, text)) = DETAILS.iter().find(|(list, ..)| list == page) {
+            terminal.type_keys("\r");
+            terminal.until_page(text).await;
+            insta::assert_snapshot!(name(details), demo.stable(&terminal.shown()));
+        }
         while terminal.on_page() {
             terminal.back().await;
         }
@@ -169,7 +176,8 @@ async fn cli_01_pages_at_40x15() {
 /// Enters commands that print. The rows are many, so that all of it is on the screen.
 async fn commands(columns: u16) {
     let demo = Demo::new();
-    let (mut terminal, _mock) = with_conversation(&demo, (columns, 80)).await;
+    let rows = if columns < 80 { 200 } else { 80 };
+    let (mut terminal, _mock) = with_conversation(&demo, (columns, rows)).await;
     for (command, printed) in COMMANDS {
         // Only the output of this command is on the screen.
         terminal.type_keys("\u{c}");
