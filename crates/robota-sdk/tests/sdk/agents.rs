@@ -269,9 +269,10 @@ async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
 async fn run_09_hooks_run_when_agents_start_and_can_keep_them_from_ending() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- First.\n- Second.\n- Done.\n"));
     let start = r#"echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"Be brief."}}'"#;
-    let stop = "cat > stop.json; cat stop.json >> stops.jsonl; \
-                file=$(sed 's/.*\"agent_transcript_path\":\"\\([^\"]*\\).*/\\1/' stop.json); \
-                cp \"$file\" transcript.jsonl; test -e stopped && exit 0; touch stopped; \
+    // The command reads no file of the project: those may not change after the start.
+    let stop = "input=$(cat); echo \"$input\" >> stops.jsonl; \
+                file=$(echo \"$input\" | sed 's/.*\"agent_transcript_path\":\"\\([^\"]*\\).*/\\1/'); \
+                cat \"$file\" > transcript.jsonl; test -e stopped && exit 0; touch stopped; \
                 echo 'Check again.' >&2; exit 2";
     let hook =
         |command: &str| serde_json::json!([{"hooks": [{"type": "command", "command": command}]}]);
