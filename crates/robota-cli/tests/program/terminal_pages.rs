@@ -20,9 +20,8 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("agents", "/agents\rreviewer", "1/1"),
     ("hooks", "/hooks\r", "PostToolUse"),
     ("changes", "/diff\r", "+1 -1"),
-    ("memory", "/memory\r", "AGENTS.md"),
+    ("memory", "/memory\r", "Memory  1/1"),
     ("todos", "/todos\r", "Greet in Chinese"),
-    ("export", "/export\r", "saves it"),
 ];
 
 /// What Enter shows of the first entry of a page, and a text of it.
@@ -198,7 +197,7 @@ async fn commands(columns: u16) {
     }
     // What cannot be executed is in the composer again, to be corrected.
     terminal.type_keys("/unknown\r");
-    terminal.until_text("✗ there is no command or skill `/unknown`").await;
+    terminal.until_text("✗ there is no command or skill").await;
     terminal.until_text("› /unknown").await;
 }
 

@@ -28,7 +28,7 @@ fn entries(places: &Places) -> Vec<Entry> {
         .into_iter()
         .map(|file| Entry {
             title: file.path.display().to_string(),
-            detail: format!("{}, {} tokens", file.origin.layer, format_tokens(file.tokens)),
+            detail: format!("{} tokens", format_tokens(file.tokens)),
             body: Body::Text(file.text),
             file: Some(file.path),
         })
