@@ -6,7 +6,7 @@
 mod describe;
 mod resources;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -58,34 +58,7 @@ struct Agent {
     /// How many prompts were sent. Held while one is sent, so that the last one is known.
     sent: tokio::sync::Mutex<u64>,
     changed: broadcast::Sender<String>,
-    /// The calls about which the host's user is being asked, or has answered.
-    asked: Mutex<HashSet<CallId>>,
     _permit: OwnedSemaphorePermit,
-}
-
-/// The question to the host's user about a call. Two tool calls of the host may wait for the same
-/// agent, and a call may still wait for a moment after its answer: the user is asked once.
-struct Asking<'a> {
-    agent: &'a Agent,
-    call: &'a CallId,
-    answered: bool,
-}
-
-impl<'a> Asking<'a> {
-    /// Returns none if the user was asked already.
-    fn begin(agent: &'a Agent, call: &'a CallId) -> Option<Self> {
-        let mut asked = agent.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(call.clone()).then_some(Self { agent, call, answered: false })
-    }
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        // The host cancelled the tool call that asked: another one may ask.
-        if !self.answered {
-            self.agent.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(self.call);
-        }
-    }
 }
 
 /// The end of a turn.
@@ -268,7 +241,6 @@ impl AgentTools {
             finished: watch::Sender::new(None),
             sent: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
-            asked: Mutex::default(),
             _permit: permit,
         });
         self.lock().insert(agent.session.id().to_string(), agent.clone());
@@ -382,9 +354,7 @@ impl AgentTools {
     async fn settle_approvals(&self, agent: &Agent, host: &McpHost) -> bool {
         let permissions = agent.session.session().permissions();
         for question in agent.session.approvals() {
-            let Some(mut asking) = Asking::begin(agent, &question.call.call) else { continue };
             if approval::ask(host, &permissions, &question).await {
-                asking.answered = true;
                 continue;
             }
             if self.options.host_decides {
