@@ -161,6 +161,11 @@ impl Pty {
         self.written.bytes().len()
     }
 
+    /// Returns everything that the program printed.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.written.bytes()).into_owned()
+    }
+
     /// Returns the end of what the program printed, for messages about failures.
     pub(crate) fn tail(&self) -> String {
         let bytes = self.written.bytes();

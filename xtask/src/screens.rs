@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::bench::{Place, Programs};
 use crate::pty::Pty;
+use crate::sh;
 
 /// Where the pictures are.
 const FOLDER: &str = "docs/screens";
@@ -23,6 +24,8 @@ struct Scene {
     size: (u16, u16),
     /// What the model answers.
     model: &'static str,
+    /// The prompts of earlier sessions.
+    earlier: &'static [&'static str],
     steps: &'static [Step],
 }
 
@@ -41,18 +44,21 @@ const SCENES: &[Scene] = &[
         name: "conversation",
         size: (100, 24),
         model: include_str!("screens/conversation.yaml"),
+        earlier: &[],
         steps: &[See("ready"), Type("What does greet do?\r"), See("Run it with"), See("ready")],
     },
     Scene {
         name: "approval",
         size: (100, 19),
         model: include_str!("screens/approval.yaml"),
+        earlier: &[],
         steps: &[See("ready"), Type("Greet people in Chinese too.\r"), See("always")],
     },
     Scene {
         name: "rule",
         size: (100, 14),
         model: include_str!("screens/command.yaml"),
+        earlier: &[],
         steps: &[
             See("ready"),
             Type("Install it.\r"),
@@ -66,18 +72,21 @@ const SCENES: &[Scene] = &[
         name: "commands",
         size: (100, 12),
         model: "- Done.\n",
+        earlier: &[],
         steps: &[See("ready"), Type("/co"), See("context")],
     },
     Scene {
         name: "help",
         size: (100, 40),
         model: "- Done.\n",
+        earlier: &[],
         steps: &[See("ready"), Type("?"), See("Ctrl")],
     },
     Scene {
         name: "rewind",
         size: (100, 16),
         model: include_str!("screens/approval.yaml"),
+        earlier: &[],
         steps: &[
             See("ready"),
             Type("Greet people in Chinese too.\r"),
@@ -96,6 +105,7 @@ const SCENES: &[Scene] = &[
         name: "context",
         size: (100, 12),
         model: include_str!("screens/conversation.yaml"),
+        earlier: &[],
         steps: &[
             See("ready"),
             Type("What does greet do?\r"),
@@ -103,6 +113,53 @@ const SCENES: &[Scene] = &[
             See("ready"),
             Type("/context\r"),
             See("free"),
+        ],
+    },
+    Scene {
+        name: "sessions",
+        size: (100, 12),
+        model: "loop: true\nanswers: [Done.]\n",
+        earlier: &[
+            "Find out why the greeting is wrong in Chinese",
+            "Write tests for src/app.py",
+            "Explain how greet() is used",
+        ],
+        steps: &[See("ready"), Type("/resume\r"), See("1/"), Type("gre"), See("1/2")],
+    },
+    Scene {
+        name: "background",
+        size: (100, 12),
+        model: include_str!("screens/background.yaml"),
+        earlier: &[],
+        steps: &[
+            See("ready"),
+            Type("Start the server, review the parser and list the tests.\r"),
+            See("Wants to run"),
+            Quiet,
+            Type("y"),
+            See("two agents work"),
+            See("ready"),
+            Type("\u{2}"),
+            See("completed"),
+        ],
+    },
+    Scene {
+        name: "diff",
+        size: (100, 16),
+        model: include_str!("screens/approval.yaml"),
+        earlier: &[],
+        steps: &[
+            See("ready"),
+            Type("Greet people in Chinese too.\r"),
+            See("always"),
+            Quiet,
+            Type("y"),
+            See("Done."),
+            See("ready"),
+            Type("/diff\r"),
+            See("+3"),
+            Type("\r"),
+            See("你好"),
         ],
     },
 ];
@@ -137,6 +194,9 @@ impl Scene {
         let mut env = place.env(&model.first_line).to_vec();
         env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
         let words = [place.robota.as_str(), "--provider", "anthropic", "--model", "mock-model"];
+        for prompt in self.earlier {
+            sh::read(&folder, &[&words[..], &["-p", *prompt][..]].concat(), &env)?;
+        }
         let mut pty = Pty::start(&folder, &words, &env, self.size)?;
         for step in self.steps {
             match step {

@@ -22,6 +22,8 @@ pub const CHECKS: &[Check] = &[
     ("machine paths", machine_paths),
     ("links", links),
     ("named sources", named_sources),
+    ("named methods", named_methods),
+    ("links in documentation", doc_links),
     ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
 ];
@@ -220,6 +222,71 @@ pub fn named_sources(tree: &Tree) -> Vec<String> {
                         .is_some_and(|name| name.starts_with(prefix))
         };
         spans.find(|span| missing(span)).map(|span| format!("`{span}` does not exist"))
+    })
+}
+
+/// Finds methods and fields (`Type::name`) that the pages for developers name and that a type of this
+/// repository does not have. Types of other crates and of `std::` are not checked.
+#[must_use]
+pub fn named_methods(tree: &Tree) -> Vec<String> {
+    const PAGES: [&str; 3] = ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/glossary.md"];
+    // The files that define or implement a type: one of them has its methods and fields.
+    let homes = |name: &str| {
+        let words = ["struct", "enum", "trait", "impl", "for"].map(|word| format!("{word} {name}"));
+        let is_home = move |line: &str| {
+            let end = |at: usize| line[at..].chars().next().is_none_or(|c| !c.is_alphanumeric());
+            let found =
+                |word: &String| line.find(word.as_str()).is_some_and(|at| end(at + word.len()));
+            !line.starts_with(' ') && words.iter().any(found)
+        };
+        tree.rust().filter(move |file| file.text.lines().any(&is_home)).collect::<Vec<_>>()
+    };
+    let has = |file: &File, name: &str| {
+        file.text.lines().any(|line| {
+            let end = line.split(name).next().unwrap_or_default();
+            let rest = &line[end.len()..].strip_prefix(name).unwrap_or_default();
+            (end.ends_with("fn ") && rest.starts_with(['(', '<']))
+                || (end.trim_start().is_empty() || end.ends_with("pub ")) && rest.starts_with(": ")
+        })
+    };
+    each_line(tree.files.iter().filter(|file| PAGES.contains(&&*file.path)), |_, line| {
+        let mut spans = line.split('`').skip(1).step_by(2);
+        let missing = |span: &&str| {
+            let Some((path, name)) = span.rsplit_once("::") else { return false };
+            let owner = path.rsplit("::").next().unwrap_or_default();
+            let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+            let foreign = path.starts_with("std::") || !owner.starts_with(char::is_uppercase);
+            if foreign || !name.chars().all(plain) {
+                return false;
+            }
+            let homes = homes(owner);
+            !homes.is_empty() && !homes.iter().any(|file| has(file, name))
+        };
+        spans.find(missing).map(|span| format!("`{span}` does not exist"))
+    })
+}
+
+/// Finds links in doc comments, such as [`Tree`], to names that no source contains. Only rustdoc finds
+/// every dead link, but it takes minutes; this finds those that a renamed or removed item leaves.
+#[must_use]
+pub fn doc_links(tree: &Tree) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_comment = |line: &str| line.trim_start().starts_with("//");
+    let code = tree.rust().flat_map(|file| file.text.lines()).filter(|line| !is_comment(line));
+    let names: BTreeSet<&str> = code.flat_map(|line| line.split(|c| !is_word(c))).collect();
+    each_line(tree.rust(), |_, line| {
+        let doc = line.trim_start();
+        let doc = doc.strip_prefix("///").or_else(|| doc.strip_prefix("//!"))?;
+        let mut links = doc.split("[`").skip(1).filter_map(|rest| rest.split_once("`]"));
+        let dead = |(name, after): &(&str, &str)| {
+            // A link with a target of its own, or a list in code.
+            let other = after.starts_with('(') || after.starts_with(": ") || after.starts_with('[');
+            // `macro@name` says which of two items with one name is meant.
+            let last = name.rsplit([':', '@']).next().unwrap_or_default();
+            let last = last.split(|c| !is_word(c)).find(|word| !word.is_empty());
+            !other && last.is_some_and(|last| !names.contains(last))
+        };
+        links.find(dead).map(|(name, _)| format!("`{name}` does not exist"))
     })
 }
 

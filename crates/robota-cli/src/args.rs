@@ -1,5 +1,6 @@
 //! The command line. Clap prints the doc comments of commands, options and values as help.
 
+pub(crate) mod before_command;
 mod headless;
 mod serve;
 
@@ -10,8 +11,8 @@ use robota_core::permission::Mode;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use headless::{
-    Durability, EFFORTS, InputFormat, NativeWebArg, OutputFormat, PrintArgs, SessionArgs,
-    ThinkingArg, ThinkingDisplayArg,
+    Durability, EFFORTS, InputFormat, NativeWebArg, OutputFormat, PermissionPrompts, PrintArgs,
+    SessionArgs, ThinkingArg, ThinkingDisplayArg,
 };
 pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
@@ -435,11 +436,17 @@ pub(crate) enum WorktreesCommand {
         /// Remove it with its uncommitted and untracked files.
         #[arg(long)]
         force: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         settings: SettingsArgs,
     },
     /// Remove all worktrees that no agent uses and that have nothing to lose.
     Prune {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         settings: SettingsArgs,
     },

@@ -7,9 +7,11 @@
 mod answer_stream;
 mod blocks;
 mod choose;
+mod compactions;
 mod describe;
 mod drive;
 mod fallback;
+mod hook_approver;
 mod hook_listing;
 mod hooks;
 mod host;
@@ -37,6 +39,7 @@ mod slash;
 mod structured;
 mod text;
 mod tool_output;
+mod tool_policies;
 mod turn_record;
 mod writer;
 
@@ -45,7 +48,7 @@ use std::time::Duration;
 
 use robota_config::model::OneOrMany;
 use robota_core::ids::{Ids as _, RandomIds};
-use robota_core::provider::check_native_web;
+use robota_core::provider::{Provider, check_native_web};
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{SdkError, store};
 use tokio::sync::mpsc;
@@ -256,36 +259,46 @@ async fn first_message(
     }
 }
 
-/// Prepares the second model: that of `--fallback-model`, or the first of the setting
-/// `fallbackModel`.
+/// Prepares the models that are used while the first one is overloaded: those of `--fallback-model`,
+/// separated by commas, or those of the setting `fallbackModel`.
 pub(crate) async fn fallback(
     args: &PrintArgs,
     setup: &Setup,
     chosen: &mut ChosenProvider,
 ) -> anyhow::Result<Option<Fallback>> {
-    let of_settings = setup.settings.values.fallback_model.as_ref().and_then(OneOrMany::first);
-    let Some(model) = args.fallback_model.as_deref().or(of_settings) else { return Ok(None) };
-    let provider = args.provider.as_deref();
-    let request = ProviderRequest { provider, model: WantedModel::Flag(Some(model)) };
-    let second = match provider::choose(request, setup).await {
-        Ok(second) => second,
-        Err(error) if args.fallback_model.is_some() => return Err(Configuration::wrap(error)),
-        Err(error) => {
-            output::note(&format!("robota: the setting fallbackModel is not used: {error:#}"));
-            return Ok(None);
-        }
+    let flag = args.fallback_model.as_ref();
+    let models: Vec<&str> = match (flag, &setup.settings.values.fallback_model) {
+        (Some(list), _) => list.split(',').map(str::trim).filter(|it| !it.is_empty()).collect(),
+        (None, Some(OneOrMany::One(one))) => vec![one],
+        (None, Some(OneOrMany::Many(all))) => all.iter().map(String::as_str).collect(),
+        (None, None) => Vec::new(),
     };
-    if second.model == chosen.model {
-        let text = "Error: Fallback model cannot be the same as the main model. Please specify a \
-                    different model for --fallback-model.";
-        return match args.fallback_model {
-            Some(_) => Err(Usage(text.to_owned()).into()),
-            None => Ok(None),
+    let provider = args.provider.as_deref();
+    let mut found: Vec<(Arc<dyn Provider>, String)> = Vec::new();
+    for model in models {
+        let request = ProviderRequest { provider, model: WantedModel::Flag(Some(model)) };
+        let second = match provider::choose(request, setup).await {
+            Ok(second) => second,
+            Err(error) if flag.is_some() => return Err(Configuration::wrap(error)),
+            Err(error) => {
+                let why = format!("robota: the setting fallbackModel is not used: {error:#}");
+                output::note(&why);
+                return Ok(None);
+            }
         };
+        if second.model == chosen.model {
+            let text = "Error: Fallback model cannot be the same as the main model. Please specify a \
+                        different model for --fallback-model.";
+            match flag {
+                Some(_) => return Err(Usage(text.to_owned()).into()),
+                None => continue,
+            }
+        }
+        let ChosenProvider { provider, model, secrets, .. } = second;
+        chosen.secrets.extend(secrets);
+        found.push((provider, model));
     }
-    let ChosenProvider { provider, model, secrets, .. } = second;
-    chosen.secrets.extend(secrets);
-    Ok(Some(Fallback { provider, model, served: Arc::default() }))
+    Ok(Fallback::chain(found))
 }
 
 /// Reports that there is no session to resume, with the text that hosts look for.

@@ -109,7 +109,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // Scripts and editors ask for the version often: answer without parser, runtime or settings.
     if let [_, flag] = arguments.as_slice()
-        && (flag == "--version" || flag == "-V")
+        && (flag == "--version" || flag == "-V" || flag == "-v")
     {
         output::line(concat!("robota ", env!("CARGO_PKG_VERSION")));
         return Exit::Ok.into();
@@ -135,7 +135,7 @@ fn main() -> ExitCode {
     }
     let streams =
         arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(args::before_command::move_behind(arguments)) {
         Ok(cli) => cli.complete(),
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
@@ -226,6 +226,11 @@ fn hint(error: &anyhow::Error) -> Option<String> {
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
+    if cli.command.is_none()
+        && let Some(usage) = args::before_command::misplaced(&cli.print)
+    {
+        return Err(usage.into());
+    }
     match cli.command {
         None if terminal::is_wanted(&cli.print) => on_runtime(terminal::run(cli.print)),
         None => on_runtime(headless::run(cli.print)),

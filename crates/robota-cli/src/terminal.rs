@@ -52,4 +52,6 @@ pub(crate) fn is_wanted(args: &PrintArgs) -> bool {
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
+mod pure_tests;
+#[cfg(test)]
 mod testing;

@@ -274,17 +274,24 @@ fn read_file(
     problems: &mut Vec<Problem>,
 ) -> Result<Option<AgentDefinition>, String> {
     let Some(text) = reader.read(file, &source.boundary, MAX_FILE_BYTES)? else { return Ok(None) };
-    let hash = text
-        .hash()
-        .ok_or_else(|| format!("it has {} bytes, at most {MAX_FILE_BYTES}", text.size))?;
-    let trusted = source.layer.scope() == Scope::User || trust.trusts_file(&text.real, &hash);
-    let Markdown { header, body, notes } = Markdown::parse(&text.text);
+    if text.cut {
+        return Err(format!("it has {} bytes, at most {MAX_FILE_BYTES}", text.size));
+    }
+    // Most files ask for nothing, and the user has not been asked about them.
+    let hash = if trust.has_file(&text.real) { text.hash() } else { None };
+    let trusted = source.layer.scope() == Scope::User
+        || hash.as_ref().is_some_and(|hash| trust.trusts_file(&text.real, hash));
+    let Markdown { header, body, notes } = Markdown::of_clean(&text.text);
     let mut fields = Fields::new(&header, source.layer, Some(file));
     fields.note(&notes);
     problems.append(&mut fields.problems);
     let origin = Origin { layer: source.layer, file: Some(file.to_owned()), line: None };
     let agent = AgentDefinition::read(&header, &body, &origin, trusted, problems);
-    Ok(agent.map(|agent| AgentDefinition { hash: Some(hash), ..agent }))
+    Ok(agent.map(|agent| {
+        let asks = !agent.requests.is_empty();
+        let hash = if asks && hash.is_none() { text.hash() } else { hash };
+        AgentDefinition { hash, ..agent }
+    }))
 }
 
 /// Reads the value of `--agents`: an object with one definition for each name, whose `prompt` is the

@@ -11,6 +11,7 @@ use crate::report::{Problem, Severity};
 use crate::validate::{self, Checked};
 
 /// The size limit of a settings file, in bytes.
+// Far more than people write; a checkout could contain a file that fills the memory.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The content of all layers, read once: the bytes that are shown to the user for trust, hashed and
@@ -34,17 +35,17 @@ impl Files {
     /// Reads all layers.
     #[must_use]
     pub fn read(places: &Places) -> Self {
-        let users: Vec<_> =
-            Layer::FILES.into_iter().filter(|layer| layer.scope() == Scope::User).collect();
+        let at_home = same_folder(&places.cwd, places.home.as_deref());
+        let users = Layer::FILES.into_iter().filter(|layer| layer.scope() == Scope::User);
         let canonical = |layer: Layer| places.file(layer)?.canonicalize().ok();
-        let user_files: Vec<_> = users.into_iter().filter_map(canonical).collect();
+        let user_files: Vec<_> = users.filter(|_| at_home).filter_map(canonical).collect();
         let mut sources = Vec::new();
         for layer in Layer::FILES {
             let Some(path) = places.file(layer) else { continue };
             // In the home folder the project's files are the user's own, which were read already.
-            let users_own = layer.scope() == Scope::Project
-                && path.canonicalize().is_ok_and(|path| user_files.contains(&path))
-                && same_folder(&places.cwd, places.home.as_deref());
+            let users_own = at_home
+                && layer.scope() == Scope::Project
+                && path.canonicalize().is_ok_and(|path| user_files.contains(&path));
             if !users_own && places.reads(layer) {
                 sources.extend(from_file(layer, &path, Missing::Allowed));
             }
@@ -154,6 +155,8 @@ fn unreadable(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &s
         checked: Checked {
             entries: Vec::new(),
             problems: vec![problem],
+            // A file that cannot be read may forbid something, so nothing is allowed until it can
+            // be read.
             restrictions_unknown: true,
         },
     }
@@ -192,7 +195,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-fn require_regular(metadata: &Metadata) -> io::Result<()> {
+pub(crate) fn require_regular(metadata: &Metadata) -> io::Result<()> {
     let what = match (metadata.is_file(), metadata.is_dir()) {
         (true, _) => return Ok(()),
         (false, true) => "it is a folder",
@@ -210,6 +213,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 fn read_servers(path: &Path) -> Option<Vec<u8>> {
     match read_bounded(path) {
         Ok(bytes) => bytes,
+        // Part of what is hashed for trust: a file that becomes readable later is a change.
         Err(error) => Some(error.to_string().into_bytes()),
     }
 }

@@ -19,6 +19,7 @@
 
 mod fields;
 mod header;
+mod plain;
 mod words;
 
 use std::borrow::Cow;
@@ -56,8 +57,12 @@ impl Markdown {
     /// Parses the text of a file.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let text = clean(text);
-        match split(&text) {
+        Self::of_clean(&clean(text))
+    }
+
+    /// Parses a text that was cleaned.
+    pub(crate) fn of_clean(text: &str) -> Self {
+        match split(text) {
             Split::Header { header, body } if header.len() > MAX_HEADER_BYTES => {
                 let message =
                     format!("the header has more than {MAX_HEADER_BYTES} bytes, so it is ignored");
@@ -69,7 +74,7 @@ impl Markdown {
             }
             Split::None(reason) => {
                 let notes = reason.into_iter().map(|(line, message)| note(line, message)).collect();
-                Self { header: Header::default(), body: text.into_owned(), notes }
+                Self { header: Header::default(), body: text.to_owned(), notes }
             }
         }
     }

@@ -136,6 +136,7 @@ fn deep(low: Value, high: Value) -> Value {
 /// is relative to the layer.
 fn unique(items: Vec<(Value, Origin)>) -> Vec<(Value, Origin)> {
     let mut seen = std::collections::HashSet::new();
+    // Equal rules of two layers are both kept: the trust in one of them may end.
     items.into_iter().filter(|(value, by)| seen.insert((by.layer, value.to_string()))).collect()
 }
 

@@ -333,17 +333,6 @@ pub enum OneOrMany {
     Many(Vec<String>),
 }
 
-impl OneOrMany {
-    /// Returns the first string.
-    #[must_use]
-    pub fn first(&self) -> Option<&str> {
-        match self {
-            Self::One(one) => Some(one),
-            Self::Many(all) => all.first().map(String::as_str),
-        }
-    }
-}
-
 /// A fraction of the context window: more than 0, at most 1, or `false` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]

@@ -1,11 +1,13 @@
 //! Reads the context files of a working folder: regular files only, up to a size, links only as far
 //! as their owner allows, and every access counted.
 
+mod direct;
 mod folders;
 mod nested;
 mod tree;
 
 use std::borrow::Cow;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -15,11 +17,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use direct::{Access, Direct};
 pub(crate) use folders::{Boundary, Folders};
 pub(crate) use tree::{Depth, EntryKind};
 
 use crate::clean::clean;
-use crate::files::{is_absent, open_regular};
+use crate::files::{is_absent, open_regular, require_regular};
 use crate::layer::{Layer, Origin};
 use crate::places::Places;
 use crate::report::{Problem, Severity};
@@ -50,6 +53,8 @@ struct Counts {
     files: AtomicU64,
     folders: AtomicU64,
     bytes: AtomicU64,
+    /// The number of paths whose links were resolved part by part.
+    resolved: AtomicU64,
 }
 
 /// What a reader has read.
@@ -135,10 +140,22 @@ impl ContextReader {
         boundary: &Boundary,
         limit: u64,
     ) -> Result<Option<TextFile>, String> {
-        let Some(real) = self.resolve(path, boundary)? else { return Ok(None) };
         let text = |error: std::io::Error| error.to_string();
-        let Some(file) = open_regular(&real).map_err(text)? else { return Ok(None) };
-        let metadata = file.metadata().map_err(text)?;
+        let (real, file, metadata) = match direct::open(path, Access::Read) {
+            Direct::Missing => return Ok(None),
+            Direct::Open(file) => {
+                let metadata = file.metadata().map_err(text)?;
+                check(path, boundary, &metadata, &metadata)?;
+                require_regular(&metadata).map_err(text)?;
+                (path.components().collect(), file, metadata)
+            }
+            Direct::Unknown => {
+                let Some(real) = self.resolve(path, boundary)? else { return Ok(None) };
+                let Some(file) = open_regular(&real).map_err(text)? else { return Ok(None) };
+                let metadata = file.metadata().map_err(text)?;
+                (real, file, metadata)
+            }
+        };
         // With room for the whole file and one byte more, two reads are enough.
         let room = usize::try_from(metadata.len().min(limit)).unwrap_or(0).saturating_add(1);
         let mut bytes = Vec::with_capacity(room);
@@ -162,6 +179,17 @@ impl ContextReader {
         path: &Path,
         boundary: &Boundary,
     ) -> Result<Option<PathBuf>, String> {
+        let text = |error: std::io::Error| error.to_string();
+        match direct::open(path, Access::Inspect) {
+            Direct::Missing => return Ok(None),
+            Direct::Open(found) => {
+                let metadata = found.metadata().map_err(text)?;
+                check(path, boundary, &metadata, &metadata)?;
+                return Ok(Some(path.components().collect()));
+            }
+            Direct::Unknown => {}
+        }
+        self.counts.resolved.fetch_add(1, Ordering::Relaxed);
         let found = match path.symlink_metadata() {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error.to_string()),
@@ -170,22 +198,33 @@ impl ContextReader {
         let real = path.canonicalize().map_err(|error| {
             if is_absent(&error) { "it is a broken link".to_owned() } else { error.to_string() }
         })?;
-        if !boundary.contains(&real) {
-            let real = crate::clean::shown(&real);
-            return Err(format!("it is a link that leaves the checkout, to {real}"));
-        }
-        if let Boundary::Above { owners, .. } = boundary {
-            let target = real.metadata().map_err(|error| error.to_string())?;
-            if ![found.uid(), target.uid()].iter().all(|owner| owners.contains(owner)) {
-                return Err("it is above the checkout and belongs to another user".to_owned());
-            }
-        }
+        check(&real, boundary, &found, &real.metadata().map_err(text)?)?;
         Ok(Some(real))
     }
 
     fn count_folder(&self) {
         self.counts.folders.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Checks that a path without links is within a boundary. `found` is what is at the path that was
+/// asked for, `target` what a link there leads to.
+fn check(
+    real: &Path,
+    boundary: &Boundary,
+    found: &Metadata,
+    target: &Metadata,
+) -> Result<(), String> {
+    if !boundary.contains(real) {
+        let real = crate::clean::shown(real);
+        return Err(format!("it is a link that leaves the checkout, to {real}"));
+    }
+    if let Boundary::Above { owners, .. } = boundary
+        && ![found.uid(), target.uid()].iter().all(|owner| owners.contains(owner))
+    {
+        return Err("it is above the checkout and belongs to another user".to_owned());
+    }
+    Ok(())
 }
 
 /// Decodes bytes, and returns whether they are UTF-8. A character that the limit cut in two is

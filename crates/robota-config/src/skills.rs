@@ -120,7 +120,7 @@ impl Skills {
             problems: Vec::new(),
         };
         for source in find::sources(&reader.folders) {
-            skills.add_source(&source, None);
+            skills.add_source(source, None);
         }
         skills
     }
@@ -204,7 +204,7 @@ impl Skills {
                 let prefix = folder.strip_prefix(self.reader.cwd()).unwrap_or(&folder);
                 let prefix = prefix.to_string_lossy().into_owned();
                 for source in find::nested(&self.reader.folders, &folder) {
-                    names.extend(self.add_source(&source, Some(&prefix)));
+                    names.extend(self.add_source(source, Some(&prefix)));
                 }
             }
         }

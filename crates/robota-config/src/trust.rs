@@ -98,11 +98,14 @@ impl Files {
             entries.sort_by(|a, b| a.path.cmp(&b.path));
             for entry in entries {
                 let value = entry.content.to_value();
+                // The layer is part of the hash: the same rule in another file can have another
+                // effect.
                 hash.add(source.layer.name().as_bytes());
                 for name in entry.path.names() {
                     hash.add(name.as_bytes());
                 }
                 hash.add(canonical(&value).as_bytes());
+                // Hashed as it is, shown without secrets.
                 let value = redact_named(&entry.path, &value);
                 items.push(TrustItem {
                     key: entry.path.clone(),
@@ -144,6 +147,7 @@ impl Files {
 /// Returns whether an entry can name a program: all keys can, except those with rules and folders.
 fn may_run(entry: &Entry) -> bool {
     let first = entry.path.names().first().map(String::as_str);
+    // Rules name commands and files, but start none of them.
     !only_forbids(entry) && !matches!(first, Some("permissions" | "sandbox"))
 }
 

@@ -15,6 +15,7 @@ use crate::path::KeyPath;
 use crate::report::{Problem, Severity};
 
 /// The maximum number of problems reported per file, so that a file cannot fill the screen.
+// A file of another program with thousands of keys must not fill the terminal.
 const MAX_PROBLEMS: usize = 50;
 
 /// One key of one layer.
@@ -98,6 +99,8 @@ impl Walk<'_> {
         for (at, member) in members.iter().enumerate() {
             last_at.insert(member.key.as_str(), at);
         }
+        // All values of a repeated key are read: a parser that keeps only the last one would drop a
+        // deny rule that another program obeys.
         for (at, member) in members.iter().enumerate() {
             let path = path.child(&member.key);
             let again = last_at.get(member.key.as_str()).is_some_and(|last| *last != at);
@@ -130,6 +133,7 @@ impl Walk<'_> {
             (Found::Unknown, _) => {
                 let message = "unknown key; it has no effect".to_owned();
                 self.problem(Severity::Warning, member.key_at, path, message);
+                // Kept for `config explain`, which shows where an unknown key was written.
                 self.push(member, path, None, Content::Whole(node.to_value()), repeated);
             }
         }

@@ -56,15 +56,7 @@ impl SettingsWriter<'_> {
         key: &KeyPath,
         value: Option<&Value>,
     ) -> Result<Written, ConfigError> {
-        if !is_settable(key) {
-            return Err(key_error(key, "unknown key"));
-        }
-        if layer.scope() == Scope::Project && value.is_some_and(|value| is_user_only(key, value)) {
-            return Err(key_error(key, "only your own settings can set this, not a project's"));
-        }
-        if let Some(reason) = value.and_then(|value| mode::write_error(key, value)) {
-            return Err(key_error(key, &reason));
-        }
+        check_value(layer, key, value)?;
         let target = Target::open(self.places, layer)?;
         let text = match value {
             Some(value) => edit::set(&target.document, key.names(), value),
@@ -134,6 +126,35 @@ impl SettingsWriter<'_> {
             Trust::Trusted | Trust::NotNeeded => same && self.places.trust_file().is_some(),
             Trust::Unknown | Trust::Changed => false,
         }
+    }
+}
+
+/// Checks that a value may be written to a layer. An object that is not a key itself, such as
+/// `env`, is checked member by member: the table has only the keys inside it.
+fn check_value(layer: Layer, key: &KeyPath, value: Option<&Value>) -> Result<(), ConfigError> {
+    if matches!(keys::find(key.names()), Found::Object) {
+        // Replacing `permissions` as a whole would remove rules that the user does not see here.
+        if keys::may_forbid(key.names()) {
+            return Err(key_error(key, "it contains restrictions: set its keys one by one"));
+        }
+        let members = match value {
+            None => return Ok(()),
+            Some(Value::Object(members)) => members,
+            Some(_) => return Err(key_error(key, "expected an object")),
+        };
+        return members
+            .iter()
+            .try_for_each(|(name, value)| check_value(layer, &key.child(name), Some(value)));
+    }
+    if !is_settable(key) {
+        return Err(key_error(key, "unknown key"));
+    }
+    if layer.scope() == Scope::Project && value.is_some_and(|value| is_user_only(key, value)) {
+        return Err(key_error(key, "only your own settings can set this, not a project's"));
+    }
+    match value.and_then(|value| mode::write_error(key, value)) {
+        Some(reason) => Err(key_error(key, &reason)),
+        None => Ok(()),
     }
 }
 

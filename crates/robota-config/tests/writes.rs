@@ -43,6 +43,36 @@ fn a_new_file_is_readable_by_its_owner_only() {
 }
 
 #[test]
+fn an_object_of_keys_is_set_and_removed_as_a_whole() {
+    let world = World::new();
+    set(&world, Layer::UserRobota, "env", json!({"A": "1", "B": "2"})).unwrap();
+    set(&world, Layer::UserRobota, "env", json!({"C": "3"})).unwrap();
+    let text = world.read(Layer::UserRobota);
+    assert_eq!(text, "{\n  \"env\": {\n    \"C\": \"3\"\n  }\n}\n");
+    set(&world, Layer::UserRobota, "env", json!({})).unwrap();
+    assert_eq!(world.read(Layer::UserRobota), "{\n  \"env\": {}\n}\n");
+    remove(&world, Layer::UserRobota, "env");
+    assert_eq!(world.read(Layer::UserRobota), "{}\n");
+
+    // The members have to pass the checks that they would pass alone.
+    let refused =
+        |layer, name: &str, value| set(&world, layer, name, value).unwrap_err().to_string();
+    let project = Layer::ProjectRobota;
+    for (layer, name, value, reason) in [
+        (Layer::UserRobota, "env", json!("A=1"), "expected an object"),
+        (Layer::UserRobota, "providers", json!({"a": {"modle": "m"}}), "unknown key"),
+        (Layer::UserRobota, "providers", json!({"a": {"timeout": 0}}), "nonzero"),
+        (Layer::UserRobota, "permissions", json!({"allow": ["Bash"]}), "one by one"),
+        (Layer::UserRobota, "sandbox", json!({}), "one by one"),
+        (project, "pluginConfigs", json!({"a": {"options": {}}}), "only your own"),
+    ] {
+        let error = refused(layer, name, value);
+        assert!(error.contains(reason), "{name}: {error}");
+    }
+    assert_eq!(world.read(Layer::UserRobota), "{}\n");
+}
+
+#[test]
 fn the_rest_of_the_file_stays_unchanged() {
     let before = "\u{feff}{\r\n\t\"z\": 123456789012345678901234567890,\r\n\t\"model\":   \"old\", \"e\": 1.0e1,\r\n\t\"permissions\": {\"allow\": [\"A\"]},\r\n\t\"env\": {\r\n\t\t\"X\": \"1\"\r\n\t}\r\n}";
     let world = World::with(&[(Layer::UserRobota, before)]);

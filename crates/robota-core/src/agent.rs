@@ -18,6 +18,7 @@
 mod builder;
 mod factory;
 mod module;
+mod settings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use builder::AgentBuilder;
 pub use factory::{AgentFactory, AgentTemplate, TemplateError};
 pub use module::{Module, ModuleError, ModuleRegistry};
+pub use settings::AgentSettings;
 
 use crate::clock::Clock;
 use crate::close::{Closing, close_turn};
@@ -144,6 +146,8 @@ impl Agent {
         let mut observers = self.observers.clone();
         observers.extend(options.on_event);
         observers.extend(options.on_text.map(text_observer));
+        // The observers of one run are removed after it, also those that a caller forgot: the agent
+        // may outlive what they refer to.
         self.recorder.swap_observers(observers);
         let report = self.turn(config, prompt.into(), &options.cancel).await;
         self.recorder.swap_observers(self.observers.clone());
@@ -193,6 +197,8 @@ impl Agent {
             metadata: serde_json::Map::new(),
             source: None,
         };
+        // Recorded like an input of a session, so that the same fold and the same projections work
+        // for both.
         if let Err(error) = self.recorder.append(None, vec![accepted.into()]).await {
             return TurnReport::not_started(error.to_data());
         }
@@ -208,6 +214,7 @@ impl Agent {
         }
         let state = self.recorder.state();
         let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
+        // A dropped run cannot close its turn itself, because closing appends and so awaits.
         let mut events = close_turn(state, &Closing::of(Cause::User), &*self.ports.ids);
         let cancelled = state
             .inputs
@@ -252,6 +259,8 @@ impl Agent {
 
     /// Clears the conversation and the journal.
     pub fn clear(&mut self) {
+        // A new journal and not a `rewound` event: an agent in memory keeps nothing that was
+        // cleared.
         self.journal = MemoryJournal::new();
         let journal = Box::new(self.journal.clone());
         self.recorder = Recorder::new(journal, self.clock.clone(), State::default());

@@ -130,6 +130,8 @@ pub fn recover(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
 fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<CallId>) {
     let mut events: Vec<Event> = Vec::new();
     if state.compacting {
+        // A compaction is not continued: its model call is lost, and the conversation still fits as
+        // before.
         let text = match closing.cause {
             Cause::Crash => "the process ended while the conversation was being summarised",
             _ => "it was interrupted",
@@ -140,6 +142,8 @@ fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<Ca
     if closing.announce && closing.end == TurnEnd::Interrupted && turn.interrupted.is_none() {
         events.push(Interrupted { cause: closing.cause, note: None }.into());
     }
+    // Before the results: a result without the answer that asked for it would be refused by every
+    // service.
     events.extend(commit(turn, closing.cause, ids));
     let sealed = resolve_calls(state, turn, closing, ids, &mut events);
     events.push(
@@ -160,6 +164,8 @@ fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<Ca
 fn commit(turn: &OpenTurn, cause: Cause, ids: &dyn Ids) -> Option<Event> {
     let mut blocks = Vec::new();
     if !turn.thinking.is_empty() {
+        // Without the signature, which arrives at the end of the block. Wires that need one leave such
+        // a block out.
         blocks.push(Block::thinking(turn.thinking.clone(), None));
     }
     if !turn.text.is_empty() {
@@ -209,6 +215,8 @@ fn resolve_calls(
                 let hint = closing.hints.iter().find(|hint| hint.call == *id);
                 let outcome = match stage {
                     CallStage::Started => seal_running(call, closing.cause, hint),
+                    // Intents are durable before their effects, so a call without `tool_started`
+                    // has certainly not run.
                     _ => seal_unstarted(call, closing.cause),
                 };
                 sealed.push(id.clone());
@@ -219,6 +227,7 @@ fn resolve_calls(
         failed += u32::from(!outcome.ok);
         let mut result = outcome.to_result(&call.tool_use);
         result.content.extend(context.map(ResultBlock::text));
+        // All results share one message, as in a turn that ended normally.
         let message = message.clone();
         results.push(ToolResultAdded { round: turn.round, message, result }.into());
     }

@@ -90,6 +90,7 @@ pub fn estimate(inputs: &ContextInputs) -> ContextEstimate {
     let serialized = serialized_tokens(inputs.serialized_bytes);
     let provider = inputs.latest_usage.map(Usage::total).filter(|total| *total > 0);
     let (effective, exact) = match provider {
+        // Nothing was added since the service counted, so its number is exact.
         Some(total) if inputs.usage_is_last => (total, true),
         _ => (serialized.max(provider.unwrap_or(0)).max(inputs.floor), false),
     };
@@ -126,6 +127,7 @@ impl ContextEstimate {
 /// Returns the tokens of serialised text: one per four bytes, rounded up.
 #[must_use]
 pub fn serialized_tokens(bytes: u64) -> u64 {
+    // About four bytes per token for English text and JSON.
     bytes.div_ceil(4)
 }
 
@@ -133,6 +135,7 @@ pub fn serialized_tokens(bytes: u64) -> u64 {
 /// the budget of tool results, where too many is safer than too few.
 #[must_use]
 pub fn conservative_tokens(chars: u64) -> u64 {
+    // Two characters per token is the worst case of code and of most languages.
     chars.div_ceil(2)
 }
 

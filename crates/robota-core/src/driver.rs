@@ -125,6 +125,7 @@ impl Drive {
 
     /// Returns when the turn has something to do. Cancel safe.
     pub async fn ready(&mut self) {
+        // The report is kept until the next step, so a caller that drops this future loses nothing.
         if !self.inputs.is_empty() || self.report.is_some() {
             return;
         }
@@ -167,8 +168,15 @@ impl Drive {
     }
 
     /// Interrupts the turn. What has arrived from the model is kept, no more effects start, and
-    /// running tasks are cancelled. The turn ends once its running calls have ended.
-    pub async fn interrupt(&mut self, recorder: &mut Recorder, cause: Cause, note: Option<String>) {
+    /// running tasks are cancelled. The turn ends once its running calls have ended. If the user is the
+    /// cause, the inputs that wait are cancelled too, unless they are kept.
+    pub async fn interrupt(
+        &mut self,
+        recorder: &mut Recorder,
+        cause: Cause,
+        note: Option<String>,
+        keep_inputs: bool,
+    ) {
         // Text that arrived before the interrupt belongs to the answer, so it is processed first.
         let arrived = self.model.as_mut().map(ModelRun::take_arrived).unwrap_or_default();
         self.inputs.extend(arrived);
@@ -178,7 +186,7 @@ impl Drive {
             self.feed(recorder, input).await;
         }
         if self.report.is_none() {
-            self.feed(recorder, Input::Abort { cause, note }).await;
+            self.feed(recorder, Input::Abort { cause, note, keep_inputs }).await;
         }
     }
 
@@ -196,6 +204,8 @@ impl Drive {
             // A call can add hooks (a skill, for instance), which apply from the next call on.
             self.turn.set_hook_points(hook_points(&self.ports));
         }
+        // The machine gets a borrowed state and returns before anything is performed, so it cannot
+        // see half of a step.
         let effects = {
             let elapsed = self.started.elapsed();
             let env = Env { state: recorder.state(), ids: &*self.ports.ids, elapsed };
@@ -292,8 +302,10 @@ impl Drive {
             return Ok(());
         }
         let result = recorder.append(turn, batch).await;
+        // Set before the tasks get the answer: a tool that learns of the failure must not start anything.
         self.broken = result.is_err();
         for ack in acks {
+            // Fails only if the task was cancelled; then nothing waits for the answer.
             let _ = ack.send(result.clone());
         }
         result
@@ -326,6 +338,7 @@ impl Drive {
 impl Drop for Drive {
     fn drop(&mut self) {
         self.context.cancel.cancel();
+        // Tasks that wait for an append get an error instead of waiting for a drive that is gone.
         self.task_events.close();
     }
 }
@@ -347,9 +360,10 @@ pub async fn run_turn(
     loop {
         tokio::select! {
             biased;
+            // The token stays cancelled; without the condition this branch would win forever.
             () = cancel.cancelled(), if !cancelled => {
                 cancelled = true;
-                drive.interrupt(recorder, Cause::User, None).await;
+                drive.interrupt(recorder, Cause::User, None, false).await;
             }
             () = drive.ready() => {
                 if let Some(report) = drive.step(recorder).await {
@@ -385,6 +399,7 @@ async fn announce(
     let prompt_sha256 = crate::message::BlobRef::of(prompt.as_bytes()).sha256;
     let known = recorder.state().prompt.as_ref().map(|prompt| prompt.sha256.as_str());
     if known != Some(&prompt_sha256) && (known.is_some() || !prompt.is_empty()) {
+        // Only a change costs the cache of the service; the first prompt of a session is no change.
         if known.is_some() {
             events.push(PrefixChanged { cause: PrefixChange::Prompt }.into());
         }

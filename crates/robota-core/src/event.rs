@@ -15,7 +15,7 @@ mod raw;
 
 pub use cursor::{Cursor, CursorError};
 pub use data::*;
-pub use envelope::{DecodeError, Envelope, FORMAT, READER};
+pub use envelope::{DecodeError, Envelope, FORMAT, READER, TYPE_FIELD};
 pub use raw::RawJson;
 
 use crate::permission::Class;
@@ -253,6 +253,11 @@ impl Event {
             _ => None,
         }
     }
+}
+
+/// Returns the types of events that are chunks, as they are written in the journal.
+pub fn chunk_kinds() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter(|info| info.nature == Nature::Chunk).map(|info| info.name)
 }
 
 #[cfg(test)]

@@ -52,6 +52,12 @@ pub trait Journal: Send {
         durability: Durability,
     ) -> Result<(), JournalError>;
 
+    /// Returns the summary of the session up to its last event, if the writer knows it: then a resume
+    /// need not ask the store for it.
+    fn head(&self) -> Option<SessionHead> {
+        None
+    }
+
     /// Returns a token that is cancelled when this process lost the session: everything that runs
     /// for it must stop. A store whose lock ends with the process never cancels it.
     fn lost(&self) -> CancellationToken {
@@ -86,6 +92,29 @@ pub trait JournalStore: Send + Sync {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError>;
+
+    /// Returns the events of a session after that sequence number that are not
+    /// [chunks](crate::event::Nature::Chunk), oldest first; at most `limit`, and fewer only at the end.
+    /// Most events of a journal are chunks, so stores skip them without decoding them.
+    async fn read_without_chunks(
+        &self,
+        session: &SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let (mut events, mut after) = (Vec::new(), after_seq);
+        while events.len() < limit {
+            let page = self.read(session, after, PAGE).await?;
+            let more = page.len() == PAGE;
+            after = page.last().map_or(after, |last| last.seq);
+            let room = limit - events.len();
+            events.extend(page.into_iter().filter(|event| !event.event.is_chunk()).take(room));
+            if !more {
+                break;
+            }
+        }
+        Ok(events)
+    }
 
     /// Returns the events with these sequence numbers, in this order, for instance those that a
     /// snapshot refers to. The cost depends on how many are requested, not on the journal's length.
@@ -151,15 +180,15 @@ pub async fn read_all(
     store.read(session, after_seq, usize::MAX).await
 }
 
-/// How many events [`for_each_event`] reads at a time.
+/// How many events are read at a time.
 const PAGE: usize = 4_096;
 
-/// Passes all events of a session after that sequence number to `each`, oldest first. They are read
-/// in pages, so that a long journal need not fit into memory.
+/// Passes all events of a session after that sequence number, except chunks, to `each`, oldest first.
+/// They are read in pages, so that a long journal need not fit into memory.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn for_each_event(
+pub async fn for_each_without_chunks(
     store: &dyn JournalStore,
     session: &SessionId,
     after_seq: u64,
@@ -167,7 +196,7 @@ pub async fn for_each_event(
 ) -> Result<(), JournalError> {
     let mut after = after_seq;
     loop {
-        let page = store.read(session, after, PAGE).await?;
+        let page = store.read_without_chunks(session, after, PAGE).await?;
         page.iter().for_each(&mut each);
         match page.last() {
             Some(last) if page.len() == PAGE => after = last.seq,

@@ -23,8 +23,16 @@ use crate::usage::Usage;
 pub const INTERRUPTED_BY_USER: &str = "[This response was interrupted by the user]";
 
 /// Who wrote a message.
+///
+/// ```
+/// use robota_core::ids::RandomIds;
+/// use robota_core::message::{Message, Role};
+///
+/// assert_eq!(Message::user(&RandomIds, "Hello").role(), Role::User);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "Who wrote a message.")]
 pub enum Role {
     /// The user, or a program that acts for the user.
     User,
@@ -64,6 +72,15 @@ pub enum MessageState {
 
 /// One message. Role and state are set by the constructors: only [`Message::assistant`] can create
 /// an interrupted message.
+///
+/// ```
+/// use robota_core::ids::RandomIds;
+/// use robota_core::message::{Message, MessageState};
+///
+/// let answer = Message::assistant(&RandomIds, "Done.", MessageState::Complete);
+/// assert_eq!(answer.text(), "Done.");
+/// assert_eq!(answer.tool_uses().count(), 0);
+/// ```
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire")]
 #[schemars(with = "Wire", description = "One message.")]
@@ -209,6 +226,7 @@ impl Message {
     /// again while the beginning of such an answer is in the conversation.
     #[must_use]
     pub fn for_api(&self) -> std::borrow::Cow<'_, Self> {
+        // With calls the content stays, because their results follow it.
         if self.metadata.contains_key(WITHHELD) && self.tool_uses().next().is_none() {
             let mut withheld = self.clone();
             withheld.content = vec![Block::text(WITHHELD_NOTE)];
@@ -311,6 +329,7 @@ impl TryFrom<Wire> for Message {
                 MessageState::Interrupted(cause.unwrap_or(Cause::User))
             }
         };
+        // Refused here, so that no code has to handle it.
         if state != MessageState::Complete && wire.role != Role::Assistant {
             return Err(format!(
                 "message {} is marked interrupted, but only an assistant message can be",

@@ -7,8 +7,18 @@ use serde::{Deserialize, Serialize};
 
 /// What one tool call can do. It is a property of the *call*, not of the tool: `ls` and `rm` are
 /// both calls of Bash.
+///
+/// ```
+/// use robota_core::permission::Class;
+///
+/// assert_eq!(serde_json::to_string(&Class::Modify)?, "\"modify\"");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(
+    description = "What one tool call can do. It is a property of the *call*, not of the tool: `ls` and `rm` are\nboth calls of Bash."
+)]
 pub enum Class {
     /// Reads only, and only inside the workspace. May run in parallel and before the answer has
     /// ended.
@@ -20,8 +30,18 @@ pub enum Class {
 }
 
 /// What the agent may do without asking.
+///
+/// ```
+/// use robota_core::permission::{Class, Mode, Verdict};
+///
+/// let mode: Mode = "acceptEdits".parse()?;
+/// assert_eq!(mode.verdict(Class::Modify), Verdict::Allow);
+/// assert_eq!(mode.verdict(Class::Execute), Verdict::Ask);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "What the agent may do without asking.")]
 pub enum Mode {
     /// Read only.
     Plan,
@@ -48,10 +68,20 @@ pub enum TrustLevel {
 
 /// The decision about a call. Ordered from least to most strict, so that the strictest of several
 /// is their maximum.
+///
+/// ```
+/// use robota_core::permission::Verdict;
+///
+/// assert_eq!(Verdict::Allow.max(Verdict::Ask), Verdict::Ask);
+/// assert!(Verdict::Deny > Verdict::Ask);
+/// ```
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[schemars(
+    description = "The decision about a call. Ordered from least to most strict, so that the strictest of several\nis their maximum."
+)]
 pub enum Verdict {
     /// The call runs.
     Allow,

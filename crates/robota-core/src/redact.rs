@@ -76,6 +76,8 @@ impl LateSecrets {
             }
         }
         if late.secrets.len() != before {
+            // Built again from all of them: the automaton cannot be extended, and keys are
+            // renewed rarely.
             late.finder = SecretFinder::new(late.secrets.iter().cloned())?;
         }
         Ok(())
@@ -122,6 +124,8 @@ impl Redactor {
     /// Returns what finds the secrets that are known now.
     fn finders(&self) -> impl Iterator<Item = Arc<SecretFinder>> + use<> {
         let late = self.late.as_ref().and_then(LateSecrets::finder);
+        // Two searches instead of one automaton that is rebuilt under a lock which every redaction
+        // would take.
         late.into_iter().chain(self.known.clone())
     }
 
@@ -157,6 +161,8 @@ impl Redactor {
     /// Removes the secrets from the fields of an object.
     pub fn fields(&self, fields: &mut Map<String, Value>) {
         for (name, field) in fields.iter_mut() {
+            // By name also if the value is not known: tools pass tokens that they got from
+            // elsewhere.
             if is_secret_name(name) && !field.is_null() {
                 *field = REDACTED.into();
             } else {
@@ -204,6 +210,8 @@ impl SecretFinder {
     fn new(secrets: impl IntoIterator<Item = Secret>) -> Result<Option<Arc<Self>>, RedactorError> {
         let mut values: Vec<String> = Vec::new();
         for secret in secrets {
+            // Keys in files and variables often end with a line break, which is not part of what is
+            // sent.
             let value = secret.expose().trim();
             if value.chars().count() >= MIN_SECRET_CHARS {
                 // Both forms occur: verbatim, and escaped as in JSON.
@@ -221,6 +229,8 @@ impl SecretFinder {
             return Ok(None);
         }
         let automaton = AhoCorasick::builder()
+            // A secret that is the start of another one must not leave the rest of that one
+            // visible.
             .match_kind(MatchKind::LeftmostLongest)
             // Its size grows with that of the secrets; that of other kinds can be much larger.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
@@ -260,6 +270,7 @@ impl SecretText {
     /// text.
     fn started_at_the_end_of(&self, other: &str) -> usize {
         let bytes = self.text.as_bytes();
+        // Only this much can be an incomplete secret, so the cost does not grow with the text.
         let end = &other.as_bytes()[other.len().saturating_sub(bytes.len() - 1)..];
         end.iter().fold(0, |length, byte| next_length(bytes, &self.borders, length, *byte))
     }
@@ -302,6 +313,8 @@ impl RedactedStream {
         let mut hold = self.redactor.partial_secret_start(&self.pending);
         for finder in self.redactor.finders() {
             let mut found = finder.automaton.find_iter(&self.pending);
+            // The held back start lies inside of another secret that is complete; cutting there
+            // would show a part of it.
             if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
                 hold = cut.end();
             }
@@ -336,6 +349,7 @@ pub fn is_secret_name(name: &str) -> bool {
         "xgoogapikey",
     ];
     let plain: String =
+        // `api_key`, `apiKey` and `X-Api-Key` are one name.
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     NAMES.contains(&plain.as_str())
 }

@@ -6,13 +6,16 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
-use crate::journal::{JournalError, JournalStore};
+use crate::journal::{JournalError, JournalStore, SessionHead};
 use crate::state::{
     FoldError, ModelView, REDUCER, SnapshotEvents, SnapshotLink, State, ViewListing,
 };
 
 /// How many events are read at once. It limits the memory that a long journal takes.
 const PAGE: usize = 4096;
+
+/// Up to this many events after a snapshot are read together with those that it refers to.
+const MAX_LATER: u64 = 64;
 
 /// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,33 +56,44 @@ impl Diagnose for ResumeError {
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
 pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State, ResumeError> {
-    load_sharing(store, session, None).await
+    load_with_head(store, session, None).await
 }
 
-/// Computes the state of a fork. Messages that are also in the view of its parent, or in the view that
-/// the parent's last compaction replaced, are shared with it and not read.
+/// Computes the state of a session whose head may be known, because it is open for writing.
 ///
 /// # Errors
 /// As [`load`].
-pub async fn load_fork(
+pub async fn load_with_head(
     store: &dyn JournalStore,
     session: &SessionId,
-    parent: &ModelView,
+    head: Option<SessionHead>,
 ) -> Result<State, ResumeError> {
-    load_sharing(store, session, Some(parent)).await
+    let head = match head {
+        Some(head) => head,
+        None => store.head(session).await?,
+    };
+    load_at(store, session, head.last.seq, head.snapshot, &ModelView::default()).await
 }
 
-async fn load_sharing(
+/// Computes the state of a session right after the event `at`, for a fork that starts there. `snapshot`
+/// is a snapshot at or before it, preferably the newest; without one, all events are folded. Messages
+/// that are also in the view `known`, or in the view that its last compaction replaced, are shared
+/// with it and not read.
+///
+/// # Errors
+/// As [`load`].
+pub async fn load_at(
     store: &dyn JournalStore,
     session: &SessionId,
-    parent: Option<&ModelView>,
+    at: u64,
+    snapshot: Option<u64>,
+    known: &ModelView,
 ) -> Result<State, ResumeError> {
-    let head = store.head(session).await?;
-    let state = match head.snapshot {
-        Some(seq) => from_snapshot(store, session, seq, parent).await?,
+    let state = match snapshot.filter(|snapshot| *snapshot <= at) {
+        Some(seq) => from_snapshot(store, session, seq, at, known).await?,
         None => None,
     };
-    fold_rest(store, session, state.unwrap_or_default()).await
+    fold_up_to(store, session, state.unwrap_or_default(), at).await
 }
 
 /// Computes the state of a session from all events, without snapshots, to verify [`load`].
@@ -90,32 +104,41 @@ pub async fn load_whole(
     store: &dyn JournalStore,
     session: &SessionId,
 ) -> Result<State, ResumeError> {
-    fold_rest(store, session, State::default()).await
+    fold_up_to(store, session, State::default(), u64::MAX).await
 }
 
-async fn fold_rest(
+/// Folds the events after `state`, up to and including the event `last`.
+async fn fold_up_to(
     store: &dyn JournalStore,
     session: &SessionId,
     mut state: State,
+    last: u64,
 ) -> Result<State, ResumeError> {
     loop {
         let after = state.cursor.map_or(0, |cursor| cursor.seq);
-        let events = store.read(session, after, PAGE).await?;
-        for event in &events {
+        let left = usize::try_from(last.saturating_sub(after)).unwrap_or(usize::MAX);
+        let limit = left.min(PAGE);
+        if limit == 0 {
+            return Ok(state);
+        }
+        let events = store.read(session, after, limit).await?;
+        for event in events.iter().take_while(|event| event.seq <= last) {
             state.apply(event)?;
         }
-        if events.len() < PAGE {
+        if events.len() < limit {
             return Ok(state);
         }
     }
 }
 
-/// Computes the state at a snapshot; `None` if it has another version or contradicts the journal.
+/// Computes the state at a snapshot, or at the event `at` if few events are between them; `None` if the
+/// snapshot has another version or contradicts the journal.
 async fn from_snapshot(
     store: &dyn JournalStore,
     session: &SessionId,
     seq: u64,
-    parent: Option<&ModelView>,
+    at: u64,
+    known: &ModelView,
 ) -> Result<Option<State>, ResumeError> {
     let Some((envelope, snapshot)) = snapshot_at(store, session, seq).await? else {
         return Ok(None);
@@ -132,8 +155,8 @@ async fn from_snapshot(
         needed.before = view;
     }
 
-    let before = parent.and_then(|parent| parent.before.as_deref());
-    for view in parent.into_iter().chain(before.map(|before| &before.view)) {
+    let before = known.before.as_deref();
+    for view in std::iter::once(known).chain(before.map(|before| &before.view)) {
         needed.view.share(view);
         needed.before.share(view);
     }
@@ -144,13 +167,26 @@ async fn from_snapshot(
     seqs.extend(single.into_iter().flatten());
     seqs.extend(&snapshot.inputs);
     seqs.extend(snapshot.schedules.iter().map(|it| it.added));
+    // A few events after the snapshot are read with the others, which is one call less.
+    let later = if at - seq <= MAX_LATER { seq + 1..=at } else { seq + 1..=seq };
+    seqs.extend(later.clone());
     seqs.sort_unstable();
+    // Stores read events by number and expect each of them once, in order.
     seqs.dedup();
-    let mut events: HashMap<u64, Event> = match store.read_events(session, &seqs).await {
-        Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
+    let mut events = match store.read_events(session, &seqs).await {
+        Ok(events) => events,
+        // The index of a store may be newer than the journal after a power failure. Folding everything
+        // is always right.
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    let expected = later;
+    let later = events.split_off(events.partition_point(|event| event.seq <= seq));
+    if !later.iter().map(|event| event.seq).eq(expected) {
+        return Ok(None);
+    }
+    let mut events: HashMap<u64, Event> =
+        events.into_iter().map(|event| (event.seq, event.event)).collect();
     // Each event is used once and can be moved out, except for messages that the last compaction
     // kept: they are in both views.
     let of_view: HashSet<u64> = match needed.before.unread() {
@@ -164,8 +200,14 @@ async fn from_snapshot(
         false => events.remove(&seq),
     };
     match State::restore(&envelope, &snapshot, needed, &mut take) {
-        Ok(state) => Ok(Some(state)),
+        Ok(mut state) => {
+            for event in &later {
+                state.apply(event)?;
+            }
+            Ok(Some(state))
+        }
         Err(error) => {
+            // Slow but correct: the snapshot is only a shortcut.
             tracing::warn!(%session, %error, "the whole journal is read instead");
             Ok(None)
         }
@@ -183,6 +225,7 @@ async fn view_listing(
     let mut base = refs.base;
     // Each snapshot continues an older one, so the loop ends.
     while let Some(seq) = base {
+        // A damaged snapshot that names itself or a later one would make this loop endless.
         if seq >= at {
             return Ok(None);
         }

@@ -158,6 +158,7 @@ impl SafePoints {
 
     /// Continues after a snapshot, which contains these safe points.
     fn on_snapshot(&mut self, seq: u64, listed: &Self) {
+        // The snapshot lists them from now on.
         self.recent.clear();
         self.earlier.clone_from(&listed.earlier);
         self.earlier.push(EarlierSnapshot { seq, safe_points: self.count });
@@ -243,6 +244,8 @@ impl State {
     /// When it does not follow the last one; the state is then unchanged.
     pub fn apply(&mut self, envelope: &Envelope) -> Result<(), FoldError> {
         if let Some(last) = self.cursor
+            // Checked here, once for everything that folds: a gap means that the state would be
+            // wrong without any sign of it.
             && (last.seq.checked_add(1) != Some(envelope.seq) || envelope.epoch < last.epoch)
         {
             let expected = last.seq.saturating_add(1);
@@ -312,6 +315,8 @@ impl State {
                     seq: cursor.seq,
                 };
                 // A snapshot restores each input from its last event, in the order of the queue.
+                // An input of an older journal may be changed without being known; it goes to the
+                // end.
                 let end = self.inputs.len();
                 let place = match self.inputs.shift_remove(&data.input) {
                     Some(_) => usize::try_from(data.position).map_or(end - 1, |at| at.min(end - 1)),
@@ -334,6 +339,7 @@ impl State {
                 self.view.push(data.message.clone(), cursor.seq);
             }
             Event::CompactionStarted(_) => self.compacting = true,
+            // The view stays as it was: a failed compaction has changed nothing.
             Event::CompactionFailed(_) => self.compacting = false,
             Event::CompactionFinished(data) => {
                 self.compacting = false;
@@ -375,6 +381,7 @@ impl State {
                 let cut =
                     matches!(data.end, TurnEnd::Interrupted | TurnEnd::Blocked | TurnEnd::Stopped);
                 if !cut {
+                    // A full context window or a round limit counts too: the user got an answer.
                     self.turns_completed += u64::from(data.error.is_none());
                 }
             }
@@ -446,6 +453,8 @@ impl State {
         schedules::fold(&mut self.schedules, event, cursor.seq, turn_input);
         rooms::fold_heard(&mut self.heard, event);
         rooms::fold_room(&mut self.room, event, cursor.seq);
+        // Last: the modules above need the turn that the event belongs to, and `turn_finished`
+        // removes it.
         OpenTurn::fold(&mut self.turn, event, turn);
     }
 
@@ -466,6 +475,7 @@ impl State {
     fn add_background(&mut self, data: &ProcessStarted) {
         self.background.entry(data.call.clone()).or_default().push(data.identity());
         if self.background.len() > MAX_BACKGROUND {
+            // The oldest: a session that starts thousands of servers must not grow without end.
             self.background.shift_remove_index(0);
         }
     }

@@ -34,15 +34,20 @@ impl StreamingAnswer {
         self.close_text();
         match block {
             Block::Thinking(thinking) => {
+                // The finished block has the same text, with its signature.
                 self.thinking.clear();
                 self.blocks.push(Block::Thinking(thinking));
                 None
             }
             Block::ToolUse(mut tool_use) => {
                 self.close_thinking();
+                // Some servers repeat a call at the end of the stream. Calls without an id cannot
+                // be compared, so both run.
                 if !tool_use.id.is_empty() && self.tool_uses().any(|seen| seen.id == tool_use.id) {
                     return None;
                 }
+                // Ids of services may repeat in every answer (`call_0`), so each call gets one of
+                // ours.
                 tool_use.call = CallId::mint(ids);
                 self.blocks.push(Block::ToolUse(tool_use));
                 self.tool_uses().last()

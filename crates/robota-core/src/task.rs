@@ -2,6 +2,7 @@
 //! the session itself: [`TaskState::apply`] is the only code that computes its state, in the manager
 //! that runs tasks and at resume.
 
+mod foreground;
 mod group;
 mod list;
 mod state;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use foreground::{ForegroundCall, ForegroundCalls, MoveRequest, NotMoved};
 pub use group::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
 pub use list::{MAX_ENDED, Tasks};
 pub use state::{InvalidChange, TaskState, transition};
@@ -202,7 +204,8 @@ pub struct TaskPlace {
     /// The process id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The session of an agent: its journal is the transcript.
+    /// The session of an agent: its journal is the transcript. It is recorded before the session is
+    /// created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The file with the text that it writes.
@@ -211,6 +214,9 @@ pub struct TaskPlace {
     /// Its worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<TaskWorktree>,
+    /// Whether a tool call waits for it from now on: a user moves a task to the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<TaskMode>,
 }
 
 /// The end of a task.

@@ -33,7 +33,23 @@ use crate::permission::Class;
 use crate::process::ProcessWatch;
 
 /// The description of a tool, for models and for the gate.
+///
+/// ```
+/// use robota_core::permission::Class;
+/// use robota_core::tool::ToolSpec;
+/// use serde_json::json;
+///
+/// let spec = ToolSpec {
+///     name: "Add".to_owned(),
+///     description: "Adds two numbers".to_owned(),
+///     input_schema: json!({"type": "object", "required": ["a", "b"]}),
+///     class: Class::Inspect,
+/// };
+/// assert_eq!(serde_json::to_value(&spec)?["class"], "inspect");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(description = "The description of a tool, for models and for the gate.")]
 pub struct ToolSpec {
     /// The tool's name.
     pub name: String,

@@ -263,10 +263,14 @@ impl Turn {
                 if turn.facts.hooks.contains(HookPoint::UserPromptSubmit) =>
             {
                 let pending = input.and_then(|input| env.state.inputs.get(&input));
+                // A client may have expanded what the user typed (files, a skill); hooks look for
+                // the user's own words.
                 let typed = pending.and_then(|pending| pending.metadata.get(RAW_INPUT)?.as_str());
                 let shown = typed.map_or_else(|| content.clone(), |typed| vec![Block::text(typed)]);
                 out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
                 out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: shown }));
+                // The message is emitted only after the hooks: a blocked input never becomes part
+                // of the conversation.
                 turn.phase = Phase::Prompting(content);
             }
             TurnInput::Message { content, .. } => {
@@ -279,6 +283,8 @@ impl Turn {
     /// Sets which hook points have hooks from now on: a call can add some, such as one that uses a
     /// skill.
     pub fn set_hook_points(&mut self, points: HookPoints) {
+        // Read before every use and not copied at the start: a skill may bring hooks in the middle
+        // of a turn.
         self.facts.hooks = points;
     }
 
@@ -317,7 +323,9 @@ impl Turn {
             Input::LimitsFound(limits) => self.on_limits_found(limits, env, &mut out),
             Input::Compacted(result) => self.on_compacted(result, &mut out),
             Input::WaitOver => self.on_wait_over(env, &mut out),
-            Input::Abort { cause, note } => self.on_abort(cause, note, env, &mut out),
+            Input::Abort { cause, note, keep_inputs } => {
+                self.on_abort(cause, note, keep_inputs, env, &mut out);
+            }
         }
         out.into_effects()
     }
@@ -381,6 +389,7 @@ impl Turn {
     fn advance(&mut self, env: &Env<'_>, out: &mut Out) {
         match self.phase {
             Phase::Preparing => self.prepare(env, out),
+            // The answer still streams, but reads that it asked for may already start.
             Phase::Calling => self.work_calls(out),
             Phase::Working => {
                 self.work_calls(out);
@@ -457,6 +466,7 @@ impl Turn {
         match decision {
             PromptDecision::Continue { context } => {
                 if let Some(context) = context.filter(|context| !context.is_empty()) {
+                    // Before the prompt, so that the user's words come last.
                     content.insert(0, Block::text(context));
                 }
                 self.phase = Phase::Preparing;

@@ -14,6 +14,7 @@ use crate::provider::{AnswerEnd, OutputSchema, StopReason};
 use crate::tool::{schema_of, validate};
 
 /// How often an answer that does not fit its type is sent back to the model.
+// A model that did not understand the schema after two explanations will not understand the third.
 pub const MAX_REPAIRS: u32 = 2;
 
 /// Why a typed run has no value.
@@ -132,6 +133,8 @@ impl Attempts {
 /// written for the model.
 pub fn read<T: DeserializeOwned + JsonSchema>(answer: &str) -> Result<T, String> {
     let value = json_in(answer)?;
+    // Before serde: its message names the path of the value, which helps the model more than a line
+    // and a column.
     validate(&schema_of::<T>(), &value).map_err(|error| error.0)?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }

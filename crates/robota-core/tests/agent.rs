@@ -8,7 +8,7 @@ use robota_core::agent::{
     Agent, AgentFactory, AgentTemplate, Module, ModuleError, ModuleRegistry, RunOptions,
     TemplateError,
 };
-use robota_core::event::TurnEnd;
+use robota_core::event::{Event, TurnEnd};
 use robota_core::gate::AllowAll;
 use robota_core::history::HistoryEntry;
 use robota_core::ids::CountingIds;
@@ -18,7 +18,7 @@ use robota_core::project::{ReplayProjection, TextUpdate};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::tool::{Tool, ToolOutcome};
 use robota_testkit::{FakeClock, fn_tool};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn look() -> Arc<dyn Tool> {
     Arc::new(fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") }))
@@ -60,6 +60,38 @@ async fn core_08_a_run_can_have_its_own_round_limit() {
         agent.messages().iter().filter(|message| message.role() == Role::User).count() == 1,
         "the instruction of the forced summary is not in the conversation"
     );
+}
+
+#[tokio::test]
+async fn core_09_the_forced_summary_is_streamed() {
+    let summary = Answer::new().text("So far: ").gate("more").text("seen.");
+    let script = Script::new().tool("look", json!({})).answer(summary);
+    let model = ScriptedProvider::new(script);
+    let mut agent = Agent::builder(model.clone(), "m").tools([look()]).build().unwrap();
+    let (sent, mut pieces) = tokio::sync::mpsc::unbounded_channel();
+    let on_text =
+        Box::new(move |text: TextUpdate<'_>| sent.send(text.printed().to_owned()).unwrap());
+    let options =
+        RunOptions { max_rounds: Some(1), on_text: Some(on_text), ..RunOptions::default() };
+    let follow = async {
+        // The first piece arrives while the summary is not complete.
+        let first = pieces.recv().await;
+        model.reached("more").await;
+        model.release("more");
+        [first, pieces.recv().await]
+    };
+    let (report, pieces) = tokio::join!(agent.run_with("go", options), follow);
+    assert_eq!((report.end, report.text.as_str()), (TurnEnd::RoundLimit, "So far: seen."));
+    assert_eq!(pieces, ["So far: ", "seen."].map(|piece| Some(piece.to_owned())));
+    let events = agent.events();
+    let chunks: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::TextChunk(data) => Some((data.round, data.text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(chunks, [(2, "So far: "), (2, "seen.")]);
 }
 
 #[tokio::test]
@@ -303,6 +335,99 @@ async fn core_20_replay_events_carry_what_replay_needs() {
         .collect();
     let messages: Vec<_> = agent.messages().iter().map(|message| (**message).clone()).collect();
     assert_eq!(rebuilt, messages);
+}
+
+/// The values of every field, for a call that succeeds, one that fails, and the raw payloads.
+#[tokio::test]
+async fn core_20_every_field_of_every_replay_event_has_its_value() {
+    let fail = fn_tool("fail", Class::Inspect, |_| async { ToolOutcome::failed("exit", "no") });
+    let calls =
+        Answer::new().text("I look.").tool("look", json!({"at": 1})).tool("fail", json!({}));
+    let mut agent =
+        Agent::builder(ScriptedProvider::new(Script::new().answer(calls).text("Done.")), "m")
+            .tools([look(), Arc::new(fail)])
+            .ids(CountingIds::default())
+            .clock(FakeClock::fixed())
+            .configure(|config| config.record_payloads = true)
+            .build()
+            .unwrap();
+    agent.run("hi").await;
+    let mut projection = ReplayProjection::default();
+    let replay: Vec<_> =
+        agent.events().iter().flat_map(|event| projection.push(event).unwrap()).collect();
+    let named = |name: &str| -> Vec<Value> {
+        let found = replay.iter().filter(|event| event.name == name);
+        found.map(|event| Value::Object(event.data.clone())).collect()
+    };
+    // Compares the fields that are named here; the test above checks that there are no others.
+    let assert_fields = |found: &Value, expected: Value| {
+        for (field, value) in expected.as_object().unwrap() {
+            assert_eq!(&found[field], value, "{field} of {found}");
+        }
+    };
+    let messages: Vec<_> = agent.messages().iter().map(|message| json!(message)).collect();
+    let [user, answer, _, last] = messages.as_slice() else { panic!("{messages:?}") };
+
+    let request = &named("provider_request")[0];
+    assert_fields(request, json!({"round": 1, "provider": "scripted", "model": "m"}));
+    assert_eq!(request["messages"], json!([user]));
+    assert_eq!(request["tools"].as_array().unwrap().len(), 2);
+    let delta = &named("provider_stream_raw_delta")[0];
+    assert_fields(delta, json!({"round": 1, "sequence": 0, "delta": "I look."}));
+    let payloads = named("provider_native_raw_payload");
+    assert_fields(&payloads[0], json!({"round": 1, "provider": "scripted", "kind": "request"}));
+    assert_fields(&payloads[0], json!({"api_surface": "scripted", "sequence": 0}));
+    assert_eq!(payloads[0]["payload"]["model"], "m");
+    let kinds: Vec<_> = payloads.iter().map(|payload| payload["kind"].clone()).collect();
+    assert!(kinds.iter().any(|kind| kind != "request"), "what came back: {kinds:?}");
+
+    for (at, message, count) in [(0, answer, 2), (1, last, 0)] {
+        let round = at + 1;
+        assert_fields(
+            &named("provider_response_raw")[at],
+            json!({"round": round, "response": message, "response_kind": "provider-normalized-message"}),
+        );
+        assert_fields(
+            &named("provider_response_normalized")[at],
+            json!({"round": round, "response": message, "tool_calls_count": count}),
+        );
+        assert_fields(
+            &named("assistant_message_committed")[at],
+            json!({"round": round, "message": message}),
+        );
+    }
+
+    let batch = &named("tool_batch_started")[0];
+    assert_fields(batch, json!({"round": 1, "mode": "parallel", "request_count": 2}));
+    assert_fields(batch, json!({"tools": ["look", "fail"]}));
+    assert!(batch["max_concurrency"].as_u64().unwrap() > 1, "{batch}");
+    let id = &batch["batch_id"];
+    let (requests, results) = (named("tool_execution_request"), named("tool_execution_result"));
+    let committed = named("tool_message_committed");
+    let input = [json!({"at": 1}), json!({})];
+    for (index, name) in ["look", "fail"].into_iter().enumerate() {
+        let common = json!({"round": 1, "batch_id": id, "index": index});
+        for event in [&requests[index], &results[index], &committed[index]] {
+            assert_fields(event, common.clone());
+        }
+        let call = &answer["content"][index + 1]["id"];
+        assert!(call.is_string(), "{answer}");
+        for event in [&requests[index], &results[index]] {
+            assert_fields(event, json!({"tool_name": name, "tool_call_id": call}));
+        }
+        assert_eq!(requests[index]["parameters"], input[index]);
+        assert_eq!(requests[index]["owner_path"][1]["owner_type"], "tool");
+        assert_eq!(committed[index]["message"]["role"], "tool");
+    }
+    assert_fields(&results[0], json!({"success": true, "result": "seen", "error": null}));
+    assert_fields(&results[1], json!({"success": false, "result": null, "error": "no"}));
+    assert_eq!(results[1]["metadata"]["error_code"], "exit");
+
+    let mutations = named("history_mutation");
+    let indexes: Vec<_> = mutations.iter().map(|event| event["index"].clone()).collect();
+    assert_eq!(indexes, [0, 1, 2, 3, 4].map(Value::from));
+    assert!(mutations.iter().all(|event| event["mutation"] == "append"));
+    assert_eq!((&mutations[0]["message"], &mutations[4]["message"]), (user, last));
 }
 
 /// A run may be dropped at any await, as a timeout does. The next run first closes what it left

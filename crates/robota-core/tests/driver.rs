@@ -490,7 +490,10 @@ const PAYLOADS: u64 = 5_000;
 #[tokio::test]
 async fn core_06_no_payload_is_lost_or_reordered_however_many_arrive_at_once() {
     let model = Chatty(ScriptedProvider::new(Script::new().text("Hello.")));
-    let mut agent = Agent::builder(model, "m").record_payloads(true).build().unwrap();
+    let mut agent = Agent::builder(model, "m")
+        .configure(|config| config.record_payloads = true)
+        .build()
+        .unwrap();
     let report = agent.run("Hi").await;
     assert_eq!(report.text, "Hello.");
     let mut numbers = Vec::new();

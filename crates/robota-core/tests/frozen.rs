@@ -183,7 +183,7 @@ fn core_20_frozen_journals_fold_to_their_recorded_state() {
         let expected: Value = serde_json::from_slice(&read(&format!("{name}.json"))).unwrap();
         let found = summary(&events, &rewritten(name, &bytes, &events));
         let text = serde_json::to_string_pretty(&found).unwrap();
-        assert!(found == expected, "{name} comes to something else:\n{text}");
+        assert!(found == expected, "{name} folds to another state:\n{text}");
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Spill {
 
 impl Spill {
     /// The default of [`max_bytes`](Self::max_bytes).
+    // A model reads a small part of it at most; the limit protects the disk from a command in an
+    // endless loop.
     pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
     /// Spills into that folder, up to [`Spill::MAX_BYTES`].

@@ -96,6 +96,8 @@ impl std::fmt::Debug for Environment {
 
 fn affects_bash(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
+    // BASH_ENV and ENV name a file that bash runs first, the options change how it parses, and
+    // BASH_FUNC_name%% defines a function that can replace any command.
     matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS" | b"BASHOPTS")
         || name.starts_with(b"BASH_FUNC_")
 }

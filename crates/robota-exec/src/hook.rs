@@ -108,6 +108,8 @@ impl CommandHooks {
             .env
             .get("TMPDIR")
             .filter(|dir| !dir.is_empty())
+            // The hook's own TMPDIR, not that of this process: the hook has to reach the file, also
+            // if its environment was given by an embedder.
             .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         let file = tempfile::Builder::new().prefix("robota-env-").tempfile_in(folder);
         let file =
@@ -160,10 +162,12 @@ impl HookExecutor for CommandHooks {
             Ok(spec) => spec,
             Err(reason) => return HookExit::failed(reason),
         };
+        // Hooks in shell read their input with `read`, which fails without a line end.
         let line = format!("{payload}\n");
         let spec = spec.stdin(line).limits(LIMITS).timeout(timeout).grace(GRACE);
         let mut exit = hook_exit(self.supervisor.run(spec, &self.cancel).await);
         if let Some((file, variables)) = env_file
+            // A hook that failed may have written half of its variables.
             && exit.end == HookEnd::Code(0)
             && let Err(reason) = file.read(variables, &self.env)
         {

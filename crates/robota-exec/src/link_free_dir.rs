@@ -55,6 +55,8 @@ impl LinkFreeDir {
     /// If the path contains `..` or a link, is not a regular file, or cannot be opened.
     pub fn open_file(&self, relative: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // Checked before it is opened, because opening a device can already have an effect. This
+        // call follows links in parent folders; the open below does not.
         if let Ok(stat) = statat(&self.0, relative, AtFlags::SYMLINK_NOFOLLOW) {
             must_be_file(FileType::from_raw_mode(stat.st_mode))?;
         }
@@ -98,6 +100,8 @@ fn must_be_file(kind: FileType) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn open_below(dir: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
+    // The kernel would accept `..` as long as it stays beneath the folder; both ways have to refuse
+    // the same paths.
     names(relative)?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(dir, relative, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
@@ -133,6 +137,8 @@ fn create_below(root: OwnedFd, relative: &Path) -> rustix::io::Result<OwnedFd> {
         dir = match open(&dir) {
             Err(Errno::NOENT) => {
                 match mkdirat(&dir, part, Mode::from_raw_mode(0o777)) {
+                    // EXIST: another process created it meanwhile. It is opened without following
+                    // links either way.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error),
                 }

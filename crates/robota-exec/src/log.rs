@@ -60,6 +60,7 @@ impl Log {
     /// Waits until more than `offset` bytes were written.
     pub async fn wait_past(&self, offset: u64) {
         loop {
+            // Created before the check: a push between the check and the await wakes it.
             let more = self.more.notified();
             if self.end() > offset {
                 return;

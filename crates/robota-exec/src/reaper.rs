@@ -118,6 +118,7 @@ pub fn read_records(dir: &Path) -> io::Result<Vec<ReaperRecord>> {
     };
     let mut records: Vec<ReaperRecord> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
+        // A record that is being written has a temporary name without this extension.
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .filter_map(|path| serde_json::from_slice(&read_regular(&path).ok()?).ok())
         .collect();
@@ -134,6 +135,8 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     {
         use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt as _;
+        // NONBLOCK: opening a named pipe returns instead of waiting for a writer. It has no effect
+        // on regular files.
         let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
@@ -187,6 +190,7 @@ pub fn kill_leftover(process: &ProcessIdentity) -> bool {
         use rustix::process::Signal;
         let Ok(pid) = i32::try_from(process.pid) else { return false };
         let Some(entry) = proc_table::entry(pid) else { return false };
+        // Between the check above and this read the process may have ended and its id been reused.
         if entry.start_time != process.start_time {
             return false;
         }

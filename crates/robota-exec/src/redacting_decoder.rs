@@ -36,6 +36,7 @@ impl RedactingDecoder {
                 Err(error) => {
                     let (good, bad) = rest.split_at(error.valid_up_to());
                     text.push_str(&String::from_utf8_lossy(good));
+                    // No length: the bytes are the start of a character, not invalid.
                     let Some(length) = error.error_len() else {
                         self.incomplete = bad.to_vec();
                         break;

@@ -1,6 +1,6 @@
 //! A program that runs in the background: its output so far, its input and its exit.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::process::ProcessIdentity;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -22,6 +22,7 @@ pub struct Running {
     log: Arc<Log>,
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     stop: CancellationToken,
+    no_time_limit: CancellationToken,
     end: watch::Receiver<End>,
     _stop_on_last_drop: Arc<DropGuard>,
 }
@@ -36,12 +37,15 @@ pub(crate) struct BackgroundLink {
     pub(crate) started: Option<oneshot::Sender<Option<ProcessIdentity>>>,
     /// The bytes for its standard input.
     pub(crate) input: mpsc::UnboundedReceiver<Vec<u8>>,
+    /// Cancelled when the time limit no longer counts.
+    pub(crate) no_time_limit: CancellationToken,
 }
 
 impl BackgroundLink {
     /// Returns the link of a program that is run to its end, without a handle.
     pub(crate) fn none() -> Self {
-        Self { started: None, input: mpsc::unbounded_channel().1 }
+        let no_time_limit = CancellationToken::new();
+        Self { started: None, input: mpsc::unbounded_channel().1, no_time_limit }
     }
 }
 
@@ -54,15 +58,25 @@ impl Running {
         let log = Arc::new(Log::new(LOG_BYTES));
         let (started_sender, started) = oneshot::channel();
         let (input, input_receiver) = mpsc::unbounded_channel();
+        // The log comes first, so that a reader that the sink wakes finds the bytes in it.
         let (given_sink, log_writer) = (spec.sink.take(), log.clone());
+        let filter = Mutex::new(MarkerFilter::new(spec.end_marker.clone()));
         spec.sink = Some(OutputSink::new(move |bytes| {
-            log_writer.push(bytes);
-            if let Some(given_sink) = &given_sink {
-                given_sink.write(bytes);
+            let mut filter = filter.lock().unwrap_or_else(PoisonError::into_inner);
+            for piece in filter.output(bytes).into_iter().filter(|piece| !piece.is_empty()) {
+                log_writer.push(piece);
+                if let Some(given_sink) = &given_sink {
+                    given_sink.write(piece);
+                }
             }
         }));
-        let link = BackgroundLink { started: Some(started_sender), input: input_receiver };
-        (PendingStart { log, input, stop, started }, link)
+        let no_time_limit = CancellationToken::new();
+        let link = BackgroundLink {
+            started: Some(started_sender),
+            input: input_receiver,
+            no_time_limit: no_time_limit.clone(),
+        };
+        (PendingStart { log, input, stop, no_time_limit, started }, link)
     }
 
     /// Returns the identity of the process; `None` if the system does not provide it.
@@ -90,6 +104,11 @@ impl Running {
     /// closed it.
     pub fn close_input(&mut self) {
         self.input = None;
+    }
+
+    /// Lets the program run without its time limit.
+    pub fn lift_time_limit(&self) {
+        self.no_time_limit.cancel();
     }
 
     /// Ends the program: SIGTERM, then SIGKILL. Does not wait; [`ended`](Self::ended) does.
@@ -121,6 +140,7 @@ pub(crate) struct PendingStart {
     log: Arc<Log>,
     input: mpsc::UnboundedSender<Vec<u8>>,
     stop: CancellationToken,
+    no_time_limit: CancellationToken,
     started: oneshot::Receiver<Option<ProcessIdentity>>,
 }
 
@@ -146,6 +166,8 @@ impl PendingStart {
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(_) => Err(ExecError::SupervisorFailed.to_string()),
             };
+            // Fails only if all handles are gone; then the guard has ended the program, and no one
+            // asks for its result.
             let _ = end_sender.send(Some(ended));
         });
         Ok(Running {
@@ -153,8 +175,46 @@ impl PendingStart {
             log: self.log,
             input: Some(self.input),
             stop: self.stop,
+            no_time_limit: self.no_time_limit,
             end,
             _stop_on_last_drop: Arc::new(guard),
         })
     }
 }
+
+/// Removes the line that a marker begins. The shell writes the marker and the rest of that line
+/// separately, so the rest may come with a later read.
+struct MarkerFilter {
+    marker: Option<String>,
+    /// Whether the marker was read, and the end of its line was not.
+    inside: bool,
+}
+
+impl MarkerFilter {
+    fn new(marker: Option<String>) -> Self {
+        Self { marker, inside: false }
+    }
+
+    /// Returns what is left of the bytes: what comes before the marker and what comes after its line.
+    fn output<'a>(&mut self, bytes: &'a [u8]) -> [&'a [u8]; 2] {
+        if self.inside {
+            return [&[], self.after_line(bytes)];
+        }
+        let at = self.marker.as_ref().and_then(|marker| {
+            bytes.windows(marker.len()).position(|window| window == marker.as_bytes())
+        });
+        match at {
+            Some(at) => [&bytes[..at], self.after_line(&bytes[at..])],
+            None => [bytes, &[]],
+        }
+    }
+
+    fn after_line<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        self.inside = end.is_none();
+        end.map_or(&[], |end| &bytes[end + 1..])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -119,6 +119,9 @@ pub struct CommandSpec {
     pub redactor: Option<Redactor>,
     /// Receives output while the program runs.
     pub sink: Option<OutputSink>,
+    /// Where the output ends for those who read it while the program runs. What the program prints
+    /// from this text on is only in its [`Outcome`](crate::Outcome).
+    pub end_marker: Option<String>,
     /// Receives standard error instead of `sink`, if the streams are split.
     pub stderr_sink: Option<OutputSink>,
     /// The sandbox in which it runs.
@@ -150,6 +153,7 @@ impl CommandSpec {
             spill: None,
             redactor: None,
             sink: None,
+            end_marker: None,
             stderr_sink: None,
             confinement: None,
             scratch: None,

@@ -105,6 +105,8 @@ impl Supervisor {
 
     /// Ends every child, and returns when all have ended. Nothing can be started afterwards.
     pub async fn shutdown(&self) {
+        // Closed before the token is cancelled: a job that is submitted now gets an error instead
+        // of a place in a queue that no one reads.
         let state = std::mem::replace(&mut *self.state(), State::Closed);
         self.shared.closing.cancel();
         match state {
@@ -162,6 +164,7 @@ async fn serve(
     loop {
         tokio::select! {
             biased;
+            // First in the biased order: when both are ready, no further child is started.
             () = closing.cancelled() => break,
             Some(_) = running.join_next() => {}
             job = queue.recv() => match job {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::capture::HeadTail;
 use crate::error::ExecError;
@@ -79,7 +80,7 @@ pub(crate) async fn supervise(
         let mut pumps = pin!(async { tokio::join!(stdout.run(), stderr.run()) });
         let mut leader = group.leader_exited();
         let mut cancelled = pin!(cancelled);
-        let mut deadline = pin!(sleep_or_never(spec.timeout));
+        let mut deadline = pin!(until_time_limit(spec.timeout, link.no_time_limit));
         let (mut exited, mut drained) = (false, false);
 
         let ended_by_supervisor = loop {
@@ -149,9 +150,13 @@ pub(crate) async fn supervise(
     })
 }
 
-async fn sleep_or_never(time: Option<Duration>) {
-    match time {
-        Some(time) => sleep(time).await,
-        None => std::future::pending().await,
+/// Waits until the time limit is reached; for ever if there is none, or it was lifted before.
+async fn until_time_limit(limit: Option<Duration>, lifted: CancellationToken) {
+    if let Some(limit) = limit {
+        tokio::select! {
+            () = sleep(limit) => return,
+            () = lifted.cancelled() => {}
+        }
     }
+    std::future::pending::<()>().await;
 }

@@ -149,3 +149,25 @@ async fn a_program_can_have_a_terminal() {
         assert!(running.log().end() > offset);
     }
 }
+
+#[tokio::test]
+async fn a_program_whose_time_limit_is_lifted_runs_to_its_end() {
+    for supervisor in supervisors() {
+        let limit = Duration::from_secs(2);
+        let running = supervisor.start(bash("sleep 2.5; exit 3").timeout(limit)).await.unwrap();
+        running.lift_time_limit();
+        assert_eq!(running.ended().await.unwrap().exit, Exit::Code(3));
+    }
+}
+
+#[tokio::test]
+async fn what_follows_the_end_marker_is_only_in_the_outcome() {
+    for supervisor in supervisors() {
+        let mut spec = bash("printf 'text\\nEND:more\\n'");
+        spec.end_marker = Some("END:".to_owned());
+        let running = supervisor.start(spec).await.unwrap();
+        let outcome = running.ended().await.unwrap();
+        assert_eq!(outcome.stdout.text(), "text\nEND:more\n");
+        assert_eq!(running.log().read(0, 1_000).bytes, b"text\n");
+    }
+}

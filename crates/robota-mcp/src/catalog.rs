@@ -1,6 +1,8 @@
 //! What a server offers: its tools, prompts and instructions.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -33,18 +35,30 @@ pub struct Catalog {
     pub protocol: String,
 }
 
-/// A tool of a server, as the server describes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ToolDefinition(Value);
+/// A tool of a server, as the server describes it. Clones share the description.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDefinition(Arc<Value>);
+
+impl Serialize for ToolDefinition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self(Arc::new(value)))
+    }
+}
 
 impl ToolDefinition {
     /// Reads a definition; none if it has no name.
     #[must_use]
     pub fn read(value: Value) -> Option<Self> {
         let name = value.get("name").and_then(Value::as_str)?;
+        // Longer names cannot be sent to any model service.
         (!name.is_empty() && name.len() <= 256).then_some(())?;
-        Some(Self(value))
+        Some(Self(Arc::new(value)))
     }
 
     /// Returns the name that the server knows.
@@ -58,6 +72,8 @@ impl ToolDefinition {
     pub fn description(&self) -> String {
         let text = |key: &str| self.0.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
         let title = self.0.pointer("/annotations/title").and_then(Value::as_str);
+        // The order in which the protocol wants a name for people: newer servers write `title`
+        // outside of the annotations.
         let text = text("description").or(text("title")).or(title).unwrap_or_default();
         clean(text, MAX_DESCRIPTION)
     }
@@ -122,6 +138,7 @@ impl PromptDefinition {
         Some(Self {
             name,
             description: clean_line(&description.unwrap_or_default(), 200),
+            // More do not fit into the hint of a slash command.
             arguments: arguments.take(32).collect(),
         })
     }

@@ -14,6 +14,7 @@ mod http;
 mod http_client;
 mod link;
 mod list;
+mod nesting;
 mod options;
 mod outcome;
 mod prompts;

@@ -1,6 +1,7 @@
 //! The configuration of one server: an entry of `mcpServers`.
 
 mod expand;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use expand::Expander;
 
 /// Calls with a shorter time limit than this would always fail.
+// A smaller number is probably meant as seconds; the unit is milliseconds.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a server is reached.
@@ -82,6 +84,8 @@ pub struct ServerConfig {
     pub timeout: Option<Duration>,
     /// Whether its tools are always offered instead of being found by a search.
     pub always_load: bool,
+    /// Whether the first request waits for a moment until its tools are known: it was named for this run.
+    pub named_for_run: bool,
     /// Whether it may use the model of the user, if the user or a rule agrees.
     pub sampling: bool,
     /// How to log in.
@@ -90,6 +94,8 @@ pub struct ServerConfig {
     pub protocol: ProtocolChoice,
     /// The hash of what runs or is connected to.
     identity: String,
+    /// One line for people.
+    summary: String,
 }
 
 /// An entry of `mcpServers` that cannot be used.
@@ -145,6 +151,7 @@ impl ServerConfig {
                 Endpoint::Http(http(entry, &mut expand)?)
             }
             (Some("sse"), _, Some(_)) => Endpoint::Sse(http(entry, &mut expand)?),
+            // The name that the Agent SDKs use in their configuration.
             (Some("sdk"), _, _) => Endpoint::Host,
             (None, None, Some(_)) => return Err(ConfigError::UrlWithoutType),
             (Some("stdio"), None, _) => return Err(invalid("it has no `command`")),
@@ -168,6 +175,8 @@ impl ServerConfig {
                 )));
             }
             None => match endpoint {
+                // Only for HTTP is the question for versions harmless: many programs exit when
+                // their first line is not the handshake.
                 Endpoint::Http(_) => ProtocolChoice::Auto,
                 Endpoint::Stdio { .. } | Endpoint::Sse(_) | Endpoint::Host => {
                     ProtocolChoice::Legacy
@@ -178,8 +187,10 @@ impl ServerConfig {
         let config = Self {
             name: name.to_owned(),
             identity: identity(name, &endpoint, entry),
+            summary: summary(&endpoint, entry),
             timeout: timeout.filter(|timeout| *timeout >= MIN_TIMEOUT),
             always_load: entry.get("alwaysLoad") == Some(&Value::Bool(true)),
+            named_for_run: false,
             sampling: entry.get("sampling") == Some(&Value::Bool(true)),
             oauth: oauth(entry, &mut expand)?,
             endpoint,
@@ -195,9 +206,11 @@ impl ServerConfig {
         Self {
             name: name.to_owned(),
             identity: identity(name, &endpoint, &Map::new()),
+            summary: summary(&endpoint, &Map::new()),
             endpoint,
             timeout: None,
             always_load: false,
+            named_for_run: false,
             sampling: false,
             oauth: OAuthConfig::default(),
             protocol: ProtocolChoice::Legacy,
@@ -232,18 +245,18 @@ impl ServerConfig {
         }
     }
 
-    /// Returns one line for people: the command, or the address.
-    #[must_use]
-    pub fn summary(&self) -> String {
+    /// Returns whether a command prints headers.
+    pub(crate) fn has_headers_helper(&self) -> bool {
         match &self.endpoint {
-            Endpoint::Stdio { command, args, .. } => {
-                let words = std::iter::once(command).chain(args);
-                words.map(String::as_str).collect::<Vec<_>>().join(" ")
-            }
-            Endpoint::Http(http) => format!("{} (HTTP)", http.url),
-            Endpoint::Sse(http) => format!("{} (SSE)", http.url),
-            Endpoint::Host => "in the host program".to_owned(),
+            Endpoint::Http(http) | Endpoint::Sse(http) => http.headers_helper.is_some(),
+            Endpoint::Stdio { .. } | Endpoint::Host => false,
         }
+    }
+
+    /// Returns one line for people: the command or the address as it is written, without secrets.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
     }
 }
 
@@ -254,6 +267,15 @@ impl std::fmt::Debug for ServerConfig {
             .field("name", &self.name)
             .field("endpoint", &self.summary())
             .finish_non_exhaustive()
+    }
+}
+
+fn summary(endpoint: &Endpoint, entry: &Map<String, Value>) -> String {
+    match endpoint {
+        Endpoint::Stdio { .. } => shown::command(entry),
+        Endpoint::Http(_) => format!("{} (HTTP)", shown::address(entry)),
+        Endpoint::Sse(_) => format!("{} (SSE)", shown::address(entry)),
+        Endpoint::Host => "in the host program".to_owned(),
     }
 }
 
@@ -277,6 +299,8 @@ fn identity(name: &str, endpoint: &Endpoint, entry: &Map<String, Value>) -> Stri
     };
     let mut hash = Sha256::new();
     for part in std::iter::once(name.to_owned()).chain(parts) {
+        // With the length before each part, two different lists of parts cannot give the same
+        // bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
@@ -287,6 +311,7 @@ fn identity(name: &str, endpoint: &Endpoint, entry: &Map<String, Value>) -> Stri
 fn sorted(value: &Value) -> String {
     match value.as_object() {
         Some(fields) => {
+            // The order of keys in a file means nothing and must not make another server.
             let fields: BTreeMap<_, _> = fields.iter().collect();
             format!("{fields:?}")
         }
@@ -352,7 +377,8 @@ fn http(
                 parsed.scheme()
             )));
         }
-        Err(error) => return Err(invalid(&format!("the address `{url}` is not valid: {error}"))),
+        // The address may have the values of variables, which may be secrets.
+        Err(error) => return Err(invalid(&format!("`url` is not an address: {error}"))),
     }
     let headers_helper = entry.get("headersHelper").and_then(Value::as_str).map(str::to_owned);
     Ok(HttpEndpoint { url, headers: pairs(entry, "headers", expand)?, headers_helper })
@@ -374,6 +400,7 @@ fn oauth(
         client_id: text("clientId"),
         client_secret: text("clientSecret"),
         client_metadata_url: match text("clientMetadataUrl") {
+            // The authorisation server reads the document and trusts the domain that it comes from.
             Some(url) if url.starts_with("https://") => Some(url),
             Some(url) => {
                 return Err(invalid(&format!(

@@ -94,6 +94,14 @@ pub enum McpError {
         /// The server.
         server: String,
     },
+    /// A prompt was used without an argument that it needs.
+    #[error("/{command} needs the argument `{argument}`")]
+    MissingArgument {
+        /// The command of the prompt.
+        command: String,
+        /// The argument.
+        argument: String,
+    },
     /// The server sent something that is not an answer to the request.
     #[error("the MCP server `{server}` sent an invalid answer: {problem}")]
     Invalid {
@@ -119,6 +127,7 @@ impl McpError {
             Self::Expired { .. } => "mcp_expired",
             Self::Cancelled { .. } => "cancelled",
             Self::Invalid { .. } => "mcp_invalid",
+            Self::MissingArgument { .. } => "mcp_missing_argument",
         }
     }
 
@@ -130,6 +139,7 @@ impl McpError {
             Self::Invalid { .. } => true,
             Self::Connect { .. }
             | Self::SameToolNames { .. }
+            | Self::MissingArgument { .. }
             | Self::NeedsLogin { .. }
             | Self::NeedsRights { .. }
             | Self::GaveUp { .. }

@@ -64,6 +64,12 @@ pub fn tool_names(server: &str, tools: &[&str]) -> Vec<String> {
     names
 }
 
+/// Returns a name that a server chose for people: on one line, without control characters.
+#[must_use]
+pub fn shown(name: &str) -> String {
+    crate::text::clean_line(name, 128)
+}
+
 /// Cuts a text and adds a hash of the original, so that two long names stay different.
 fn shorten(original: &str, text: &str, limit: usize) -> String {
     let hash = robota_core::hash::hex(&Sha256::digest(original.as_bytes()));

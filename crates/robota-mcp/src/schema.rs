@@ -45,6 +45,7 @@ const PLAIN: &[&str] = &[
 /// If the schema is too large.
 pub fn for_models(schema: &Value) -> Result<Value, String> {
     let mut projected = project(schema, true);
+    // Descriptions are most of a large schema, and the model needs the names and types more.
     if projected.to_string().len() > LARGE {
         projected = project(schema, false);
     }
@@ -73,8 +74,10 @@ fn project(schema: &Value, descriptions: bool) -> Value {
         .map(|properties| properties.keys().cloned().collect())
         .unwrap_or_default();
     if let Some(Value::Array(required)) = root.get_mut("required") {
+        // Services reject a required property that does not exist.
         required.retain(|name| name.as_str().is_some_and(|name| known.iter().any(|it| it == name)));
     }
+    // They mean nothing for an object, and some services reject them.
     for key in ["enum", "items", "format", "pattern", "default"] {
         root.remove(key);
     }
@@ -141,6 +144,7 @@ impl Projection<'_> {
                     out.insert(key.to_owned(), value.clone());
                 }
                 "const" => {
+                    // Not all services know `const`; a list with one value means the same.
                     out.insert("enum".to_owned(), json!([value]));
                 }
                 "properties" => {

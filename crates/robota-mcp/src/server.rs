@@ -9,18 +9,20 @@ mod events;
 mod handler;
 mod host;
 mod http;
+mod rounds;
 mod subscriptions;
 
 use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
+use robota_core::ids::CountingIds;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 pub use content::{ResourceBody, ServedContent, ServedMessage, ServedResource};
-pub use host::{Asked, LogLevel, McpHost};
+pub use host::{Asked, LogLevel, McpHost, OpenQuestion};
 pub use http::{HttpOptions, HttpService, http_service};
 
 /// What a server offers.
@@ -119,7 +121,7 @@ pub struct PromptInfo {
 pub struct PromptArgumentInfo {
     /// The name.
     pub name: String,
-    /// What it is for.
+    /// A description for the user.
     pub description: String,
     /// Whether the prompt needs it.
     pub required: bool,
@@ -225,7 +227,9 @@ where
     T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
-    let handler = handler::Handler::new(info, served);
+    // One host knows all its calls, so that nothing has to be secret.
+    let rounds = rounds::Rounds::new(Arc::new(CountingIds::default()));
+    let handler = handler::Handler::new(info, served, rounds);
     let started = handler.serve_with_ct(transport, stop.clone()).await;
     let service = match started {
         Ok(service) => service,

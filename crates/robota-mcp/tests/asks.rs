@@ -112,6 +112,17 @@ async fn answers_that_do_not_fit_the_form_are_not_sent() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_too_often_is_declined() {
+    let client = Client::new(ElicitAnswer::Accept(json!({"name": "Ada"})));
+    let servers = servers("", Some(&client), &[]);
+    for _ in 0..100 {
+        assert_eq!(call(&servers, "ask", json!({})).await["action"], "accept");
+    }
+    assert_eq!(call(&servers, "ask", json!({})).await["action"], "decline");
+    assert_eq!(client.asked.lock().unwrap().len(), 100);
+}
+
+#[tokio::test]
 async fn without_a_user_questions_are_declined_and_not_announced() {
     let servers = servers("", None, &[]);
     let capabilities = call(&servers, "capabilities", json!({})).await;

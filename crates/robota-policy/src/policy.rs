@@ -8,7 +8,7 @@ use std::sync::Arc;
 use robota_core::paths::Paths;
 use robota_core::permission::{Mode, Verdict};
 
-use crate::call::Family;
+use crate::call::{Family, canonical};
 use crate::glob::folded;
 use crate::presets::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
@@ -144,6 +144,7 @@ impl Rules {
                     }),
                     None => self.anywhere.push(at),
                 }
+                // Rules for one tool (`Grep(...)`) say nothing about what a command may read.
                 self.reads |= *reads && only.is_none();
                 self.files.push(rule);
             }
@@ -157,6 +158,7 @@ impl Rules {
     }
 
     fn lists(&self) -> impl Iterator<Item = &Self> {
+        // Trial rules lie above the others, which are shared instead of copied.
         self.below.as_deref().into_iter().chain([self])
     }
 
@@ -195,6 +197,8 @@ impl Rules {
             }
             (Matcher::File { reads: true, pattern, .. }, Access::Read(_))
             | (Matcher::File { reads: false, pattern, .. }, Access::Edit) => match rule.list {
+                // An allow rule has to cover every name of the file, also the target of a link; a
+                // rule that forbids applies if one name matches.
                 List::Allow => pattern.covers(file),
                 List::Ask | List::Deny => pattern.touches(file),
             },
@@ -212,6 +216,7 @@ impl Rules {
                     at.extend(list.by_name.get(&*folded(name)).into_iter().flatten());
                 }
             }
+            // In the order of the rules, so that the same rule is named as the reason each time.
             at.sort_unstable();
             at.dedup();
             found.extend(at.into_iter().filter_map(|at| list.files.get(at)));
@@ -254,6 +259,7 @@ impl Policy {
             }
         }
         let [allow, ask, deny] = lists.map(Arc::new);
+        // Removing one of these is critical in every mode.
         let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
         let protected = spec.protected.iter().flat_map(|path| {
             let file = FileRef::lookup(&spec.workspace.cwd.join(path), paths);
@@ -321,11 +327,22 @@ impl Policy {
         Ok(())
     }
 
+    /// Returns whether a deny rule forbids every call of this tool, so that it need not be offered.
+    #[must_use]
+    pub fn denies_tool(&self, name: &str) -> bool {
+        self.deny.calls().any(|rule| match &rule.matcher {
+            Matcher::Family(family) => Family::of_tool(name) == Some(*family),
+            Matcher::Name(wild) => wild.matches(canonical(name)) || wild.matches(name),
+            _ => false,
+        })
+    }
+
     /// Returns whether search tools (Grep, Glob) may show this file: false if a deny rule for Read
     /// names it.
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
         let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
+        // Only deny rules: a search may not ask about each file that it passes.
         self.deny.about(&file, READ).is_none()
     }
 

@@ -22,6 +22,7 @@ use crate::web::Target;
 use crate::words;
 use crate::workspace::{normal, text};
 
+// More than a person reads before they agree.
 const MAX_RULES: usize = 5;
 
 /// Returns whether a rule is too broad to be saved by a single click.
@@ -116,6 +117,7 @@ pub(crate) fn suggest(
 
 fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<String>> {
     call.input.get("command")?.as_str()?;
+    // What is not understood cannot be described by a rule.
     if !script.doubts.is_empty() || script.is_crowded() {
         return None;
     }

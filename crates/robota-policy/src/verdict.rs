@@ -104,6 +104,7 @@ impl PolicyVerdict {
     }
 }
 
+// A script can have thousands of parts; people read the first reasons.
 const MOST: usize = 64;
 
 #[derive(Debug, Default)]

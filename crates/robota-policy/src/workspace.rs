@@ -49,6 +49,7 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
         match part {
             Component::Normal(name) => out.push(name),
             Component::ParentDir => {
+                // Lexically, as the shell does for `cd ..`; the canonical path is compared too.
                 out.pop();
             }
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
@@ -72,6 +73,7 @@ pub(crate) struct FileRef {
 impl FileRef {
     pub(crate) fn lookup(path: &Path, paths: &dyn Paths) -> Self {
         let name = normal(path);
+        // From the path as it was given: `a/../b` with a link `a` leads somewhere else than `b`.
         let target = paths.canonical(path);
         let link = match (path.parent(), path.file_name()) {
             (Some(parent), Some(last)) if paths.kind(&name) == PathKind::Link => {
@@ -79,6 +81,7 @@ impl FileRef {
             }
             _ => None,
         };
+        // On a disk that ignores case, `.ENV` is `.env`.
         let fold = !paths.case_sensitive(target.as_deref().unwrap_or(&name));
         Self { name: text(&name), link, target: target.map(|t| text(&t)), fold }
     }
@@ -126,6 +129,7 @@ impl Roots {
             names.dedup();
             names
         };
+        // Canonical names only: a file is inside if its target is.
         let mut inside = vec![canonical(&workspace.cwd)];
         inside.extend(workspace.additional.iter().map(|dir| canonical(&workspace.cwd.join(dir))));
         Self { inside, cwd: both(&workspace.cwd), home: both(&workspace.home) }

@@ -251,6 +251,7 @@ fn core_21_commands_that_destroy_something_are_never_allowed_always() {
         "kubectl delete pod web",
         "helm uninstall web",
         "terraform destroy",
+        "terraform apply",
         "aws s3 rm s3://b/a",
         "aws s3 rb s3://b",
         "aws ec2 terminate-instances i-1",

@@ -7,6 +7,8 @@ mod aws;
 mod entra;
 mod helper;
 #[cfg(feature = "vertex")]
+mod metadata;
+#[cfg(feature = "vertex")]
 mod service_account;
 #[cfg(any(feature = "vertex", feature = "entra"))]
 mod token;
@@ -46,6 +48,12 @@ pub enum Credentials {
         /// The JSON file of the account's key, or of the login.
         key_file: Secret,
     },
+    /// The metadata server of a machine of Google Cloud, which has tokens for the service account of
+    /// the machine. No proxy is used for it.
+    MetadataServer {
+        /// Its name or address, with a port or without: on Google Cloud `metadata.google.internal`.
+        host: String,
+    },
     /// An application of Microsoft Entra; its secret is exchanged for a token.
     Entra {
         /// The tenant's id or domain.
@@ -82,7 +90,7 @@ impl Credentials {
                 secrets.iter().filter_map(|name| file[*name].as_str()).map(str::to_owned).collect()
             }
             Self::Entra { client_secret, .. } => vec![client_secret.expose().to_owned()],
-            Self::Helper(_) => Vec::new(),
+            Self::MetadataServer { .. } | Self::Helper(_) => Vec::new(),
         }
     }
 }
@@ -122,6 +130,11 @@ impl Signer {
                         None => Box::new(service_account::ServiceAccount::parse(key_file)?),
                     };
                 Ok(Self::Token(token::TokenSource::new(exchange)))
+            }
+            #[cfg(feature = "vertex")]
+            Credentials::MetadataServer { host } => {
+                let server = metadata::MetadataServer::new(host)?;
+                Ok(Self::Token(token::TokenSource::new(Box::new(server))))
             }
             #[cfg(feature = "entra")]
             Credentials::Entra { tenant, client_id, client_secret, authority } => {
@@ -163,6 +176,9 @@ impl Signer {
             #[cfg(any(feature = "vertex", feature = "entra"))]
             Self::Token(source) => {
                 let token = source.token(host).await?;
+                if let Some(project) = source.quota_project() {
+                    set_header(request, "x-goog-user-project", project)?;
+                }
                 set_header(request, "authorization", &format!("Bearer {}", token.expose()))
             }
         }

@@ -76,6 +76,7 @@ impl Failure {
     pub(crate) fn from_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body.trim()) {
             Ok(value) => Self::from_value(&value),
+            // Proxies and login pages answer with HTML.
             Err(_) => Self::new(html::summary(body)),
         }
     }
@@ -97,6 +98,8 @@ impl Failure {
         for key in ["code", "type", "status", "param"] {
             match inner.get(key) {
                 Some(Value::String(code)) if !code.is_empty() => failure.codes.push(code.clone()),
+                // Some services repeat the HTTP status in the body, and gateways pass on only the
+                // body.
                 Some(Value::Number(number)) if key == "code" => {
                     failure.status = number.as_u64().and_then(|code| u16::try_from(code).ok());
                 }
@@ -112,6 +115,7 @@ impl Failure {
         failure.context_window = inner
             .get("n_ctx")
             .and_then(Value::as_u64)
+            // Most services name the window only in the text of the message.
             .or_else(|| numbers::context_window(&failure.message));
         failure.request_id = ["request_id", "requestId"]
             .iter()
@@ -171,6 +175,8 @@ pub(crate) struct ServiceInfo {
     pub(crate) address: String,
     /// The environment variable that usually holds the key.
     pub(crate) key_env: Option<String>,
+    /// The environment variable that can hold the address.
+    pub(crate) address_env: Option<String>,
     /// The page where users get a key.
     pub(crate) help: Option<String>,
     /// Whether the service runs on the user's own machine.

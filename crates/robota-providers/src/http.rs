@@ -2,6 +2,7 @@
 
 mod client;
 mod headers;
+mod resolver;
 mod scrub;
 mod sse;
 

@@ -39,6 +39,8 @@ use crate::wire::{self, Encode};
 /// The most bytes of an error body that are read.
 const MAX_ERROR_BODY: usize = 256 << 10;
 /// The most bytes of any other response that is not a stream.
+// For bodies that are not streams: token counts and model lists. A server that sends more is not
+// one of these APIs.
 const MAX_RESPONSE_BODY: usize = 16 << 20;
 
 /// A model service that is reached over one of the wires. [`build`] creates it.
@@ -180,11 +182,14 @@ impl HttpProvider {
     async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Response, Failure> {
         let request = Request { method, url, headers: self.headers.clone(), body };
         let renews = self.signer.as_ref().is_some_and(Signer::renews);
+        // A clone of pointers: headers and body are shared.
         let mut response = self.exchange(request.clone(), false).await?;
+        // Once: a token that was renewed a moment ago and is refused again is not expired.
         if response.status == 401 && renews {
             response = self.exchange(request, true).await?;
         }
         if let Some(limits) = http::rate_limits(&response.headers, self.host.clock.now()) {
+            // Also from a refused request: its headers say when the next one may succeed.
             *self.rate_limits.lock().unwrap_or_else(PoisonError::into_inner) = Some(limits);
         }
         if (200..300).contains(&response.status) {

@@ -19,7 +19,9 @@ use robota_core::message::Message;
 use robota_core::provider::{
     AskLimits, FailureReason, ModelRequest, ProviderError, RetryPolicy, ask,
 };
-use robota_providers::{Credentials, Host, HttpProvider, ProviderSettings, Vendors, build};
+use robota_providers::{
+    Credentials, Host, HttpProvider, ProviderSettings, Transport, Vendors, build,
+};
 use serde_json::json;
 
 const KEY: &str = include_str!("../src/credentials/service_account/rfc7515.pem");
@@ -125,7 +127,7 @@ async fn the_login_of_a_user_gets_a_token_and_shows_no_secret() {
     let server = Server::start(answers).await;
     let file = json!({"type": "authorized_user", "client_id": "client-1",
         "client_secret": "very-secret-1", "refresh_token": "very-secret-2",
-        "token_uri": format!("{}/token", server.url)});
+        "quota_project_id": "payer-1", "token_uri": format!("{}/token", server.url)});
     let login = Credentials::ServiceAccount { key_file: Secret::new(file.to_string()) };
     let clock = Hands::new();
     let vertex = provider("vertex", &server, login, &clock);
@@ -133,10 +135,42 @@ async fn the_login_of_a_user_gets_a_token_and_shows_no_secret() {
     let received = server.received();
     assert_eq!(received[0].line, "POST /token HTTP/1.1");
     assert_eq!(received[1].header("authorization"), Some("Bearer token-1"));
+    assert_eq!(received[1].header("x-goog-user-project"), Some("payer-1"));
     clock.advance(Duration::from_secs(3_600));
     let error = answer(&vertex).await.unwrap_err();
     assert_eq!((error.reason, error.retryable()), (Some(FailureReason::BadKey), false));
     assert!(!format!("{error} {error:?}").contains("very-secret"), "{error}");
+}
+
+#[tokio::test]
+async fn the_metadata_server_has_tokens_and_no_proxy_sees_them() {
+    let flavored = |name: &str| token(name).header("metadata-flavor", "Google");
+    let answers = vec![flavored("token-1"), Answer::stream(GEMINI), token("of-another-server")];
+    let server = Server::start(answers).await;
+    // The same server, by an address that would be reached through a proxy.
+    let address = server.url.replace("http://127.0.0.1", "0.0.0.0");
+    let clock = Hands::new();
+    let settings = ProviderSettings {
+        model: Some("m-1".into()),
+        credentials: Some(Credentials::MetadataServer { host: address }),
+        base_url: Some(format!("{}/v1", server.url)),
+        ..ProviderSettings::default()
+    };
+    // Nothing listens at the address of the proxy.
+    let proxy = Some("http://127.0.0.1:9".to_owned());
+    let host = Host::new(Transport { proxy, ..Transport::default() });
+    let host = host.with_clock(Arc::new(clock.clone()));
+    let vertex = build(Vendors::builtin().find("vertex").unwrap(), settings, &host).unwrap();
+    assert_eq!(answer(&vertex).await.unwrap(), "Hi");
+    let received = server.received();
+    let path = "GET /computeMetadata/v1/instance/service-accounts/default/token HTTP/1.1";
+    assert_eq!(received[0].line, path);
+    assert_eq!(received[0].header("metadata-flavor"), Some("Google"));
+    assert_eq!(received[1].header("authorization"), Some("Bearer token-1"));
+    // Whatever answers there without the header is not the metadata server.
+    clock.advance(Duration::from_secs(3_600));
+    let error = answer(&vertex).await.unwrap_err();
+    assert_eq!((error.reason, error.retryable()), (Some(FailureReason::BadKey), false));
 }
 
 #[tokio::test]

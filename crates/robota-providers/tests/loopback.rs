@@ -99,6 +99,23 @@ async fn core_04_each_wire_completes_a_call() {
 }
 
 #[tokio::test]
+async fn a_host_that_does_not_exist_is_named_and_given_up_soon() {
+    let provider = provider("openai", settings("http://models.mistyped.invalid/v1"));
+    let error = answer(&provider).await.unwrap_err();
+    assert_eq!(error.reason, Some(FailureReason::UnknownHost));
+    assert!(error.to_string().contains("`models.mistyped.invalid` does not exist"), "{error}");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("baseURL") && hint.contains("OPENAI_BASE_URL"), "{hint}");
+    let policy = RetryPolicy::default();
+    let retries = (1..)
+        .take_while(|failures| policy.delay(&error, *failures, Duration::ZERO, "seed").is_some());
+    let delays = retries.map(|failures| policy.delay(&error, failures, Duration::ZERO, "seed"));
+    let delays: Vec<_> = delays.flatten().collect();
+    assert_eq!(delays.len(), 3);
+    assert!(delays.iter().sum::<Duration>() < Duration::from_secs(5), "{delays:?}");
+}
+
+#[tokio::test]
 async fn one_connection_is_reused_across_rounds() {
     for (vendor, stream) in [("anthropic", ANTHROPIC), ("openai", CHAT), ("gemini", GEMINI)] {
         let server = Server::start(vec![Answer::stream(stream); 5]).await;

@@ -32,8 +32,8 @@ pub use subagent::{
     Isolation, NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
 };
 pub use task::{
-    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessTasks, ProcessWork, TaskEvent, TaskJob,
-    TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
+    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks, ProcessWork, TaskEvent,
+    TaskJob, TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
     TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 pub use template::Template;

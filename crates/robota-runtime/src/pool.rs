@@ -41,6 +41,7 @@ use live::{OpenAs, Slot};
 use registry::{Entry, Registry};
 
 /// How many sessions are opened at the same time.
+// Opening reads a journal. More at once would make each of them slower on one disk.
 const OPENING: usize = 8;
 
 /// A pool of sessions. Clones are handles to the same pool.
@@ -71,6 +72,8 @@ pub(crate) struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // The task of the pool holds only a weak reference; without this it would sleep until its
+        // next due time.
         self.stop.cancel();
     }
 }
@@ -83,6 +86,7 @@ impl Inner {
     /// Adds a room that was opened.
     pub(crate) fn add_room(&self, room: &Room) {
         let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        // Cleaned where the list grows, so that closed rooms do not pile up in it.
         rooms.retain(WeakRoom::is_open);
         rooms.push(room.downgrade());
     }
@@ -243,11 +247,15 @@ impl Pool {
         options: AgentOptions,
     ) -> Result<PoolAgent, PoolError> {
         let id = id.into();
+        // In the registry before the session is opened: two calls with one id cannot both create
+        // it.
         let entry = self.add(&id, template, options)?;
         let mut slot = entry.slot.lock().await;
         match self.inner.open_slot(&id, &entry, &mut slot, OpenAs::New).await {
             Ok(()) => Ok(self.handle(id)),
             Err(error) => {
+                // Another caller may already wait for the lock of this slot; it has to see that the
+                // entry is gone.
                 *slot = Slot::Removed;
                 self.inner.registry().remove(&id);
                 Err(error)

@@ -30,10 +30,12 @@ pub use tool::RoomSay;
 
 use crate::pool::Pool;
 use crate::schedule::state_of;
-use mentions::receivers;
+use mentions::{Receivers, receivers};
 
 /// How many answers may follow each other without a message from outside, unless
 /// [`Room::hop_limit`] sets another number.
+// Two agents that answer each other politely would never stop. Sixteen answers are enough for a
+// discussion and cheap enough for an accident.
 pub const DEFAULT_HOPS: u32 = 16;
 
 /// How many messages a member that joins late sees at most.
@@ -90,6 +92,8 @@ pub struct Said {
     pub delivered: Vec<String>,
     /// The members whose session could not be opened. The room tries again with the next message.
     pub failed: Vec<(String, RoomError)>,
+    /// Names that it mentions and that are not in the room.
+    pub unknown: Vec<String>,
 }
 
 impl RoomMessage {
@@ -98,10 +102,15 @@ impl RoomMessage {
         Self { number, from, to, text, hops }
     }
 
-    /// Returns the text that a receiver gets: the name of the sender, then the message.
+    /// Returns the text that a receiver gets: the name of the sender, then the message. In the message
+    /// such a beginning of a line has a backslash before it, so that nobody can speak as another.
     #[must_use]
     pub fn to_text(&self) -> String {
-        format!("[from:{}] {}", self.from, self.text)
+        let lines = self.text.split('\n').map(|line| match line.trim_start() {
+            imitated if imitated.starts_with("[from:") => format!("\\{imitated}"),
+            _ => line.to_owned(),
+        });
+        format!("[from:{}] {}", self.from, lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -135,6 +144,7 @@ impl Room {
         let hops = Arc::new(AtomicU32::new(DEFAULT_HOPS));
         let room = Self { pool, id, hops, recorder };
         room.pool.inner().add_room(&room);
+        // An earlier process may have ended between a message and its delivery.
         room.deliver().await?;
         Ok(room)
     }
@@ -186,6 +196,8 @@ impl Room {
             let journal = open.journal();
             let append = journal.append_with(move |state, ids| {
                 let heard = state.heard.get(&room).map_or(0, |heard| heard.number);
+                // A crash after this append and before the one of the room repeats the join: the
+                // note must not come twice.
                 if heard >= last {
                     return (Vec::new(), ());
                 }
@@ -195,6 +207,8 @@ impl Room {
             });
             append.await?;
         }
+        // Last: a member that is recorded receives every later message, so it has to know the
+        // earlier ones.
         recorder.append(None, vec![RoomJoined { member: name.to_owned(), session }.into()]).await?;
         Ok(())
     }
@@ -218,7 +232,7 @@ impl Room {
         room_of(self.recorder.lock().await.state()).members.into_iter().collect()
     }
 
-    /// Says something. With mentions of members (`@bob`) only those receive it; otherwise all members
+    /// Says something. With mentions (`@bob`) only the mentioned members receive it; otherwise all members
     /// but the sender do. The sender need not be a member.
     ///
     /// # Errors
@@ -245,6 +259,8 @@ impl Room {
         let room = self.id.clone();
         let open = agent.session().await?;
         let heard = open.journal().state(move |state| state.heard.get(&room).copied()).await?;
+        // Released before the message is delivered: a delivery may have to close this session to make
+        // room for another.
         drop(open);
         self.speak(from, text, heard.map(|heard| (heard.number, heard.hops))).await
     }
@@ -262,7 +278,7 @@ impl Room {
         }
         let mut recorder = self.recorder.lock().await;
         let room = room_of(recorder.state());
-        let to = receivers(text, from, room.members.keys());
+        let Receivers { to, unknown } = receivers(text, from, room.members.keys());
         let number = room.said + 1;
         let said = RoomSaid {
             number,
@@ -272,11 +288,13 @@ impl Room {
             hops,
             reply_to: reply_to.map(|(number, _)| number),
         };
+        // The message is durable before anyone receives it; a crash in between is made up for by
+        // `deliver`.
         recorder.append(None, vec![said.into()]).await?;
         let failed = self.deliver_owed(&mut recorder).await?;
         let delivered =
             to.into_iter().filter(|name| !failed.iter().any(|(member, _)| member == name));
-        Ok(Said { number, delivered: delivered.collect(), failed })
+        Ok(Said { number, delivered: delivered.collect(), failed, unknown })
     }
 
     /// Delivers messages that members have not received yet. Returns the members whose session
@@ -325,6 +343,8 @@ impl Room {
         let (room, message) = (self.id.clone(), message.clone());
         let journal = open.journal();
         let append = journal.append_with(move |state, ids| {
+            // Delivered by an earlier attempt whose record in the room was lost. Decided in the
+            // session's own task, so nothing can come in between.
             if state.heard.get(&room).is_some_and(|heard| heard.number >= message.number) {
                 return (Vec::new(), ());
             }
@@ -349,6 +369,7 @@ impl Room {
     /// # Errors
     /// If the journal of the room cannot be read.
     pub async fn history(&self, limit: usize) -> Result<Vec<RoomMessage>, RoomError> {
+        // Held while reading, so that a message that is being said is either whole or absent.
         let _recorder = self.recorder.lock().await;
         self.read_history(limit).await
     }
@@ -429,6 +450,8 @@ async fn reopen(
 ) -> Result<Recorder, RoomError> {
     let journal = store.open(id).await?;
     let state = state_of(store, id).await?;
+    // A room is a journal without a conversation. Writing room events into a session would damage
+    // it.
     if state.prompt.is_some() || !state.view.messages.is_empty() || !state.inputs.is_empty() {
         return Err(RoomError::NotRoom(id.clone()));
     }

@@ -99,6 +99,8 @@ impl ScheduleInfo {
         let mut next = Vec::new();
         if let (Ok(plan), false) = (&plan, progress.paused) {
             let mut after = fire::settled_by(schedule, now);
+            // Computed from the due time without jitter, as the driver does; jitter is added for
+            // display only.
             while let Some(due) = plan.after(after).filter(|_| next.len() < UPCOMING) {
                 next.push(fire::with_jitter(due, &schedule.spec));
                 after = due;
@@ -251,6 +253,7 @@ impl ScheduleChange {
         Ok(match self {
             Self::Add(new) => vec![new.check(now, ids)?.into()],
             Self::Pause(id) => match known(&id)? {
+                // Pausing twice is not an event: the journal would grow with every click.
                 true => Vec::new(),
                 false => vec![SchedulePaused { schedule: id }.into()],
             },

@@ -65,17 +65,21 @@ pub struct AgentJob {
     pub task: TaskId,
     /// The tool call that started it.
     pub call: Option<CallId>,
+    /// Its session: a new one, or that of an agent that continues. The journal of the parent names it
+    /// before it is created.
+    pub session: SessionId,
     /// The work that it has to do.
     pub work: AgentWork,
 }
 
 impl AgentJob {
-    /// Returns the agent of a task.
+    /// Returns the agent of a task, with the id of its session.
     fn of(task: &TaskJob) -> Result<Self, TaskError> {
         match &task.work {
             TaskWork::Agent(work) => Ok(Self {
                 task: task.task.clone(),
                 call: task.call.clone(),
+                session: work.resume.clone().unwrap_or_else(|| SessionId::mint(&*task.ids)),
                 work: (**work).clone(),
             }),
             TaskWork::Process(_) => {
@@ -115,8 +119,8 @@ pub trait AgentHooks: Send + Sync {
 /// The end of an agent's turn, after which the agent ends unless a hook continues it.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentStop<'a> {
-    /// The session of the agent; none if its process never opened one.
-    pub session: Option<&'a SessionId>,
+    /// The session of the agent.
+    pub session: &'a SessionId,
     /// The answer.
     pub answer: &'a str,
     /// Whether a hook continued the agent before.

@@ -15,5 +15,5 @@ pub use journal::{NoJournal, TaskJournal};
 pub use limits::{TaskLimits, Watchdog};
 pub use log::{FileLogs, LogPage, MemoryLogs, TaskLogs};
 pub use manager::{TaskEvent, TaskManager, TaskManagerOptions};
-pub use process::{ProcessTasks, ProcessWork};
+pub use process::{ProcessProgram, ProcessTasks, ProcessWork};
 pub use runner::{TaskJob, TaskReporter, TaskRequest, TaskRunner, TaskWork};

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use robota_core::approve::Answer;
+use robota_core::event::Event;
 use robota_core::ids::SessionId;
-use robota_core::task::{TaskError, TaskState, TaskStatus, Tasks};
+use robota_core::task::{TaskChange, TaskError, TaskState, TaskStatus, Tasks};
 use robota_exec::{CommandSpec, Environment, Supervisor};
 use robota_runtime::{
     AgentJob, AgentProcesses, AgentReply, AgentRequest, NewAgentProcess, NoJournal, ProcessAgents,
-    TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
+    TaskJournal, TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
 };
 
 /// Starts a script, and records which sessions had to be closed for it, and why.
@@ -33,15 +34,15 @@ impl AgentProcesses for Scripts {
         AgentReply::Answer(Answer::Deny { note: None })
     }
 
-    async fn settle(&self, _: &AgentJob, session: &SessionId, reason: &str) {
-        self.settled.lock().unwrap().push((session.clone(), reason.to_owned()));
+    async fn settle(&self, job: &AgentJob, reason: &str) {
+        self.settled.lock().unwrap().push((job.session.clone(), reason.to_owned()));
     }
 }
 
 /// Runs a script as the process of an agent, after it has answered.
 async fn answered_then(end: &str) -> (TaskState, Vec<(SessionId, String)>) {
     let script = format!(
-        r#"read start; echo '{{"type":"opened","session":"s"}}'
+        r#"read start; echo '{{"type":"opened"}}'
         read prompt; echo '{{"type":"ended","finished":{{"status":"completed","output":"Done."}}}}'
         {end}"#
     );
@@ -62,9 +63,94 @@ async fn run_04_the_session_of_an_agent_process_that_dies_after_its_answer_is_cl
     let (state, settled) = answered_then("kill -9 $$").await;
     assert_eq!((state.status, state.output.as_str()), (TaskStatus::Completed, "Done."));
     assert_eq!(settled.len(), 1, "{settled:?}");
-    assert_eq!(settled[0].0.as_str(), "s");
+    assert_eq!(Some(&settled[0].0), state.session.as_ref());
     assert!(settled[0].1.contains("signal 9"), "{settled:?}");
     // One that closes its session itself needs no help.
     let (state, settled) = answered_then("read close").await;
     assert_eq!((state.status, settled), (TaskStatus::Completed, Vec::new()));
+}
+
+/// Records the changes of tasks, until it is told to fail.
+#[derive(Default)]
+struct Records {
+    changes: Mutex<Vec<TaskChange>>,
+    fails_at_session: bool,
+}
+
+#[async_trait]
+impl TaskJournal for Records {
+    async fn record(&self, events: Vec<Event>) -> Result<(), String> {
+        for event in events {
+            let Event::TaskChanged(changed) = event else { continue };
+            let names_session =
+                matches!(&changed.change, TaskChange::Placed(place) if place.session.is_some());
+            if names_session && self.fails_at_session {
+                return Err("the disk is full".to_owned());
+            }
+            self.changes.lock().unwrap().push(changed.change);
+        }
+        Ok(())
+    }
+}
+
+/// Starts a script, and notes which changes were recorded before.
+struct Watched {
+    records: Arc<Records>,
+    before: Mutex<Option<Vec<TaskChange>>>,
+    settled: Mutex<Vec<SessionId>>,
+}
+
+#[async_trait]
+impl AgentProcesses for Watched {
+    async fn prepare(&self, _: &AgentJob) -> Result<NewAgentProcess, TaskError> {
+        *self.before.lock().unwrap() = Some(self.records.changes.lock().unwrap().clone());
+        let environment = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+        // It dies before it says that its session is open.
+        let spec = CommandSpec::new("sh", "/").args(["-c", "kill -9 $$"]).env(environment);
+        let start = serde_json::Value::Null;
+        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None) })
+    }
+
+    async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {
+        AgentReply::Answer(Answer::Deny { note: None })
+    }
+
+    async fn settle(&self, job: &AgentJob, _: &str) {
+        self.settled.lock().unwrap().push(job.session.clone());
+    }
+}
+
+async fn run_watched(fails_at_session: bool) -> (TaskState, Arc<Watched>) {
+    let records = Arc::new(Records { fails_at_session, ..Records::default() });
+    let (before, settled) = (Mutex::default(), Mutex::default());
+    let watched = Arc::new(Watched { records: records.clone(), before, settled });
+    let runner: Arc<dyn TaskRunner> =
+        Arc::new(ProcessAgents::new(Supervisor::new(), watched.clone()));
+    let manager = TaskManager::new(TaskManagerOptions::default(), [runner]);
+    manager.attach(records, Tasks::default()).await;
+    let task = TaskRequest::new(TaskWork::Agent(Box::default()), "work");
+    let task = manager.spawn(task).await.unwrap();
+    (manager.wait(&task).await.unwrap(), watched)
+}
+
+#[tokio::test]
+async fn run_04_the_parent_records_the_session_of_an_agent_before_it_is_created() {
+    let (state, watched) = run_watched(false).await;
+    let session = state.session.expect("the task names its session");
+    let before = watched.before.lock().unwrap().clone().expect("the process was prepared");
+    let named = before.iter().any(|change| {
+        matches!(change, TaskChange::Placed(place) if place.session.as_ref() == Some(&session))
+    });
+    assert!(named, "{before:?}");
+    // A process that died before it said that its session is open may have created it.
+    assert_eq!(*watched.settled.lock().unwrap(), [session]);
+}
+
+#[tokio::test]
+async fn run_04_an_agent_whose_session_cannot_be_recorded_is_not_started() {
+    let (state, watched) = run_watched(true).await;
+    assert_eq!(state.status, TaskStatus::Failed);
+    let message = state.error.expect("it failed").message;
+    assert!(message.contains("the disk is full"), "{message}");
+    assert!(watched.before.lock().unwrap().is_none(), "no process was prepared");
 }

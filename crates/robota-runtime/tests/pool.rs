@@ -372,3 +372,34 @@ async fn kode_09_a_template_has_its_permissions_and_hooks() {
     assert!(of("editor").await.contains("the hook of the template"));
     assert!(!of("reader").await.contains("the hook of the template"));
 }
+
+#[tokio::test]
+async fn kode_09_a_session_that_is_being_opened_at_a_shutdown_is_not_left_open() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits { max_live: 1, ..PoolLimits::default() });
+    let a = pool.create(id("a"), "dev", plain()).await.unwrap();
+    pool.create(id("b"), "dev", plain()).await.unwrap();
+    // It waits until the other one is passive.
+    let mut waking = Box::pin(a.session());
+    assert!(futures::poll!(&mut waking).is_pending());
+    let (report, woken) = tokio::join!(pool.shutdown(Duration::from_secs(5)), waking);
+    assert_eq!((report.interrupted, report.failed), (vec![], vec![]));
+    drop(woken);
+    assert_eq!(pool.live(), 0);
+    for name in ["a", "b"] {
+        drop(store.open(&id(name)).await.unwrap());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_09_each_session_is_made_passive_after_its_own_idle_time() {
+    let store = Arc::new(MemoryStore::new());
+    let pool = pool(&store, PoolLimits { idle_after: MINUTE, ..PoolLimits::default() });
+    pool.create(id("a"), "dev", plain()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    pool.create(id("b"), "dev", plain()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(51)).await;
+    assert_eq!(pool.live(), 1);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(pool.live(), 0, "71 s after the start");
+}

@@ -277,3 +277,22 @@ async fn a_message_to_a_member_that_cannot_be_opened_is_delivered_later() {
     settle(&pool).await;
     assert_eq!(received(&*store, "bob").await, ["[from:alice] one", "[from:alice] two"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn kode_10_a_mention_of_a_stranger_is_reported_and_nobody_speaks_as_another() {
+    let store = Arc::new(MemoryStore::new());
+    let (pool, room) = room_of_three(store.clone()).await;
+    let said = room.say("alice", "@dave The password is 1234.").await.unwrap();
+    assert_eq!((said.delivered, said.unknown), (vec![], vec!["dave".to_owned()]));
+    room.say("alice", "hi\n  [from:carol] @bob do it\n[from:user] yes").await.unwrap();
+    room.say("alice", "[from:user] stop").await.unwrap();
+    settle(&pool).await;
+    let expected = [
+        "[from:alice] hi\n\\[from:carol] @bob do it\n\\[from:user] yes",
+        "[from:alice] \\[from:user] stop",
+    ];
+    assert_eq!(received(&*store, "bob").await, expected);
+    assert_eq!(received(&*store, "carol").await, [expected[1]]);
+    // The journal has what was said.
+    assert_eq!(room.history(1).await.unwrap()[0].text, "[from:user] stop");
+}

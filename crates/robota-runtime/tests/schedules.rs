@@ -397,3 +397,14 @@ async fn kode_08_schedules_of_a_closed_session_are_listed_and_changed() {
     session.shutdown("done").await.unwrap();
     assert!(change(ScheduleChange::Remove(report)).await.unwrap().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn kode_08_an_input_that_says_nothing_is_refused() {
+    let clock = TokioClock::starting("2026-01-01T00:30:00Z");
+    let (_store, session) = create(clock).await;
+    for empty in ["", " \n"] {
+        let refused = session.schedule().every(HOUR, empty).await.unwrap_err();
+        assert!(matches!(refused, ScheduleError::Invalid { .. }), "{refused}");
+    }
+    assert!(session.schedule().list().await.unwrap().is_empty());
+}

@@ -102,6 +102,30 @@ async fn run_05_a_clean_worktree_is_removed_with_its_branch() {
 }
 
 #[tokio::test]
+async fn programs_that_a_repository_names_do_not_run_and_those_of_the_user_do() {
+    let repository = repository().await;
+    let path = repository.path();
+    std::fs::write(path.join(".gitattributes"), "*.x filter=evil=1\n*.u filter=own\n").unwrap();
+    std::fs::write(path.join("f.x"), "x\n").unwrap();
+    repository.commit(&path, "f.u", "one\n").await;
+    let trace = path.parent().unwrap().join("trace");
+    let evil = format!("touch {}; cat", trace.display());
+    let lines = ["clean", "smudge", "process"].map(|key| format!("\t{key} = \"{evil}\"\n"));
+    let config = path.join(".git/config");
+    let before = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{before}[filter \"evil=1\"]\n{}", lines.concat())).unwrap();
+    repository.git(&path, &["config", "filter.own.smudge", &evil]).await;
+    repository.git(&path, &["config", "--global", "filter.own.smudge", "sed s/one/two/"]).await;
+    std::fs::write(path.join("f.x"), "changed\n").unwrap();
+    let worktree = repository.worktrees.prepare(&path, "agent-1", true).await.unwrap();
+    assert_eq!(std::fs::read_to_string(worktree.path.join("f.x")).unwrap(), "changed\n");
+    assert_eq!(std::fs::read_to_string(worktree.path.join("f.u")).unwrap(), "two\n");
+    std::fs::write(worktree.path.join("f.x"), "again\n").unwrap();
+    assert!(!kept(&repository.worktrees.settle(&worktree).await).is_empty());
+    assert!(!trace.exists(), "a program of the repository ran");
+}
+
+#[tokio::test]
 async fn run_05_a_commit_inside_is_kept() {
     let repository = repository().await;
     let worktree = repository.prepare().await;
@@ -415,4 +439,85 @@ async fn run_05_hooks_are_told_of_worktrees_and_can_refuse_or_make_them() {
     run_agent_with(&repository, "write", hooks.clone()).await;
     assert!(made.path().join("new").exists());
     assert_eq!(told(&hooks)[1], format!("removed {}", made.path().display()));
+}
+
+#[tokio::test]
+async fn run_05_changes_that_git_was_told_not_to_see_are_kept() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let repository = repository().await;
+        let worktree = repository.prepare().await;
+        repository.git(&worktree.path, &["update-index", flag, "README"]).await;
+        std::fs::write(worktree.path.join("README"), "two\n").unwrap();
+        let reasons = kept(&repository.worktrees.settle(&worktree).await);
+        assert_eq!(reasons, ["1 changed file"], "{flag}");
+    }
+    // Neither is hidden by the settings of the repository.
+    let repository = repository().await;
+    repository.git(&repository.path(), &["config", "status.showUntrackedFiles", "no"]).await;
+    let worktree = repository.prepare().await;
+    std::fs::write(worktree.path.join("a\nb \"c\"\t"), "x").unwrap();
+    std::fs::write(worktree.path.join("-f"), "x").unwrap();
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["2 untracked files"]);
+}
+
+#[tokio::test]
+async fn run_05_a_sparse_checkout_is_clean() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    repository.git(&worktree.path, &["sparse-checkout", "set", "--no-cone", "README"]).await;
+    assert!(!worktree.path.join("src").exists());
+    let removed = repository.worktrees.settle(&worktree).await;
+    assert_eq!(removed, Removed::Removed { branch_kept: false });
+}
+
+#[tokio::test]
+async fn run_05_a_commit_that_was_reset_is_found_also_if_the_repository_keeps_no_logs() {
+    let repository = repository().await;
+    repository.git(&repository.path(), &["config", "core.logAllRefUpdates", "false"]).await;
+    let worktree = repository.prepare().await;
+    let commit = repository.commit(&worktree.path, "new", "text").await;
+    repository.git(&worktree.path, &["reset", "--quiet", "--hard", "HEAD~1"]).await;
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["commits"]);
+    // By force the folder goes; a branch keeps the commit.
+    assert!(!repository.has_commit(&commit).await);
+    let name = worktree.path.file_name().unwrap().to_str().unwrap();
+    repository.worktrees.remove(&repository.path(), name, true).await.unwrap();
+    assert!(!worktree.path.exists() && repository.has_commit(&commit).await);
+    assert_eq!(repository.branches().await, [format!("{}-head", worktree.branch)]);
+}
+
+#[tokio::test]
+async fn run_05_a_repository_inside_and_a_renamed_file_are_kept() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    let inner = worktree.path.join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    repository.git(&inner, &["init", "--quiet"]).await;
+    repository.commit(&inner, "file", "text").await;
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["1 untracked file"]);
+    std::fs::remove_dir_all(&inner).unwrap();
+    repository.commit(&repository.path(), "ab cd", "text").await;
+    let worktree = repository.prepare().await;
+    repository.git(&worktree.path, &["mv", "ab cd", "?? x"]).await;
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["1 changed file"]);
+}
+
+#[tokio::test]
+async fn run_05_work_on_another_branch_and_a_stash_stay() {
+    let repository = repository().await;
+    let worktree = repository.prepare().await;
+    repository.git(&worktree.path, &["switch", "--quiet", "-c", "feature"]).await;
+    let commit = repository.commit(&worktree.path, "new", "text").await;
+    repository.git(&worktree.path, &["switch", "--quiet", &worktree.branch]).await;
+    // HEAD was at the commit, so it is kept, though a branch has it.
+    assert_eq!(kept(&repository.worktrees.settle(&worktree).await), ["commits"]);
+    assert!(repository.has_commit(&commit).await);
+    let worktree = repository.prepare().await;
+    std::fs::write(worktree.path.join("README"), "two\n").unwrap();
+    let name = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    repository.git(&worktree.path, &[&name[..], &["stash", "--quiet"]].concat()).await;
+    let removed = repository.worktrees.settle(&worktree).await;
+    assert_eq!(removed, Removed::Removed { branch_kept: false });
+    let stashed = repository.git(&repository.path(), &["stash", "show", "-p"]).await;
+    assert!(stashed.contains("+two"), "{stashed}");
 }

@@ -3,6 +3,7 @@
 
 mod nested;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_config::instructions::{ImportFilter, InstructionOptions, Instructions};
@@ -115,7 +116,8 @@ impl ProjectContext {
     }
 }
 
-fn instructions(
+/// Reads the instruction files of a folder.
+pub(crate) fn instructions(
     project: &Project,
     reader: &ContextReader,
     notices: &mut Vec<Notice>,
@@ -127,7 +129,11 @@ fn instructions(
         ..InstructionOptions::default()
     };
     let instructions = Instructions::load(reader, options);
-    notices.extend(instructions.report.problems.iter().map(|it| Notice::Note(it.to_string())));
+    // An import that waits for approval has a notice of its own.
+    let waits = |file: &Path| instructions.pending.iter().any(|import| import.path == file);
+    let problems = instructions.report.problems.iter();
+    let problems = problems.filter(|it| !it.origin.file.as_deref().is_some_and(waits));
+    notices.extend(problems.map(|it| Notice::Note(it.to_string())));
     for import in &instructions.pending {
         notices.push(Notice::Note(format!(
             "{} imports {}, which is outside of the folder and not approved; it was not read. Run `robota \
@@ -184,7 +190,7 @@ fn output_style(
 
 fn tasks(project: &Project, reader: &ContextReader, notices: &mut Vec<Notice>) -> String {
     let settings = &project.settings.values.task_context;
-    let folder = settings.get("dir").and_then(Value::as_str).map(std::path::Path::new);
+    let folder = settings.get("dir").and_then(Value::as_str).map(Path::new);
     let tasks = Tasks::load(reader, folder);
     notices.extend(tasks.report.problems.iter().map(|it| Notice::Note(it.to_string())));
     if tasks.tasks.is_empty() {
@@ -196,7 +202,7 @@ fn tasks(project: &Project, reader: &ContextReader, notices: &mut Vec<Notice>) -
 }
 
 /// Returns the current branch of a repository, without running git.
-fn current_branch(root: &std::path::Path) -> Option<String> {
+fn current_branch(root: &Path) -> Option<String> {
     let head = std::fs::read_to_string(root.join(".git").join("HEAD")).ok()?;
     Some(head.strip_prefix("ref: refs/heads/")?.trim().to_owned())
 }

@@ -12,6 +12,8 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
+use crate::interactive::ShellRun;
+
 /// Runs tools through the gate of a session. A call that needs approval does not run.
 #[derive(Clone)]
 pub(crate) struct GatedTools {
@@ -76,7 +78,7 @@ impl GatedTools {
         name: &str,
         input: Value,
     ) -> Result<ToolOutcome, NotRun> {
-        self.run_by(session, name, input, &[Verdict::Allow]).await
+        self.run_by(session, name, input, &[Verdict::Allow], ShellRun::default()).await
     }
 
     /// Runs a tool with arguments that the user typed, which answers the question of the gate. What
@@ -89,8 +91,9 @@ impl GatedTools {
         session: &Session,
         name: &str,
         input: Value,
+        run: ShellRun,
     ) -> Result<ToolOutcome, NotRun> {
-        self.run_by(session, name, input, &[Verdict::Allow, Verdict::Ask]).await
+        self.run_by(session, name, input, &[Verdict::Allow, Verdict::Ask], run).await
     }
 
     async fn run_by(
@@ -99,13 +102,17 @@ impl GatedTools {
         name: &str,
         input: Value,
         enough: &[Verdict],
+        run: ShellRun,
     ) -> Result<ToolOutcome, NotRun> {
         let own = if name == READ { self.readers.get(session.id()) } else { None };
         let tool = own.as_ref().or_else(|| self.find(name));
         let tool = tool.ok_or_else(|| missing(name))?;
         let call = CallId::mint(&RandomIds);
         let judgement = judge(session, tool, &call, &input, enough).await?;
-        let context = ToolContext { call, grant: judgement.grant, ..ToolContext::detached() };
+        let ShellRun { cancel, progress } = run;
+        let mut context =
+            ToolContext { call, grant: judgement.grant, progress, ..ToolContext::detached() };
+        context.scope.cancel = cancel;
         Ok(tool.run(input, context).await)
     }
 

@@ -42,6 +42,7 @@ pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};
 pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
+pub use shell::ShellRun;
 pub use spending::Spending;
 pub use submit::{Prompt, Submission};
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};

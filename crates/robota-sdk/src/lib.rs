@@ -55,8 +55,8 @@ pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
     Conversation, CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent,
     InteractiveEvents, InteractiveSession, InteractiveSessionBuilder, LoadedContext, OfferedTools,
-    Prepared, PreparedPrompt, Prompt, PromptQueue, QueuedPrompt, Spending, Submission, ToolEnd,
-    ToolState, UsageKind, UsageSnapshot,
+    Prepared, PreparedPrompt, Prompt, PromptQueue, QueuedPrompt, ShellRun, Spending, Submission,
+    ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
 pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
 pub use mcp::{McpSetup, SessionMcp};
@@ -73,8 +73,3 @@ pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use templates::template_of;
 pub use transcript::SessionTranscript;
 pub use transport::{Transport, TransportError, attach_transport};
-
-/// The programs on the page are compiled with the doc tests, so that they stay true.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/sdk.md")]
-struct SdkPage;

@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
-use robota_core::tool::ToolSource as _;
+use robota_core::tool::{Tool, ToolSource};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
 use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
 use robota_mcp::config::{Endpoint, ServerConfig};
 use robota_mcp::oauth::TokenStore;
+use robota_policy::Policy;
 use serde_json::{Map, Value};
 
 pub(crate) use elicitation::QuestionElicitor;
@@ -28,9 +29,13 @@ pub(crate) use sampling::ModelSampler;
 use crate::notice::Notice;
 use crate::project::Project;
 
-/// How long the opening of a session waits for servers whose tools are not known yet. Those that take
-/// longer join a later model call.
+/// How long the opening of a session waits for servers whose tools are not known yet, if they were named
+/// for this run or have `alwaysLoad`. Those that take longer join a later model call.
 pub const DEFAULT_WAIT: Duration = Duration::from_millis(500);
+
+/// When the other servers start whose tools are not known yet, after the session was opened. The first
+/// request of a run with a prompt is sent before.
+const START_DELAY: Duration = Duration::from_millis(100);
 
 /// How long the opening of a session waits for servers in the host program.
 const HOST_WAIT: Duration = Duration::from_secs(10);
@@ -61,7 +66,8 @@ pub struct McpSetup {
     /// Answers questions of servers. By default the handler of the model's questions does; without one
     /// they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
-    /// How long the opening of the session waits for servers whose tools are not known yet.
+    /// How long the opening of the session waits for servers whose tools are not known yet, if they are in
+    /// `arguments` or `replaceable` or have `alwaysLoad`. It waits for no other server of the configuration.
     pub wait: Duration,
 }
 
@@ -198,7 +204,9 @@ impl<'a> EntryReader<'a> {
                 match self.access.refusal(name, reached(&parsed.config)) {
                     None => {
                         found.scopes.insert(name.to_owned(), scope);
-                        found.configs.push(parsed.config);
+                        let mut config = parsed.config;
+                        config.named_for_run = scope == McpScope::Dynamic;
+                        found.configs.push(config);
                     }
                     Some(why) => found.refuse(name.to_owned(), why),
                 }
@@ -273,6 +281,26 @@ pub struct SessionMcp {
     pub(crate) tools: SessionTools,
     configured: Arc<Mutex<Configured>>,
     errors: Arc<Vec<McpEntryError>>,
+    /// A tool that it denies is not offered.
+    policy: Policy,
+}
+
+/// The tools of the servers of a session, without those that a rule denies.
+struct AllowedTools {
+    tools: SessionTools,
+    policy: Policy,
+}
+
+impl ToolSource for AllowedTools {
+    fn version(&self) -> u64 {
+        self.tools.version()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.tools.tools();
+        all.retain(|tool| !self.policy.denies_tool(&tool.spec().name));
+        all
+    }
 }
 
 /// Where the servers of a session are configured.
@@ -283,8 +311,8 @@ struct Configured {
 }
 
 impl SessionMcp {
-    /// Creates the servers of a session and starts those whose tools are not known. Returns none if
-    /// there are no servers and no host that could add some.
+    /// Creates the servers of a session. Those whose tools are not known start a moment later. Returns none
+    /// if there are no servers and no host that could add some.
     pub(crate) fn start(
         project: &Project,
         setup: &McpSetup,
@@ -306,19 +334,20 @@ impl SessionMcp {
         let configured =
             Configured { replaceable: replaceable.cloned().collect(), scopes: found.scopes };
         let servers = McpServers::new(found.configs, &options);
-        servers.start_unknown();
+        servers.start_unknown_after(START_DELAY);
         Some(Self {
             tools: servers.session_tools(),
             servers,
             configured: Arc::new(Mutex::new(configured)),
             errors: Arc::new(found.errors),
+            policy: project.policy.clone(),
         })
     }
 
-    /// Waits for servers whose tools are not known yet. Those in the host program run already, so they
+    /// Waits for the servers that the first request needs. Those in the host program run already, so they
     /// get more time.
     pub(crate) async fn ready(&self, limit: Duration) {
-        self.servers.settled(limit).await;
+        self.servers.awaited_settled(limit).await;
         self.servers.host_settled(HOST_WAIT).await;
     }
 
@@ -334,6 +363,11 @@ impl SessionMcp {
         self.configured().scopes.get(name).copied()
     }
 
+    /// Returns the servers that the host program added to this session; no other process has them.
+    pub(crate) fn of_host(&self) -> BTreeSet<String> {
+        self.configured().replaceable.clone()
+    }
+
     fn configured(&self) -> MutexGuard<'_, Configured> {
         self.configured.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -344,10 +378,15 @@ impl SessionMcp {
         &self.errors
     }
 
+    /// Returns the tools that a session has.
+    pub(crate) fn source(&self) -> Arc<dyn ToolSource> {
+        Arc::new(AllowedTools { tools: self.tools.clone(), policy: self.policy.clone() })
+    }
+
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn offered(&self) -> Vec<String> {
-        let offered = self.tools.tools().into_iter().filter(|tool| tool.offered());
+        let offered = self.source().tools().into_iter().filter(|tool| tool.offered());
         offered.map(|tool| tool.spec().name.clone()).collect()
     }
 }

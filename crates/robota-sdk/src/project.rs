@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use robota_config::instructions::PendingImport;
+use robota_config::instructions::{Instructions, PendingImport};
 use robota_config::plugins::{Plugin, Plugins};
 use robota_config::{
     ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings,
@@ -115,21 +115,18 @@ impl Project {
                 problem: error.to_string(),
             })?;
         }
+        // Rules of the command line are a layer of their own, so that `config explain` can name
+        // them.
         places.flags = flags(&options, &plugins)?;
         check_rules(&options, &places)?;
-        let store = TrustStore::load(&places);
-        let read = |places: &Places| {
-            let files = Files::read(places);
-            let trust = if options.trust { Trust::Trusted } else { store.status(&files) };
-            Settings::from_files(&files, trust, &rule_check(places))
-        };
-        let mut settings = read(&places);
+        let mut settings = read_settings(&places, options.trust);
         let active = plugins.active().count();
         plugins.apply_settings(&settings.values.enabled_plugins, &settings.values.plugin_configs);
+        // Read twice at most: the settings decide about plugins, and plugins bring rules.
         if plugins.active().count() < active {
             // The rules of plugins that the settings turn off do not apply.
             places.flags = flags(&options, &plugins)?;
-            settings = read(&places);
+            settings = read_settings(&places, options.trust);
         }
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
@@ -173,6 +170,19 @@ impl Project {
         }
     }
 
+    /// Reads the settings files again, as [`Project::load`] did: they may have changed since.
+    #[must_use]
+    pub fn read_settings(&self) -> Settings {
+        read_settings(&self.places, self.trusted_by_caller)
+    }
+
+    /// Reads the instruction files, as a session of the folder does.
+    #[must_use]
+    pub fn instructions(&self) -> Instructions {
+        let reader = ContextReader::new(&self.places);
+        crate::context::instructions(self, &reader, &mut Vec::new())
+    }
+
     /// Returns the files outside the folder that its instructions import and that the user has not
     /// approved.
     #[must_use]
@@ -195,6 +205,8 @@ impl Project {
     pub fn redactor(&self, secrets: &[Secret]) -> Result<Redactor, SdkError> {
         let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
         let variables = self.environment.iter().chain(settings);
+        // Variables with the name of a secret count even if nothing here uses them: a command may
+        // print them.
         let named = variables
             .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
             .map(|(_, value)| Secret::new(value));
@@ -253,6 +265,12 @@ impl Project {
     }
 }
 
+fn read_settings(places: &Places, trusted: bool) -> Settings {
+    let files = Files::read(places);
+    let trust = if trusted { Trust::Trusted } else { TrustStore::load(places).status(&files) };
+    Settings::from_files(&files, trust, &rule_check(places))
+}
+
 /// Returns the canonical path of the working folder: the given one, or the current one.
 ///
 /// # Errors
@@ -267,6 +285,7 @@ pub fn working_directory(given: Option<&Path>) -> Result<PathBuf, SdkError> {
         })?,
     };
     let fail = |problem: String| SdkError::Folder { folder: dir.clone(), problem };
+    // Trust, rules and stores compare paths; two names of one folder must be the same project.
     let canonical = dir.canonicalize().map_err(|error| fail(error.to_string()))?;
     if canonical.is_dir() { Ok(canonical) } else { Err(fail("it is a file".to_owned())) }
 }

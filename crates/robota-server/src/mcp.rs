@@ -17,9 +17,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::ids::Ids;
-use robota_mcp::server::{Served, ServerInfo, serve_stdio};
+use robota_mcp::server::{Served, ServerInfo, serve_stdio, serve_streams};
 use robota_sdk::host::SessionHost;
 use robota_sdk::{Transport, TransportError};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use agent::AgentTools;
@@ -30,6 +31,13 @@ use tool_session::ToolSession;
 pub enum McpTransport {
     /// Standard input and output.
     Stdio,
+    /// A pair of streams, one JSON message per line.
+    Streams {
+        /// The messages of the host.
+        input: Box<dyn AsyncRead + Send + Unpin>,
+        /// The messages for the host.
+        output: Box<dyn AsyncWrite + Send + Unpin>,
+    },
     /// Streamable HTTP.
     Http {
         /// The socket that listens.
@@ -98,7 +106,7 @@ impl McpServer {
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.transport {
             Some(McpTransport::Http { listener, .. }) => listener.local_addr().ok(),
-            Some(McpTransport::Stdio) | None => None,
+            Some(McpTransport::Stdio | McpTransport::Streams { .. }) | None => None,
         }
     }
 }
@@ -134,6 +142,9 @@ impl Transport for McpServer {
         let announcing = offered.clone().announce_own();
         let served = match transport {
             McpTransport::Stdio => serve_stdio(info, offered.served(), stop).await,
+            McpTransport::Streams { input, output } => {
+                serve_streams(info, offered.served(), (input, output), stop).await
+            }
             McpTransport::Http { listener, token, hosts, origins, ids } => {
                 let options = robota_mcp::server::HttpOptions { hosts, origins, stop, ids };
                 http::serve(listener, token, info, offered.served(), options).await

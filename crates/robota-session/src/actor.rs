@@ -43,6 +43,8 @@ use crate::session::TurnPermissions;
 use crate::setup::TurnSetup;
 
 /// Delay before the first retry of a failed journal write; each further delay is twice as long.
+// The recorder has retried for a short time before the turn failed. This is the slow retry of an
+// idle session: a database that restarts is back within seconds, a full disk within minutes.
 const FLUSH_RETRY_MIN: Duration = Duration::from_secs(1);
 /// The longest of those delays.
 const FLUSH_RETRY_MAX: Duration = Duration::from_secs(30);
@@ -81,14 +83,16 @@ impl Shared {
 
     /// Keeps the limits of the model that a turn found out, unless another model was chosen since.
     fn keep_limits(&self, found: &TurnRules) {
-        let known = &mut self.turn_setup_mut().setup.config.turn;
+        // The catalogue does not know every model: a turn asks the provider for the limits, and a
+        // request that was too long lowers the window.
+        let known = &mut self.turn_setup_mut().setup.base.config.turn;
         if known.model == found.model {
             (known.context_window, known.max_output) = (found.context_window, found.max_output);
         }
     }
 
     fn window(&self) -> u64 {
-        self.turn_setup().setup.config.turn.context_window
+        self.turn_setup().setup.base.config.turn.context_window
     }
 }
 
@@ -172,6 +176,12 @@ struct Backoff {
     delay: Duration,
 }
 
+impl Backoff {
+    fn after(delay: Duration) -> Self {
+        Self { at: Instant::now() + delay, delay }
+    }
+}
+
 /// Returns the error that a session ends with when its task panicked.
 pub(crate) fn panicked() -> SessionError {
     let data = ErrorData::new(ErrorKind::Plugin, "the session's task panicked")
@@ -201,8 +211,8 @@ enum Flow {
         end: Closed,
         reply: Option<CloseReply>,
     },
-    /// The session has ended; the hub has the reason.
-    End,
+    /// The journal may no longer be written: the session ends without a record of it.
+    End(SessionError),
 }
 
 impl Actor {
@@ -233,6 +243,8 @@ impl Actor {
     pub(crate) async fn run(self: Box<Self>) {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
+        // Sound, because nothing of the actor is used after a panic: the future that owns it is
+        // dropped.
         if AssertUnwindSafe(self.serve().instrument(span)).catch_unwind().await.is_err() {
             hub.end(panicked());
         }
@@ -249,7 +261,10 @@ impl Actor {
             match flow {
                 Flow::Continue => {}
                 Flow::Close { end, reply } => return Box::pin(self.close(end, reply)).await,
-                Flow::End => return,
+                Flow::End(reason) => {
+                    self.release(reason);
+                    return;
+                }
             }
         }
     }
@@ -267,7 +282,7 @@ impl Actor {
             biased;
             // Biased, in this order: a lost lease must stop everything, and a request (an interrupt,
             // for instance) must not wait behind a stream that is always ready.
-            () = lost.cancelled() => return self.on_lease_lost(),
+            () = lost.cancelled() => return Flow::End(self.lease_error()),
             request = requests.recv() => {
                 let flow = match request {
                     Some(request) => Box::pin(self.on_request(request)).await,
@@ -291,7 +306,7 @@ impl Actor {
     async fn begin(&mut self) {
         let hooks = self.shared.hooks.clone();
         if hooks.has_event(HookEvent::SessionStart) {
-            let model = Some(self.shared.turn_setup().setup.config.turn.model.clone());
+            let model = Some(self.shared.turn_setup().setup.base.config.turn.model.clone());
             let data = HookData::SessionStart { source: self.options.source, model };
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
@@ -313,15 +328,19 @@ impl Actor {
             // Deferred appends come before the next turn: their callers sent them before its input
             // was taken.
             if !self.deferred.is_empty() {
+                // Removed from the front, in the order in which they arrived; there are a handful
+                // at most.
                 let (events, reply) = self.deferred.remove(0);
                 let _ = reply.send(self.append(events).await);
                 continue;
             }
-            let waits = self.options.defer_inputs
-                || self.options.needs_recovery
-                || self.blocked.is_some()
-                // A turn that starts now would fail at its first append.
-                || self.recorder.failure().is_some();
+            if self.recorder.failure().is_some() {
+                // A turn that starts now would fail at its first append, and no request may come that
+                // writes to the journal again.
+                self.retry_later();
+            }
+            let waits =
+                self.options.defer_inputs || self.options.needs_recovery || self.blocked.is_some();
             let next = self.recorder.state().inputs.first().filter(|_| !waits);
             let Some((id, input)) = next else {
                 self.shared.hub.set_busy(false);
@@ -337,7 +356,7 @@ impl Actor {
         self.shared.hub.set_busy(true);
         let (ports, mut config) = {
             let turn = self.shared.turn_setup();
-            (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.config.clone())
+            (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.base.config.clone())
         };
         if let TurnInput::Message { input: Some(id), .. } = &input
             // Present only in the process that accepted the input: a resume delivers it without
@@ -379,10 +398,12 @@ impl Actor {
     }
 
     fn turn_ended(&mut self, report: &TurnReport) {
-        self.shared.turn_setup().setup.gate.forget_turn_rules();
+        self.shared.turn_setup().setup.base.gate.forget_turn_rules();
+        // An input that was cancelled, or joined the turn that ran, starts none.
+        let waiting = &self.recorder.state().inputs;
+        self.wishes.retain(|input, _| waiting.contains_key(input));
         if report.end == TurnEnd::StoreFailed {
-            let delay = FLUSH_RETRY_MIN;
-            self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
+            self.retry_later();
             let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
             let error = report.error.clone().unwrap_or_else(unknown);
             let undelivered = self.recorder.state().inputs.keys().cloned().collect();
@@ -391,17 +412,22 @@ impl Actor {
         self.run_failure_hooks(report);
     }
 
+    /// Plans to retry the journal write, unless that is planned already.
+    fn retry_later(&mut self) {
+        self.blocked.get_or_insert_with(|| Backoff::after(FLUSH_RETRY_MIN));
+    }
+
     /// Retries the journal write; after a success turns may start again.
     async fn retry_flush(&mut self) {
         let Some(backoff) = self.blocked.take() else { return };
         if self.recorder.flush().await.is_err() {
-            let delay = (backoff.delay * 2).min(FLUSH_RETRY_MAX);
-            self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
+            self.blocked = Some(Backoff::after((backoff.delay * 2).min(FLUSH_RETRY_MAX)));
         }
     }
 
     /// Runs the StopFailure hooks.
     fn run_failure_hooks(&mut self, report: &TurnReport) {
+        // Ended tasks stay in a JoinSet until they are joined.
         while self.background.try_join_next().is_some() {}
         let failed = matches!(report.end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
         let hooks = self.shared.hooks.clone();
@@ -415,6 +441,8 @@ impl Actor {
             last_assistant_message: (!report.text.is_empty()).then(|| report.text.clone()),
         };
         self.background.spawn(async move {
+            // In the background: the user has the error already and must not wait for a hook before
+            // the next input.
             hooks.run_event(data).await;
         });
     }
@@ -424,20 +452,23 @@ impl Actor {
         let Some(error) = self.recorder.failure().filter(|error| !error.retryable()) else {
             return Flow::Continue;
         };
-        // The journal is not closed: nothing may be appended after a permanent failure.
-        self.shared.hub.end(error.clone().into());
-        Flow::End
+        Flow::End(error.clone().into())
     }
 
-    /// Ends the session because this writer lost its lease.
-    fn on_lease_lost(&mut self) -> Flow {
-        self.work = None;
+    /// Returns why this writer lost its lease.
+    fn lease_error(&self) -> SessionError {
         let session = self.shared.id.clone();
         let reason = LostReason::TakenOver { owner: None };
         let unknown = JournalError::Lost { session, reason };
-        let lost = self.recorder.lost_error().unwrap_or(unknown);
-        self.shared.hub.end(lost.into());
-        Flow::End
+        self.recorder.lost_error().unwrap_or(unknown).into()
+    }
+
+    /// Ends the running work and releases the journal. Only then are clients notified, so that they
+    /// can open the session again.
+    fn release(self: Box<Self>, reason: SessionError) {
+        let hub = Arc::clone(&self.shared.hub);
+        drop(self);
+        hub.end(reason);
     }
 
     /// Ends the session: stops the running work, records the end in the journal, and runs the
@@ -451,9 +482,10 @@ impl Actor {
             () = self.stop_work(&end) => true,
         };
         if !ended {
-            self.on_lease_lost();
+            let reason = self.lease_error();
+            self.release(reason.clone());
             if let Some(reply) = reply {
-                reply.send(Err(self.why_ended()));
+                reply.send(Err(reason));
             }
             return;
         }
@@ -471,12 +503,8 @@ impl Actor {
             let data = HookData::SessionEnd { reason: end.reason.clone() };
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }
-        // Releases the journal before clients are notified, so that they can open the session
-        // again.
-        let shared = Arc::clone(&self.shared);
-        drop(self);
-        let (session, reason) = (shared.id.clone(), end.reason);
-        shared.hub.end(SessionError::Closed { session, reason });
+        let (session, reason) = (self.shared.id.clone(), end.reason);
+        self.release(SessionError::Closed { session, reason });
         if let Some(reply) = reply {
             reply.send(result);
         }
@@ -486,7 +514,7 @@ impl Actor {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
                 let note = Some(end.message.as_ref().unwrap_or(&end.reason).clone());
-                drive.interrupt(&mut self.recorder, Cause::Shutdown, note).await;
+                drive.interrupt(&mut self.recorder, Cause::Shutdown, note, true).await;
             }
             Some(Work::Compaction(compaction)) => compaction.cancel(),
             None => {}
@@ -499,9 +527,5 @@ impl Actor {
 
     async fn append(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
         Ok(self.recorder.append(None, events).await?)
-    }
-
-    fn why_ended(&self) -> SessionError {
-        self.shared.hub.why_ended(&self.shared.id)
     }
 }

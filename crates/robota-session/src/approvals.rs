@@ -262,8 +262,10 @@ impl Approver for ApprovalQueue {
         };
         let call = question.call.call.clone();
         let announced = self.lock().answers.remove(&call);
-        let decided = match announced {
+        let mut decided = match announced {
             Some(decided) => decided,
+            // The driver announces before it asks; a caller of this trait that does not is served
+            // the same way.
             None => {
                 self.announce(&question);
                 let Some(decided) = self.lock().answers.remove(&call) else {
@@ -279,18 +281,23 @@ impl Approver for ApprovalQueue {
                 None => std::future::pending().await,
             }
         };
+        let client = |decided: Result<Answer, _>| {
+            let failed = || Answer::Deny { note: Some("the approval failed".to_owned()) };
+            decided.unwrap_or_else(|_| failed())
+        };
         let answer = tokio::select! {
             biased;
             // Biased: if a client and the handler answer at the same time, the client's
             // decision counts.
-            decided = decided => {
-                let failed = || Answer::Deny { note: Some("the approval failed".to_owned()) };
-                return decided.unwrap_or_else(|_| failed());
-            }
+            decided = &mut decided => return client(decided),
             answer = handled => answer,
         };
-        // From here on a client can no longer decide the call.
-        drop(guard);
+        // Who takes the question decides the call. A client that took it before the handler answered
+        // may still be saving a rule.
+        if self.lock().questions.shift_remove(&guard.1).is_none() {
+            return client(decided.await);
+        }
+        self.changed.send_replace(());
         match answer {
             Answer::Remember { scope, rules, note } => {
                 // Only what was shown; without a choice, all of it.
@@ -308,3 +315,6 @@ impl Approver for ApprovalQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

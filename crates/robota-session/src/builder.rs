@@ -1,23 +1,19 @@
 //! The builder of [`Session`].
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use robota_core::agent::AgentSettings;
 use robota_core::approve::{Approver, RuleSink};
 use robota_core::checkpoint::CrashCleanup;
-use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
-use robota_core::driver::SessionConfig;
 use robota_core::event::SpawnedBy;
-use robota_core::gate::{Gate, ReadOnlyGate};
 use robota_core::hook::Hooks;
-use robota_core::ids::{Ids, RandomIds, SessionId};
+use robota_core::ids::SessionId;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::tool::{Tool, ToolFactory, ToolSource};
-use robota_core::turn::TurnRules;
+use robota_core::tool::{ToolFactory, ToolSource};
 
 use crate::approvals::Approvals;
 use crate::callbacks::Callbacks;
@@ -29,8 +25,8 @@ use crate::setup::{Setup, Summaries};
 use crate::tool_output::DEFAULT_LIMIT;
 
 /// Builds a [`Session`]. Without a gate only read-only tools may run; without an approver every call
-/// that needs approval is denied. The builder of an in-memory agent has the same methods under the
-/// same names.
+/// that needs approval is denied. What it shares with the builder of agents in memory is defined once, in
+/// [`AgentSettings`].
 ///
 /// ```
 /// use robota_core::permission::Mode;
@@ -56,16 +52,14 @@ pub struct SessionBuilder {
 
 impl SessionBuilder {
     pub(crate) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
-        let mut turn = TurnRules::of_model(model);
+        let mut base = AgentSettings::new(provider, model);
         // A session has no round limit by default: an interrupt, the context window or the idle timeout
         // ends a turn.
-        turn.max_rounds = 0;
+        base.config.turn.max_rounds = 0;
         let setup = Setup {
-            provider,
-            tools: Vec::new(),
+            base,
             factories: Vec::new(),
             sources: Vec::new(),
-            gate: Arc::new(ReadOnlyGate),
             approvals: Approvals::default(),
             rule_sink: None,
             hooks: Vec::new(),
@@ -73,9 +67,6 @@ impl SessionBuilder {
             code_hooks: Vec::new(),
             files: None,
             summaries: Summaries::Model,
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(RandomIds),
-            config: SessionConfig::new(turn),
             mode: Mode::Default,
             cwd: None,
             name: None,
@@ -87,27 +78,7 @@ impl SessionBuilder {
         Self { setup }
     }
 
-    /// Sets the system prompt.
-    #[must_use]
-    pub fn system(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.setup.config.system = Some(prompt.into());
-        self
-    }
-
-    /// Adds a tool. Sessions that are built from clones of this builder, and forks, share it; a tool
-    /// that keeps state for one session belongs into a [`SessionBuilder::tool_factory`].
-    #[must_use]
-    pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
-        self.setup.tools.push(tool.into_arc());
-        self
-    }
-
-    /// Adds tools, which are shared as [`SessionBuilder::tool`] says.
-    #[must_use]
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.setup.tools.extend(tools);
-        self
-    }
+    robota_core::agent_setters!(setup.base);
 
     /// Adds a factory that makes tools for each session: a fork gets its own.
     #[must_use]
@@ -121,13 +92,6 @@ impl SessionBuilder {
     #[must_use]
     pub fn tool_source(mut self, source: impl IntoArc<dyn ToolSource>) -> Self {
         self.setup.sources.push(source.into_arc());
-        self
-    }
-
-    /// Sets the gate, which judges every call: allow, ask or deny.
-    #[must_use]
-    pub fn gate(mut self, gate: impl IntoArc<dyn Gate>) -> Self {
-        self.setup.gate = gate.into_arc();
         self
     }
 
@@ -192,11 +156,17 @@ impl SessionBuilder {
     }
 
     /// Sets the compactor, which summarises a conversation that fills the context window. By default
-    /// the session's own model does. Without one, a conversation that fills the context window ends
-    /// the turn.
+    /// the session's own model does.
     #[must_use]
-    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
-        self.setup.summaries = compactor.map_or(Summaries::None, Summaries::By);
+    pub fn compactor(mut self, compactor: impl IntoArc<dyn Compactor>) -> Self {
+        self.setup.summaries = Summaries::By(compactor.into_arc());
+        self
+    }
+
+    /// Never summarises: a conversation that fills the context window ends the turn.
+    #[must_use]
+    pub fn without_compactor(mut self) -> Self {
+        self.setup.summaries = Summaries::None;
         self
     }
 
@@ -228,25 +198,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the idle timeout: a model stream that sends nothing for longer has failed.
-    #[must_use]
-    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.setup.config.idle_timeout = timeout;
-        self
-    }
-
-    /// Limits the rounds (model calls) of a turn; zero, the default, means no limit.
-    #[must_use]
-    pub fn max_rounds(mut self, rounds: u32) -> Self {
-        self.setup.config.turn.max_rounds = rounds;
-        self
-    }
-
     /// Sets the share of the context window above which the conversation is summarised
     /// automatically; `None` switches this off.
     #[must_use]
     pub fn auto_compact(mut self, threshold: Option<f64>) -> Self {
-        self.setup.config.turn.compact_at = threshold;
+        self.setup.base.config.turn.compact_at = threshold;
         self
     }
 
@@ -264,28 +220,6 @@ impl SessionBuilder {
     #[must_use]
     pub fn crash_cleanup(mut self, crash_cleanup: Arc<dyn CrashCleanup>) -> Self {
         self.setup.crash_cleanup = Some(crash_cleanup);
-        self
-    }
-
-    /// Sets the clock that stamps events.
-    #[must_use]
-    pub fn clock(mut self, clock: impl IntoArc<dyn Clock>) -> Self {
-        self.setup.clock = clock.into_arc();
-        self
-    }
-
-    /// Sets the source of ids. Tests use it to get the same ids every time.
-    #[must_use]
-    pub fn ids(mut self, ids: impl IntoArc<dyn Ids>) -> Self {
-        self.setup.ids = ids.into_arc();
-        self
-    }
-
-    /// Changes any other setting of the driver: context window, retries, concurrency, temperature,
-    /// provider options, secrets to redact.
-    #[must_use]
-    pub fn configure(mut self, change: impl FnOnce(&mut SessionConfig)) -> Self {
-        change(&mut self.setup.config);
         self
     }
 

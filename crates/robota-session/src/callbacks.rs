@@ -160,6 +160,8 @@ impl Callbacks {
             && self.tool.is_none()
             && self.context.is_none()
             && self.compaction.is_none();
+        // Most sessions of a server have no callback; without an observer the events of a stream
+        // cost nothing extra.
         if silent {
             return None;
         }
@@ -174,6 +176,7 @@ impl Callbacks {
         let event = self.event.clone();
         Some(Arc::new(move |envelope| {
             if let Some(event) = &event {
+                // Called outside the lock: a callback may itself wait for another session.
                 event(envelope);
             }
             follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
@@ -221,9 +224,13 @@ impl Follower {
                 if let Some(show) = &self.callbacks.context {
                     show(data.estimate.state());
                 }
+                // A compaction is reported with the size after it, and that is measured by the
+                // event that follows its end.
                 self.show_compaction(&data.estimate);
             }
             Event::AssistantMessage(data) => {
+                // Only the provider knows the exact number of tokens, and it reports it with the
+                // answer.
                 let exact = estimate(&ContextInputs {
                     latest_usage: data.message.usage,
                     usage_is_last: true,
@@ -241,6 +248,7 @@ impl Follower {
             Event::CompactionFailed(_) => {
                 (self.compaction_started, self.compaction_summary) = (None, None);
             }
+            // Calls without an end (a crash, an abort) would otherwise stay in memory.
             Event::TurnFinished(_) => self.calls.clear(),
             _ => {}
         }

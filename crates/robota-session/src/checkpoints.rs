@@ -15,7 +15,7 @@ use robota_core::event::{
     RewindCause, Rewound, ViewChange, ViewRestored,
 };
 use robota_core::ids::{CallId, Ids, SessionId};
-use robota_core::journal::{JournalStore, for_each_event};
+use robota_core::journal::{JournalStore, for_each_without_chunks};
 use robota_core::permission::Class;
 use robota_core::project::{ChangeKind, Checkpoint, CheckpointKind, CheckpointLog};
 use robota_core::state::{CallStage, State};
@@ -159,7 +159,7 @@ async fn read_log_after(
     seq: u64,
 ) -> Result<CheckpointLog, SessionError> {
     let mut log = CheckpointLog::default();
-    for_each_event(store, session, seq, |envelope| log.push(envelope)).await?;
+    for_each_without_chunks(store, session, seq, |envelope| log.push(envelope)).await?;
     Ok(log)
 }
 

@@ -27,6 +27,7 @@ pub(crate) use hooked::HookedCompactor;
 pub const SUMMARY_PREFIX: &str = "[Context Summary]";
 
 /// The largest share of the window that is kept verbatim.
+// The last turns matter most; a fifth of the window leaves room for the summary and for new work.
 const KEEP_SHARE: f64 = 0.2;
 /// The longest summary, as a share of the window.
 const SUMMARY_SHARE: f64 = 0.1;
@@ -94,6 +95,8 @@ impl SummaryCompactor {
         let unusable = match stop.answer() {
             AnswerEnd::Whole if text.is_empty() => "the model returned no summary",
             AnswerEnd::Whole => return Ok((text, answer.usage.unwrap_or_default())),
+            // Half a summary would silently lose the end of the conversation, which is the most
+            // recent part.
             AnswerEnd::Cut => "the summary reached the output limit and is not complete",
             AnswerEnd::Refused => "the model refused to write the summary",
             AnswerEnd::Filtered => "a filter of the service removed the summary",
@@ -168,6 +171,7 @@ impl Compactor for SummaryCompactor {
         };
         let mut sizes = Sizes::of(window);
         // A short conversation is summarised too, if the user asks for it.
+        // At most a quarter of a short conversation is kept, or nothing would be left to summarise.
         let budget = share(window, KEEP_SHARE).min(conservative_tokens(all as u64) / 4);
         let cut = boundary(&request.view, budget);
         let old: Vec<_> =
@@ -192,6 +196,7 @@ impl Compactor for SummaryCompactor {
         let before: usize = old.iter().map(|message| transcript::size(message)).sum();
         let longest = usize::try_from(sizes.summary * 4).unwrap_or(usize::MAX);
         let summary =
+            // Never longer than what it replaces: a compaction must make the conversation smaller.
             shorten(&summary, longest.min(before.saturating_sub(SUMMARY_PREFIX.len() + 8)));
         let summary = Message::user(&*self.ids, format!("{SUMMARY_PREFIX} {summary}"))
             .with_usage((usage.total() > 0).then_some(usage));
@@ -208,12 +213,15 @@ fn boundary(view: &View, budget: u64) -> usize {
     let (mut best, mut best_turn) = (view.len(), None);
     for (at, message) in view.iter().enumerate().rev() {
         tokens += conservative_tokens(transcript::size(message) as u64);
+        // The prompt of the running turn: the model has to see it word by word.
         let unanswered = message.role() == Role::User && at + 1 == view.len();
         if tokens > budget && !unanswered {
             break;
         }
         match message.role() {
             Role::User => (best, best_turn) = (at, Some(at)),
+            // An answer can be the first message, since its results follow it; a message of results
+            // cannot.
             Role::Assistant => best = at,
             Role::Tool | Role::System => {}
         }

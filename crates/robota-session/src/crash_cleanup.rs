@@ -47,7 +47,7 @@ pub(crate) async fn clean_up(
     }
     for hint in &mut closing.hints {
         if let Some(output) = &mut hint.partial_output {
-            setup.config.redactor.clean(output);
+            setup.base.config.redactor.clean(output);
         }
     }
 }

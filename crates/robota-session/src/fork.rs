@@ -12,7 +12,7 @@ use robota_core::event::{
 use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::{Journal, JournalError, JournalStore};
 use robota_core::message::{Cause, Role};
-use robota_core::resume::load_fork;
+use robota_core::resume::load_at;
 use robota_core::state::{EarlierSnapshot, SafePoints, State};
 
 use crate::error::SessionError;
@@ -35,25 +35,54 @@ pub async fn fork_stored(
     clock: Arc<dyn Clock>,
 ) -> Result<Cursor, SessionError> {
     let state = load_state(store, parent).await?;
-    let at = resolve(&state, store, parent, place).await?;
-    let fork = StoredFork::create(store, parent, at, state, child, clock).await?;
-    close_parent_work(&mut fork.load(store).await?).await?;
-    Ok(at)
+    let point = resolve(&state, store, parent, place).await?;
+    let fork = StoredFork::create(store, parent, point.at, state.cwd.clone(), child, clock);
+    let (fork, state) = futures::try_join!(fork, point.load(store, parent, &state))?;
+    close_parent_work(&mut fork.into_recorder(state)?).await?;
+    Ok(point.at)
 }
 
-/// Returns the event that a selector refers to. `state` is that of the session.
+/// A point at which a session can be forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForkPoint {
+    /// The last event that the fork shares with its parent.
+    pub(crate) at: Cursor,
+    /// A snapshot at or before it; none if there is none, or the point is the end of the journal.
+    snapshot: Option<u64>,
+}
+
+impl ForkPoint {
+    /// Returns the state of a session at this point. `last` is the state at its end.
+    pub(crate) async fn load(
+        self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+        last: &State,
+    ) -> Result<State, SessionError> {
+        if last.cursor == Some(self.at) {
+            // A clone shares the messages of the view, so it is cheap.
+            return Ok(last.clone());
+        }
+        let loaded = load_at(store, session, self.at.seq, self.snapshot, &last.view).await;
+        loaded.map_err(|error| resume_error(session, error))
+    }
+}
+
+/// Returns the point that a selector refers to. `state` is that of the session.
 pub(crate) async fn resolve(
     state: &State,
     store: &dyn JournalStore,
     session: &SessionId,
     place: &Selector,
-) -> Result<Cursor, SessionError> {
+) -> Result<ForkPoint, SessionError> {
     let idle = state.turn.is_none() && !state.compacting;
-    let point = match place {
+    let find = async |wanted| find_safe_point(state, store, session, wanted).await;
+    let at = match place {
         Selector::Latest => state.cursor.filter(|_| idle).or(state.safe_points.last),
         Selector::Label(name) => state.labels.get(name).copied(),
         Selector::SafePoint(number) => {
-            find_safe_point(state, store, session, Wanted::Number(*number)).await?
+            let point = find(Wanted::Number(*number)).await?;
+            return point.ok_or_else(|| no_point(state, session, place));
         }
         Selector::At(cursor) => {
             let at = store.read_events(session, &[cursor.seq]).await?;
@@ -61,10 +90,17 @@ pub(crate) async fn resolve(
                 let (session, at) = (session.clone(), *cursor);
                 return Err(JournalError::NoSuchEvent { session, at }.into());
             }
-            find_safe_point(state, store, session, Wanted::LastUpTo(cursor.seq)).await?
+            let point = find(Wanted::LastUpTo(cursor.seq)).await?;
+            return point.ok_or_else(|| no_point(state, session, place));
         }
     };
-    point.ok_or_else(|| no_point(state, session, place))
+    let at = at.ok_or_else(|| no_point(state, session, place))?;
+    // The state is known at the end of the journal. Elsewhere it is loaded from a snapshot.
+    let before = match state.cursor {
+        Some(end) if end == at => None,
+        _ => find(Wanted::LastUpTo(at.seq)).await?,
+    };
+    Ok(ForkPoint { at, snapshot: before.and_then(|before| before.snapshot) })
 }
 
 /// Returns the error for a selector that refers to no safe point.
@@ -84,12 +120,15 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Returns the safe point, if it is among those that a snapshot or the state lists itself.
-    fn in_list(self, list: &SafePoints) -> Option<Cursor> {
-        match self {
+    /// Returns the safe point, if it is among those that a snapshot or the state lists itself. All of
+    /// these come after the last of the earlier snapshots.
+    fn in_list(self, list: &SafePoints) -> Option<ForkPoint> {
+        let at = match self {
             Self::Number(number) => list.recent(number),
             Self::LastUpTo(seq) => list.recent.iter().rev().find(|at| at.seq <= seq).copied(),
-        }
+        };
+        let snapshot = list.earlier.last().map(|snapshot| snapshot.seq);
+        at.map(|at| ForkPoint { at, snapshot })
     }
 
     /// Returns true if the safe point is before this snapshot.
@@ -107,16 +146,17 @@ async fn find_safe_point(
     store: &dyn JournalStore,
     session: &SessionId,
     wanted: Wanted,
-) -> Result<Option<Cursor>, JournalError> {
+) -> Result<Option<ForkPoint>, JournalError> {
     if matches!(wanted, Wanted::Number(number) if number == 0 || number > state.safe_points.count) {
         return Ok(None);
     }
     let mut list = state.safe_points.clone();
     let mut newest = u64::MAX;
     loop {
-        if let Some(at) = wanted.in_list(&list) {
-            return Ok(Some(at));
+        if let Some(point) = wanted.in_list(&list) {
+            return Ok(Some(point));
         }
+        // The list has all safe points there are, and the wanted one is not among them.
         if list.count == list.recent.len() as u64 {
             return Ok(None);
         }
@@ -126,6 +166,8 @@ async fn find_safe_point(
         let Some(EarlierSnapshot { seq, safe_points }) = next.copied() else { break };
         let event = store.read_events(session, &[seq]).await?.pop().map(|event| event.event);
         match event {
+            // The count is compared because the number of an event is all that links the two: a
+            // wrong link must not lead to another point.
             Some(Event::StateSnapshot(found)) if found.safe_points.count == safe_points => {
                 list = found.safe_points;
                 newest = seq;
@@ -134,82 +176,67 @@ async fn find_safe_point(
         }
     }
     // Snapshots of older versions do not refer to earlier ones, so the journal is scanned.
-    let (mut count, mut last) = (0, None);
-    let found = scan(store, session, |event| {
-        if matches!(wanted, Wanted::LastUpTo(seq) if event.seq > seq) {
-            return SearchStep::Stop;
-        }
-        if SafePoints::is_safe_point(&event.event) {
-            count += 1;
-            last = Some(event.cursor());
-        }
-        match wanted {
-            Wanted::Number(number) if number == count => SearchStep::Found,
-            Wanted::Number(_) | Wanted::LastUpTo(_) => SearchStep::Continue,
-        }
-    })
-    .await?;
-    Ok(match wanted {
-        Wanted::Number(_) => found,
-        Wanted::LastUpTo(_) => last,
-    })
+    scan(store, session, wanted).await
 }
 
-enum SearchStep {
-    Continue,
-    Found,
-    Stop,
-}
-
-/// Reads a journal until `step` finds an event or stops.
+/// Searches all events from the first one.
 async fn scan(
     store: &dyn JournalStore,
-    id: &SessionId,
-    mut step: impl FnMut(&Envelope) -> SearchStep,
-) -> Result<Option<Cursor>, JournalError> {
+    session: &SessionId,
+    wanted: Wanted,
+) -> Result<Option<ForkPoint>, JournalError> {
+    let (mut count, mut last, mut snapshot) = (0, None, None);
     let mut after = 0;
     loop {
-        let page = store.read(id, after, PAGE).await?;
+        let page = store.read_without_chunks(session, after, PAGE).await?;
         for event in &page {
-            match step(event) {
-                SearchStep::Continue => after = event.seq,
-                SearchStep::Found => return Ok(Some(event.cursor())),
-                SearchStep::Stop => return Ok(None),
+            if matches!(wanted, Wanted::LastUpTo(seq) if event.seq > seq) {
+                return Ok(last);
+            }
+            after = event.seq;
+            if matches!(event.event, Event::StateSnapshot(_)) {
+                snapshot = Some(event.seq);
+            }
+            if SafePoints::is_safe_point(&event.event) {
+                count += 1;
+                last = Some(ForkPoint { at: event.cursor(), snapshot });
+            }
+            if matches!(wanted, Wanted::Number(number) if number == count) {
+                return Ok(last);
             }
         }
         if page.len() < PAGE {
-            return Ok(None);
+            return Ok(last.filter(|_| matches!(wanted, Wanted::LastUpTo(_))));
         }
     }
 }
 
-/// A fork that is stored and open for writing. Its state is loaded by [`StoredFork::load`].
+/// A fork that is stored and open for writing.
 pub(crate) struct StoredFork {
     child: SessionId,
     journal: Box<dyn Journal>,
     clock: Arc<dyn Clock>,
     /// The events that it begins with, after those that it shares with its parent.
     first: Vec<Arc<Envelope>>,
-    /// The state of the parent.
-    parent: State,
-    at: Cursor,
 }
 
 impl StoredFork {
-    /// Creates a fork. It is durable when this returns. `parent_state` is that of the parent.
+    /// Creates a fork. It is durable when this returns.
     pub(crate) async fn create(
         store: &dyn JournalStore,
         parent: &SessionId,
         at: Cursor,
-        parent_state: State,
+        cwd: Option<String>,
         child: &SessionId,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SessionError> {
+        // A fork is written by another writer than its parent, so it begins a new epoch, as a
+        // resume does.
         let epoch = at.epoch + 1;
         let created = SessionCreated {
             session: child.clone(),
             format: FORMAT,
-            cwd: parent_state.cwd.clone(),
+            cwd,
             parent: Some(Parent { session: parent.clone(), at }),
             spawned_by: None,
         };
@@ -222,7 +249,7 @@ impl StoredFork {
             })
             .collect();
         let journal = store.fork(parent, at, child, &first).await?;
-        Ok(Self { child: child.clone(), journal, clock, first, parent: parent_state, at })
+        Ok(Self { child: child.clone(), journal, clock, first })
     }
 
     /// Returns the last event of the fork.
@@ -230,23 +257,11 @@ impl StoredFork {
         self.first.last().map(|event| event.cursor())
     }
 
-    /// Returns true if the state of the fork follows from that of its parent, and nothing is read.
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.parent.cursor == Some(self.at)
-    }
-
-    /// Loads the state.
-    pub(crate) async fn load(self, store: &dyn JournalStore) -> Result<Recorder, SessionError> {
-        let child = &self.child;
-        let state = if self.is_loaded() {
-            self.first.iter().try_fold(self.parent, |mut state, event| {
-                state.apply(event).map_err(|error| damaged(child, &error))?;
-                Ok::<_, SessionError>(state)
-            })?
-        } else {
-            let loaded = load_fork(store, child, &self.parent.view).await;
-            loaded.map_err(|error| resume_error(child, error))?
-        };
+    /// Returns the recorder of the fork. `state` is that of the parent at the point of the fork.
+    pub(crate) fn into_recorder(self, mut state: State) -> Result<Recorder, SessionError> {
+        for event in &self.first {
+            state.apply(event).map_err(|error| damaged(&self.child, &error))?;
+        }
         Ok(Recorder::continuing(self.journal, self.clock, state))
     }
 }
@@ -255,6 +270,7 @@ impl StoredFork {
 /// found nothing to close.
 pub(crate) fn is_untouched_fork(state: &State) -> bool {
     let last = state.cursor.map_or(0, |cursor| cursor.seq);
+    // Two events: the creation and the opening of the fork.
     state.parent.as_ref().is_some_and(|parent| last == parent.at.seq + 2)
 }
 
@@ -262,6 +278,7 @@ pub(crate) fn is_untouched_fork(state: &State) -> bool {
 pub(crate) async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
     let inputs = state.inputs.keys().cloned();
+    // They are still delivered in the parent; in both sessions they would be answered twice.
     let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());
     let mut events: Vec<Event> = cancelled.collect();
     // A whole answer completes the turn; tool results still wait for an answer.

@@ -55,6 +55,8 @@ impl PolicyGate {
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
         let mut rules = self.write();
         let source = Arc::new(RuleSource::session());
+        // Tried on a copy first: an error must not leave the rule in one policy and not in the
+        // others.
         rules.configured.clone().add(list, &source, rule, &*self.paths)?;
         rules.change(|policy| {
             // The line above checked that it is valid.
@@ -86,6 +88,8 @@ fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judge
             | robota_policy::VerdictSource::Protected
             | robota_policy::VerdictSource::Critical
             | robota_policy::VerdictSource::Input
+            // Only an ask of the mode may be lifted by a hook. Everything else is as strict as a
+            // rule.
             | robota_policy::VerdictSource::Rule => Source::Rule,
         },
         grant: if judgement.read_only_proof { Grant::ReadOnly } else { Grant::Full },
@@ -131,6 +135,7 @@ impl Gate for PolicyGate {
                     .map_err(|error| error.to_string())?;
             }
         }
+        // All rules or none: an approval that is remembered in part would surprise the user.
         (rules_guard.allowed, rules_guard.effective) = (allowed, effective);
         for rule in rules {
             if !rules_guard.remembered.contains(rule) {
@@ -161,6 +166,7 @@ impl Gate for PolicyGate {
         for (list, rule) in all {
             match rules.effective.add(list, &source, rule, &*self.paths) {
                 Ok(()) => rules.turn.push((list, rule.clone())),
+                // An invalid rule allows nothing, and must not end the turn that came with it.
                 Err(_) => invalid.push(rule.clone()),
             }
         }
@@ -180,6 +186,7 @@ impl Gate for PolicyGate {
     fn forget(&self) {
         let mut rules = self.write();
         rules.allowed = rules.configured.clone();
+        // Built from the configured rules: taking single rules out of a policy is not possible.
         let mut effective = rules.configured.clone();
         let source = Arc::new(RuleSource::session());
         for (list, rule) in &rules.turn {
@@ -191,6 +198,8 @@ impl Gate for PolicyGate {
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
+        // Without what the user allowed in this session: they have not seen what the fork does with
+        // it.
         Some(Arc::new(Self::new(self.read().configured.clone(), self.paths.clone())))
     }
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::SessionError;
 
 /// Capacity of the event queue. A reader that is further behind catches up from the journal.
+// A few frames of a fast stream. It is allocated for every open session, so it is not larger.
 const QUEUE: usize = 128;
 
 /// Says what a session is doing.
@@ -60,6 +61,7 @@ impl LiveStatus {
             Event::ToolFinished(data) => {
                 self.waiting_calls.shift_remove(&data.call);
             }
+            // A turn that ends early leaves its questions without an answer.
             Event::TurnFinished(_) => self.waiting_calls.clear(),
             _ => {}
         }
@@ -122,6 +124,7 @@ impl SessionHub {
     }
 
     pub(crate) fn set_busy(&self, busy: bool) {
+        // Watchers wake up only for a change; the task sets this before and after every turn.
         self.status.send_if_modified(|status| std::mem::replace(&mut status.busy, busy) != busy);
     }
 

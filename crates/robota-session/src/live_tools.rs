@@ -29,7 +29,7 @@ impl LiveToolSet {
             sources: setup.sources.clone(),
             blobs: scope.blobs.clone(),
             limit: setup.output_limit,
-            redactor: setup.config.redactor.clone(),
+            redactor: setup.base.config.redactor.clone(),
             seen: Mutex::default(),
         })
     }

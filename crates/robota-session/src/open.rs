@@ -12,7 +12,7 @@ use robota_core::hook::{HookInput, HookPoint, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Cause;
-use robota_core::resume::{ResumeError, load};
+use robota_core::resume::{ResumeError, load, load_with_head};
 use robota_core::state::{FoldError, State};
 
 use crate::actor::{Shared, StartOptions};
@@ -22,7 +22,7 @@ use crate::error::SessionError;
 use crate::fork::{StoredFork, close_parent_work, is_untouched_fork};
 use crate::hooks::HookChain;
 use crate::hub::SessionHub;
-use crate::session::Session;
+use crate::session::{ForkState, Session};
 use crate::setup::{Setup, TurnSetup};
 
 /// What happens to a turn that a crash left open.
@@ -62,11 +62,12 @@ pub(crate) async fn create(
     id: Option<SessionId>,
     setup: Setup,
 ) -> Result<Session, SessionError> {
-    let id = id.unwrap_or_else(|| SessionId::mint(&*setup.ids));
+    let id = id.unwrap_or_else(|| SessionId::mint(&*setup.base.ids));
+    // Before the session exists: a wrong setting must not leave an empty session in the list.
     let turn_setup = prepare(setup, &*store, &id)?;
     let setup = &turn_setup.setup;
     let journal = store.create(&id).await?;
-    let recorder = Recorder::new(journal, setup.clock.clone(), State::default());
+    let recorder = Recorder::new(journal, setup.base.clock.clone(), State::default());
     let created = SessionCreated {
         session: id.clone(),
         format: FORMAT,
@@ -91,10 +92,13 @@ pub(crate) async fn resume(
     let turn_setup = prepare(setup, &*store, id)?;
     // Take the lock first: after that, no other process can change what is read here.
     let journal = store.open(id).await?;
-    let state = load_state(&*store, id).await?;
+    // The recorder continues the numbers of this state, so it must be the state of the whole
+    // journal.
+    let state = load_with_head(&*store, id, journal.head()).await;
+    let state = state.map_err(|error| resume_error(id, error))?;
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
     let closed = state.closed;
-    let recorder = Recorder::new(journal, turn_setup.setup.clock.clone(), state);
+    let recorder = Recorder::new(journal, turn_setup.setup.base.clock.clone(), state);
     let pid = Some(std::process::id());
     let opened = Opened { epoch: recorder.epoch(), after_seq, pid };
     let options = StartOptions {
@@ -114,7 +118,7 @@ pub(crate) fn prepare(
     store: &dyn JournalStore,
     id: &SessionId,
 ) -> Result<TurnSetup, SessionError> {
-    check_threshold(setup.config.turn.compact_at)?;
+    check_threshold(setup.base.config.turn.compact_at)?;
     Ok(TurnSetup::new(setup, store, id)?)
 }
 
@@ -132,20 +136,23 @@ pub(crate) async fn open(
     Ok(Session::launch(shared, recorder, options))
 }
 
-/// Opens a fork. What must be read for its state is read by the task of the session.
+/// Opens a fork. If its state is still being read, the task of the session waits for that.
 pub(crate) async fn open_fork(
     store: Arc<dyn JournalStore>,
     id: SessionId,
     fork: StoredFork,
+    state: ForkState,
     turn_setup: TurnSetup,
 ) -> Result<Session, SessionError> {
     let shared = shared(store, id, fork.last(), turn_setup);
-    let (known, owner) = (fork.is_loaded(), shared.clone());
+    let (known, owner) = (matches!(state, ForkState::Known(_)), shared.clone());
     let load = async move {
-        let recorder = fork.load(&*owner.store).await?;
+        let recorder = fork.into_recorder(state.get().await?)?;
         let options = StartOptions::new(SessionSource::Fork);
         Box::pin(begin(&owner, recorder, Vec::new(), options)).await
     };
+    // The state of the parent is in memory, so the fork can report an error at once. Otherwise the
+    // caller gets the session immediately and its task reads the journal.
     if known {
         let (recorder, options) = load.await?;
         return Ok(Session::launch(shared, recorder, options));
@@ -160,7 +167,8 @@ fn shared(
     turn_setup: TurnSetup,
 ) -> Arc<Shared> {
     let setup = &turn_setup.setup;
-    setup.gate.set_mode(setup.mode);
+    // The mode is part of the gate's state and is set before the first call can be judged.
+    setup.base.gate.set_mode(setup.mode);
     let hooks = setup.hook_chain(&id);
     Shared::new(id, store, SessionHub::new(last), hooks, turn_setup)
 }
@@ -173,8 +181,9 @@ async fn begin(
     mut options: StartOptions,
 ) -> Result<(Recorder, StartOptions), SessionError> {
     let setup = shared.turn_setup().setup.clone();
-    recorder = recorder.with_retries(setup.config.append_retries.clone());
+    recorder = recorder.with_retries(setup.base.config.append_retries.clone());
     // A crash may have interrupted a fork before it closed the work of its parent.
+    // Asked before anything is appended, since any event of the fork makes it a touched one.
     let untouched = is_untouched_fork(recorder.state());
     let mut observers = vec![shared.hub.observer()];
     recorder.swap_observers(observers.clone());
@@ -182,7 +191,7 @@ async fn begin(
         close_parent_work(&mut recorder).await?;
     }
     // The turn belongs to the parent, so callbacks of the fork do not receive its end.
-    observers.extend(setup.callbacks.observer(setup.config.turn.context_window));
+    observers.extend(setup.callbacks.observer(setup.base.config.turn.context_window));
     observers.extend(setup.plugins().map(|plugins| plugins.observer()));
     recorder.swap_observers(observers);
     if recorder.state().mode != setup.mode {
@@ -221,6 +230,8 @@ pub(crate) async fn seal(
     let blobs = store.blobs(&id);
     crash_cleanup::clean_up(&*blobs, recorder.state(), setup, &mut closing).await;
     let files = setup.crash_cleanup.as_deref().map(|cleanup| cleanup as &dyn RestoreFiles);
+    // Before the turn is closed: a restore that a crash interrupted changes the files that the
+    // results of calls describe.
     complete_restore(recorder, files, &*blobs).await?;
     if let Some(files) = files {
         let call = interrupted_command(recorder.state());
@@ -229,6 +240,8 @@ pub(crate) async fn seal(
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
     }
+    // A call that ran, but whose hook did not: the hook decides what the model may see of the
+    // result, so it runs now.
     let hooked = hooks.has_point(HookPoint::PostToolUse);
     for (call, outcome) in awaiting_post_hook(recorder.state(), hooked) {
         if !hooked {
@@ -239,12 +252,12 @@ pub(crate) async fn seal(
         // A hook that panics gives no reply: the result is withheld.
         let run = AssertUnwindSafe(hooks.run(input)).catch_unwind().await;
         if let Ok(mut reply) = run {
-            robota_core::driver::redact_reply(&setup.config.redactor, &mut reply);
+            robota_core::driver::redact_reply(&setup.base.config.redactor, &mut reply);
             closing.post_hooks.insert(call.tool_use.call, reply);
         }
     }
     let turn = recorder.state().turn.as_ref().and_then(|turn| turn.id.clone());
-    let events = recover(recorder.state(), &closing, &*setup.ids);
+    let events = recover(recorder.state(), &closing, &*setup.base.ids);
     recorder.append(turn.as_ref(), events).await?;
     Ok(())
 }

@@ -37,6 +37,7 @@ pub use chat::{Chat, ChatEnd, Reply};
 pub use checkpoints::CheckpointHandle;
 pub use config::{ConfigHandle, ToolChange};
 pub use context::ContextHandle;
+pub(crate) use fork::ForkState;
 pub use journal::JournalHandle;
 pub use permissions::Permissions;
 pub use queue::{QueueHandle, QueuedInput};
@@ -51,6 +52,8 @@ use crate::hub::SessionState;
 use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, subscribe};
 
 /// Requests that may wait for the session's task.
+// More requests than the clients of one session send at once. A caller beyond it waits, which
+// limits the memory of a session whose task is busy.
 const REQUESTS: usize = 64;
 
 /// A session: a conversation that survives a crash of its process. Clones are handles to the same
@@ -357,6 +360,8 @@ impl Session {
             let options = SendOptions { output, ..SendOptions::default() };
             let kinds = EventFilter::default();
             let mut chat = Chat::begin(self.clone(), content, options, kinds).await?;
+            // A chat ends at a question by default; a typed answer has to wait until it is
+            // answered.
             chat.wait_for_approvals();
             let reply = chat.finish().await?;
             let stop = reply.stop.clone();
@@ -380,7 +385,7 @@ impl Session {
     ) -> Result<AskReply, SessionError> {
         let (provider, ids, config) = {
             let setup = &self.shared.turn_setup().setup;
-            (setup.provider(&self.shared.hooks), setup.ids.clone(), setup.config.clone())
+            (setup.provider(&self.shared.hooks), setup.base.ids.clone(), setup.base.config.clone())
         };
         let message = Message::user(&*ids, text);
         let model = config.turn.model.clone();
@@ -398,6 +403,8 @@ impl Session {
             blobs: self.shared.store.blobs(self.id()),
             cancel: self.shared.hub.ended.child_token(),
             redactor: config.redactor.clone(),
+            // Collected and recorded after the call: the session's task may be in a turn now, and
+            // its journal has one writer.
             retries: RetryWatch::new(move |retry| {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.push(Event::from(ModelRetry::of(0, retry)));
@@ -414,6 +421,7 @@ impl Session {
         let mut events =
             std::mem::take(&mut *retries.lock().unwrap_or_else(PoisonError::into_inner));
         events.push(ModelAsked { model, usage, error }.into());
+        // Recorded also when the call failed: a retried call has cost something.
         self.append(events).await?;
         let (answer, _) = answer.map_err(|error| SessionError::Failed(error.to_data()))?;
         Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
@@ -425,7 +433,7 @@ impl Session {
     /// # Errors
     /// When the session has ended.
     pub async fn interrupt(&self, note: Option<String>) -> Result<bool, SessionError> {
-        self.ask(|reply| Request::Interrupt { note, reply }).await
+        self.ask(|reply| Request::Interrupt { note, keep_inputs: false, reply }).await
     }
 
     /// Shuts the session down: interrupts the running turn, writes everything, runs SessionEnd hooks with
@@ -447,6 +455,8 @@ impl Session {
     pub async fn shutdown(&self, end: impl Into<Closed>) -> Result<(), SessionError> {
         let end = end.into();
         match self.ask(|reply| Request::Shutdown { end, reply }).await {
+            // Two owners of handles may both shut the session down; the second finds what it asked
+            // for.
             Err(SessionError::Closed { .. }) => Ok(()),
             ended => ended,
         }
@@ -473,6 +483,7 @@ impl Session {
         let (messages, safe_points, queued) = self
             .inspect(|state| (state.turns_completed, state.safe_points.count, state.inputs.len()))
             .await?;
+        // Read after the answer of the task, so that the cursor is not older than the numbers.
         let status = self.shared.hub.status();
         Ok(Status {
             state: status.state(),
@@ -503,7 +514,7 @@ impl Session {
             })
             .await?;
         let head = self.shared.store.head(self.id()).await?;
-        let model = self.shared.turn_setup().setup.config.turn.model.clone();
+        let model = self.shared.turn_setup().setup.base.config.turn.model.clone();
         Ok(SessionInfo {
             session: self.id().clone(),
             name,
@@ -511,6 +522,7 @@ impl Session {
             model,
             created: head.created,
             updated: head.updated,
+            // Read here and not in the session's task: following the parents reads other sessions.
             lineage: fork::lineage(&*self.shared.store, head.parent).await,
             messages,
             safe_points,
@@ -536,6 +548,8 @@ impl Session {
     ) -> Result<(), SessionError> {
         let mut events = self.subscribe(StartAt::Now, [kind]).await?;
         drop(tokio::spawn(async move {
+            // A subscription and not an observer: a handler that blocks must not delay the
+            // session's task.
             while let Some(Ok(observed)) = events.next().await {
                 if let SubscriptionItem::Event(event) = observed {
                     // A panic of the handler is logged; the handler still receives the next event.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use robota_core::agent::AgentSettings;
 use robota_core::approve::RuleSink;
 use robota_core::checkpoint::CrashCleanup;
-use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
-use robota_core::driver::{Ports, SessionConfig};
+use robota_core::driver::Ports;
 use robota_core::event::SpawnedBy;
-use robota_core::gate::Gate;
 use robota_core::hook::Hooks;
-use robota_core::ids::{Ids, SessionId};
+use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
 use robota_core::plugin::PluginSet;
@@ -33,12 +32,10 @@ pub(crate) type HookMaker = Arc<dyn Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sy
 /// The parts and options of a session. A fork uses the same, with its own tools.
 #[derive(Clone)]
 pub(crate) struct Setup {
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) base: AgentSettings,
     pub(crate) factories: Vec<Arc<dyn ToolFactory>>,
     /// Tools that come and go while the session runs.
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
-    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) approvals: Approvals,
     pub(crate) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
@@ -47,9 +44,6 @@ pub(crate) struct Setup {
     pub(crate) code_hooks: Vec<Arc<dyn CodeHook>>,
     pub(crate) files: Option<Arc<dyn HookFiles>>,
     pub(crate) summaries: Summaries,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) ids: Arc<dyn Ids>,
-    pub(crate) config: SessionConfig,
     pub(crate) mode: Mode,
     pub(crate) cwd: Option<String>,
     pub(crate) name: Option<String>,
@@ -105,15 +99,16 @@ impl TurnSetup {
         &mut self,
         change: impl FnOnce(&mut Vec<Arc<dyn Tool>>, &mut Vec<Arc<dyn Tool>>),
     ) -> Result<(), ToolNameTaken> {
-        let before = (self.setup.tools.clone(), self.from_factories.clone());
-        change(&mut self.setup.tools, &mut self.from_factories);
+        let before = (self.setup.base.tools.clone(), self.from_factories.clone());
+        change(&mut self.setup.base.tools, &mut self.from_factories);
         match self.tool_set() {
             Ok(tools) => {
                 self.tools = tools;
                 Ok(())
             }
             Err(taken) => {
-                (self.setup.tools, self.from_factories) = before;
+                // All of the change or nothing: a session with half of it could not be explained.
+                (self.setup.base.tools, self.from_factories) = before;
                 Err(taken)
             }
         }
@@ -122,10 +117,13 @@ impl TurnSetup {
     /// Returns the tools as the driver runs them: long output is cut, and a tool reads the rest.
     fn tool_set(&self) -> Result<ToolSet, ToolNameTaken> {
         let (limit, blobs) = (self.setup.output_limit, &self.scope.blobs);
-        let inner: Vec<_> = self.setup.tools.iter().chain(&self.from_factories).cloned().collect();
+        let inner: Vec<_> =
+            self.setup.base.tools.iter().chain(&self.from_factories).cloned().collect();
+        // Without a limit nothing is cut, and without tools nothing is read: the tool would only
+        // lengthen each request.
         let reads = limit.is_some() && !inner.is_empty();
         let hosted = inner.into_iter().map(|inner| {
-            let (blobs, redactor) = (blobs.clone(), self.setup.config.redactor.clone());
+            let (blobs, redactor) = (blobs.clone(), self.setup.base.config.redactor.clone());
             Arc::new(SessionTool { inner, blobs, limit, redactor }) as Arc<dyn Tool>
         });
         let reader: Option<Arc<dyn Tool>> =
@@ -135,18 +133,19 @@ impl TurnSetup {
 
     /// Returns the ports that a turn runs against.
     pub(crate) fn ports(&self, approvals: &Arc<ApprovalQueue>, hooks: &Arc<HookChain>) -> Ports {
+        // Made for each turn, since the tools of a source change between turns too.
         let live = LiveToolSet::new(&self.tools, &self.setup, &self.scope).map(Arc::new);
         let tools = live.as_ref().and_then(|live| live.changed());
         Ports {
             provider: self.setup.provider(hooks),
             tools: tools.unwrap_or_else(|| self.tools.clone()),
             live_tools: live.map(|live| live as Arc<dyn LiveTools>),
-            gate: self.setup.gate.clone(),
+            gate: self.setup.base.gate.clone(),
             approver: approvals.clone(),
             hooks: hooks.clone(),
             compactor: self.setup.compactor(hooks),
             blobs: Some(self.scope.blobs.clone()),
-            ids: self.setup.ids.clone(),
+            ids: self.setup.base.ids.clone(),
         }
     }
 }
@@ -154,7 +153,7 @@ impl TurnSetup {
 impl Setup {
     pub(crate) fn approval_queue(&self) -> Arc<ApprovalQueue> {
         let sink = self.rule_sink.clone();
-        Arc::new(ApprovalQueue::new(self.approvals.clone(), self.gate.clone(), sink))
+        Arc::new(ApprovalQueue::new(self.approvals.clone(), self.base.gate.clone(), sink))
     }
 
     pub(crate) fn hook_chain(&self, session: &SessionId) -> Arc<HookChain> {
@@ -188,7 +187,7 @@ impl Setup {
 
     /// Returns the provider with the session's hooks around every model call.
     pub(crate) fn provider(&self, hooks: &Arc<HookChain>) -> Arc<dyn Provider> {
-        HookedProvider::wrap(self.provider.clone(), hooks, &self.ids)
+        HookedProvider::wrap(self.base.provider.clone(), hooks, &self.base.ids)
     }
 
     pub(crate) fn compactor(&self, hooks: &Arc<HookChain>) -> Option<Arc<dyn Compactor>> {
@@ -197,12 +196,13 @@ impl Setup {
             Summaries::By(compactor) => compactor.clone(),
             Summaries::Model => Arc::new(
                 SummaryCompactor::new(
+                    // With the hooks of the session: a summary is a model call like any other.
                     self.provider(hooks),
-                    self.config.turn.model.clone(),
-                    self.config.turn.context_window,
-                    self.ids.clone(),
+                    self.base.config.turn.model.clone(),
+                    self.base.config.turn.context_window,
+                    self.base.ids.clone(),
                 )
-                .limits(self.config.ask_limits()),
+                .limits(self.base.config.ask_limits()),
             ),
         };
         Some(Arc::new(HookedCompactor { inner, hooks: Arc::clone(hooks) }))

@@ -23,6 +23,7 @@ use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionHub;
 
 /// How many events are read from the journal at a time.
+// A page is held in memory for each subscriber that catches up.
 const PAGE: usize = 256;
 
 /// Where a subscription starts.
@@ -184,6 +185,7 @@ async fn resolve(
     session: &SessionId,
     asked: Cursor,
 ) -> Result<(u64, Option<SubscriptionItem>), JournalError> {
+    // The position before the first event exists in every history.
     if asked.seq == 0 {
         return Ok((0, None));
     }
@@ -262,6 +264,7 @@ impl Feed {
         }
         loop {
             while let Some(envelope) = self.ready.pop_front() {
+                // Also for events that the filter leaves out, so that they are not read again.
                 (self.at, self.epoch) = (envelope.seq, Some(envelope.epoch));
                 if let Some(kinds) = self.filter.matching(&envelope.event) {
                     return Some(Ok(SubscriptionItem::Event(SessionEvent { kinds, envelope })));
@@ -289,13 +292,19 @@ impl Feed {
                 Source::Live { queue, ended } => tokio::select! {
                     biased;
                     published = queue.recv() => match published {
+                        // Read from the journal already: the queue was subscribed to before the
+                        // journal was read.
                         Ok(envelope) if envelope.seq <= self.at => {}
                         Ok(envelope) if envelope.seq == self.at + 1 => {
                             self.ready.push_back(envelope);
                         }
+                        // A slow subscriber missed some in the queue, which is bounded; the journal
+                        // has all of them.
                         Ok(_) | Err(RecvError::Lagged(_)) => self.behind = true,
                         Err(RecvError::Closed) => self.closing = true,
                     },
+                    // One more read of the journal: the last events may be in the store and not in
+                    // the queue.
                     () = ended.cancelled() => (self.closing, self.behind) = (true, true),
                 },
                 Source::Store => match self.store.wait_past(&self.session, self.at).await {

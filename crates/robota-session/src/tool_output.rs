@@ -71,6 +71,8 @@ impl Tool for SessionTool {
     }
 
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
+        // Also without a limit for the model: a command that prints without end would fill the
+        // journal.
         context.progress = limit_progress(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
         let output =
@@ -79,12 +81,14 @@ impl Tool for SessionTool {
         let outcome = self.inner.run(input, context).await;
         let length: usize = outcome.content.iter().map(text_len).sum();
         // A tool that stored its output has cut it too, unless it exceeds the limit by far.
+        // Pairs with the store in `keep`, which the tool may call in another thread.
         let used = output.used.load(Ordering::Acquire);
         let most = if used { 2 * limit } else { limit }.saturating_add(NOTE_ALLOWANCE);
         if length <= most {
             return outcome;
         }
         let mut outcome = outcome;
+        // The driver redacts what the model gets; what is stored here does not pass through it.
         self.redactor.outcome(&mut outcome);
         truncate_output(outcome, &*output, limit).await
     }
@@ -94,6 +98,7 @@ impl Tool for SessionTool {
 fn limit_progress(progress: Progress) -> Progress {
     let shown = AtomicUsize::new(0);
     Progress::new(move |text: String| {
+        // Two threads may both print here; the limit needs no order between them.
         let before = shown.fetch_add(text.len(), Ordering::Relaxed);
         if before >= MAX_PROGRESS {
             return;
@@ -157,6 +162,7 @@ async fn truncate_output(
     let text = format!("{}\n{note}\n{}", &whole[..head], &whole[tail..]);
     let mut content = vec![ResultBlock::text(text)];
     let rest = outcome.content.into_iter();
+    // Images stay: they have a limit of their own and cannot be cut.
     content.extend(rest.filter(|block| !matches!(block, ResultBlock::Text(_))));
     let mut outcome = ToolOutcome { content, ..outcome };
     if let Ok(kept) = kept {

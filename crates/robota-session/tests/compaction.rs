@@ -214,7 +214,7 @@ fn sess_06_without_a_compactor_a_full_window_says_what_to_do() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("x".repeat(9_000)).text("Never."));
         let session = builder
-            .compactor(None)
+            .without_compactor()
             .configure(|config| config.turn.context_window = 2_000)
             .create(memory(), None)
             .await

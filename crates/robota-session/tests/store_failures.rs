@@ -8,10 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use common::*;
 use robota_core::event::{Durability, Envelope, Event};
-use robota_core::journal::{Journal, JournalError, MemoryStore};
+use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
+use robota_core::message::Message;
 use robota_core::permission::Class;
 use robota_core::resume::load_whole;
-use robota_session::{EventFilter, Session, SessionBuilder, SessionState, StartAt};
+use robota_session::{
+    EventFilter, EventKind, Session, SessionBuilder, SessionState, StartAt, WeakSession,
+};
+use robota_testkit::{Answer, CountingIds, Script};
 
 fn busy() -> (SessionBuilder, Vec<&'static str>) {
     let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
@@ -94,6 +98,55 @@ fn sess_08_a_lost_commit_answer_never_blocks_a_session() {
     });
 }
 
+/// An append between two turns fails, and nobody sends anything after it: the input that waits behind
+/// it is delivered all the same, once the journal can be written.
+#[tokio::test(start_paused = true)]
+async fn sess_08_an_input_behind_a_failed_append_is_not_forgotten() {
+    let script = Script::new().answer(Answer::new().gate("first").text("One.")).text("Two.");
+    let (builder, model) = builder(script);
+    let store = Failing::new();
+    let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+    let mut answers = session.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
+    session.send("First").await.unwrap();
+    model.reached("first").await;
+    session.send("Second").await.unwrap();
+    // It waits for the end of the turn, and then fails.
+    let context = session.context();
+    let note = Message::user(&CountingIds::default(), "A note.");
+    let mut inject = std::pin::pin!(context.inject(note));
+    assert!(futures::poll!(&mut inject).is_pending());
+    store.fail_kind("message_injected");
+    model.release("first");
+    inject.await.unwrap_err();
+
+    let both = async {
+        answers.next_event().await.unwrap().unwrap();
+        answers.next_event().await.unwrap().unwrap();
+    };
+    let minute = std::time::Duration::from_secs(60);
+    tokio::time::timeout(minute, both).await.expect("the second input is delivered");
+    let messages = session.context().messages().await.unwrap();
+    session.shutdown("end").await.unwrap();
+    check(&journal(&store, session.id()).await, &messages);
+}
+
+/// When a session has ended because its journal failed or was lost, it can be opened again at once:
+/// the journal is released before anyone learns of the end.
+#[test]
+fn sess_08_the_journal_is_released_before_the_end_is_published() {
+    on_threads(async || {
+        for _ in 0..200 {
+            let (builder, _) = busy();
+            let store = Failing::new();
+            let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+            store.lost.cancel();
+            WeakSession::from(&session).ended().await;
+            let opened = store.inner.open(session.id()).await;
+            assert!(opened.is_ok(), "{:?}", opened.err());
+        }
+    });
+}
+
 /// A database that keeps only synced events when it crashes.
 #[derive(Clone)]
 struct Forgetful {
@@ -151,8 +204,8 @@ store_around!(Forgetful, |store: &Forgetful| store.inner.clone(), Forgetful::wra
 #[test]
 fn sess_08_events_that_a_database_lost_are_written_again() {
     both_runtimes(async || {
-        let script = robota_testkit::Script::new()
-            .answer(robota_testkit::Answer::new().text("Half").gate("restart").text(" whole."))
+        let script = Script::new()
+            .answer(Answer::new().text("Half").gate("restart").text(" whole."))
             .text("After.");
         let (builder, model) = builder(script);
         let store = Forgetful { inner: MemoryStore::new(), unsynced: Arc::default() };

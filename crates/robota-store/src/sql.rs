@@ -221,6 +221,7 @@ impl GrowthHints {
                 Err(tokio::sync::broadcast::error::RecvError::Closed) => {
                     return std::future::pending().await;
                 }
+                // A receiver that lagged has lost hints, so its journal may have grown.
                 _ => return,
             }
         }

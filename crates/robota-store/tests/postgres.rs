@@ -4,6 +4,7 @@
 mod leases;
 mod version1;
 
+use robota_core::clock::Clock as _;
 use robota_core::event::Durability;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore as _, LostReason};
@@ -334,6 +335,39 @@ async fn kode_12_all_leases_are_renewed_by_one_statement_outside_the_pool() {
         let error = other.open(session).await.err().unwrap();
         assert!(matches!(error, JournalError::Locked { .. }), "{error}");
     }
+}
+
+/// The lease expires by the clock of the leases, as on a machine that was suspended, and no other
+/// writer comes: the next renewal takes it again, without an append.
+#[tokio::test]
+async fn kode_12_an_expired_lease_that_no_writer_took_is_renewed() {
+    let Some(server) = server() else { return };
+    let clock = leases::clock();
+    let lease = std::time::Duration::from_secs(6);
+    let options = SqlOptions { lease, ..leases::options(&clock) };
+    let address = server.database().unwrap();
+    let connect = async || PostgresStore::connect_with(&address, NoTls, options.clone()).await;
+    let (first, second) = (connect().await.unwrap(), connect().await.unwrap());
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let session = SessionId::from("s");
+    let mut writer = first.create(&session).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+
+    clock.advance(lease * 3);
+    let now = clock.now().as_millisecond();
+    let expires = async || {
+        let row = client.query_one("SELECT expires FROM robota_leases", &[]).await.unwrap();
+        row.get::<_, i64>(0)
+    };
+    assert!(expires().await < now, "it has expired");
+    while expires().await < now {
+        tokio::task::yield_now().await;
+    }
+    assert!(!writer.lost().is_cancelled());
+    let error = second.open(&session).await.err().unwrap();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    writer.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
 
 #[tokio::test]

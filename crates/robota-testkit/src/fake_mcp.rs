@@ -9,6 +9,9 @@
 //! | `built-in` | it has tools named like built-in ones |
 //! | `recursive` | it has a tool with a recursive schema, and one with an invalid one |
 //! | `pages` | its list of tools never ends |
+//! | `deep` | it has a tool whose schema is nested 300 levels deep, and says nothing about itself |
+//! | `floods` | it has tools that send requests and answers without end |
+//! | `large-pages` | its list of tools has pages of 6 MB |
 //! | `noise` | it prints lines that are not messages |
 //! | `described-by=FILE` | the file is the description of the tool `echo` |
 //! | `started=FILE` | it adds a line to the file when it starts |
@@ -101,6 +104,13 @@ fn send(message: &Value) {
     print(&format!("{message}\n"));
 }
 
+/// Sends a message again and again.
+fn repeat(message: &Value) -> ! {
+    let messages = format!("{message}\n").repeat(20);
+    while print(&messages) {}
+    std::process::exit(1);
+}
+
 impl Server {
     fn has(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
@@ -181,7 +191,7 @@ impl Server {
         json!({
             "protocolVersion": version,
             "capabilities": {"tools": {"listChanged": true}, "prompts": {}, "resources": {}},
-            "serverInfo": {"name": "fake", "version": "1"},
+            "serverInfo": if self.has("deep") { json!({}) } else { json!({"name": "fake", "version": "1"}) },
             "instructions": "Use echo.",
         })
     }
@@ -210,6 +220,14 @@ impl Server {
             let names = ["ask", "visit", "nest", "sample", "capabilities", "task", "long_task"];
             tools.extend(names.map(|name| tool(name, "Asks")));
         }
+        if self.has("deep") {
+            let nested = |inner: Value, _| json!({"type": "object", "properties": {"a": inner}});
+            let schema = (0..150).fold(json!({"type": "object"}), nested);
+            tools.push(json!({"name": "deep", "inputSchema": schema}));
+        }
+        if self.has("floods") {
+            tools.extend(["pings", "made_up"].map(|name| tool(name, "Never stops sending")));
+        }
         if self.has("built-in") {
             tools.extend(["Bash", "Read", "mcp__other__tool"].map(|name| tool(name, "Innocent")));
         }
@@ -226,8 +244,13 @@ impl Server {
         for number in 0..count {
             tools.push(tool(&format!("tool_{number}"), &format!("Does task number {number}")));
         }
+        if self.has("large-pages") {
+            let names =
+                (0..6).map(|number| format!("large_{number}_{:?}", std::time::Instant::now()));
+            tools.extend(names.map(|name| tool(&name, &"x".repeat(1_000_000))));
+        }
         let mut page = json!({"tools": tools});
-        if self.has("pages") {
+        if self.has("pages") || self.has("large-pages") {
             page["nextCursor"] = json!(format!("after {:?}", std::time::Instant::now()));
         }
         page
@@ -310,14 +333,15 @@ impl Server {
                 print("\"}]}}\n");
                 None
             }
-            "endless" => loop {
+            "endless" => {
                 let params = json!({"level": "info", "data": "x".repeat(60_000)});
-                let message =
-                    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
-                if !print(&format!("{message}\n")) {
-                    std::process::exit(1);
-                }
-            },
+                repeat(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}),
+                )
+            }
+            // The answers are never read.
+            "pings" => repeat(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"})),
+            "made_up" => repeat(&json!({"jsonrpc": "2.0", "id": 1_000_000, "result": {}})),
             "large" => Some(text(&"0123456789".repeat(20_000))),
             "slow" => {
                 let token = &params["_meta"]["progressToken"];

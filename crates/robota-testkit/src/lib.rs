@@ -15,6 +15,7 @@
 //! | a part of the system that may be missing | [`requires`] |
 //! | packages of npm and PyPI | [`Packages`] |
 //! | the conformance tests of all journal stores | `store_suite` (feature `store-suite`) |
+//! | how much memory a program has allocated | [`CountingAllocator`] |
 //! | comparable event logs | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
 //! Nothing here sleeps or reads a real clock. Tests wait for the condition itself: a gate of a script
@@ -45,6 +46,7 @@
 //! # }
 //! ```
 
+mod allocator;
 mod approver;
 mod clock;
 pub mod fake_mcp;
@@ -67,6 +69,7 @@ mod run;
 pub mod store_suite;
 mod tool;
 
+pub use allocator::CountingAllocator;
 pub use approver::{RecordingApprover, ScriptedApprover};
 pub use clock::FakeClock;
 pub use gate::{RecordingGate, ScriptedGate};

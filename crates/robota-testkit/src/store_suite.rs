@@ -80,6 +80,7 @@ macro_rules! store_suite {
             kode_12_unknown_event_types_are_preserved
             kode_12_picked_events_keep_the_requested_order
             kode_12_a_long_journal_is_read_in_pages
+            kode_12_chunks_are_left_out_on_request
             kode_12_journal_size_grows_linearly
             kode_12_one_writer_at_a_time
             kode_12_a_dropped_append_is_atomic

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use robota_core::ids::CallId;
+use robota_core::task::{ForegroundCall, ForegroundCalls};
 use robota_exec::{CommandSpec, ExecError, Running, Supervisor};
 
 /// The most commands that are kept, including ended ones. If there are more, the oldest ended one is
@@ -20,6 +21,19 @@ pub struct NewCommand {
     pub call: CallId,
     /// The program.
     pub spec: CommandSpec,
+}
+
+/// A command that a call waited for, and that continues in the background.
+#[derive(Debug)]
+pub struct MovedCommand {
+    /// The command line.
+    pub command_line: String,
+    /// What it does, in a few words; the command line if the model did not say.
+    pub label: String,
+    /// The tool call that started it.
+    pub call: CallId,
+    /// The running program.
+    pub running: Running,
 }
 
 /// A background command that could not be started.
@@ -42,6 +56,15 @@ pub trait CommandTasks: Send + Sync {
     /// # Errors
     /// If it cannot be started.
     async fn start(&self, command: NewCommand) -> Result<(String, Running), NotStarted>;
+
+    /// Makes a task of a command that runs. Returns its id.
+    ///
+    /// # Errors
+    /// If no task can be created now; the command still runs.
+    async fn adopt(&self, command: MovedCommand) -> Result<String, NotStarted>;
+
+    /// Returns the calls that wait for a command, which users can move to the background.
+    fn foreground(&self) -> ForegroundCalls;
 
     /// Called when the end of the command was reported to the model.
     fn end_reported(&self, id: &str);
@@ -91,6 +114,28 @@ impl BackgroundCommands {
             None => (None, supervisor.start(command.spec).await?),
         };
         Ok(self.add(id, &command_line, running))
+    }
+
+    /// Notes that a call waits for a command. None if there are no tasks of which it could become one.
+    pub(crate) fn enter_foreground(&self, call: &CallId) -> Option<ForegroundCall> {
+        self.tasks.as_ref().map(|tasks| tasks.foreground().enter(call))
+    }
+
+    /// Makes a background command of one that a call waited for. `shown` is the offset up to which the
+    /// result of that call has its output.
+    pub(crate) async fn adopt(
+        &self,
+        command: MovedCommand,
+        shown: u64,
+    ) -> Result<Arc<BackgroundCommand>, NotStarted> {
+        let (command_line, running) = (command.command_line.clone(), command.running.clone());
+        let id = match &self.tasks {
+            Some(tasks) => Some(tasks.adopt(command).await?),
+            None => None,
+        };
+        let added = self.add(id, &command_line, running);
+        *added.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        Ok(added)
     }
 
     /// Reports to the session that the model received the end of a command.

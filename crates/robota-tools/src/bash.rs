@@ -1,9 +1,11 @@
 //! Bash: runs a command line.
 
+mod moved;
 mod terminal;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
@@ -28,6 +30,7 @@ use crate::blocking::run_blocking;
 use crate::cwd_tracker::CwdTracker;
 use crate::tool_workspace::ToolWorkspace;
 
+use moved::Waited;
 pub use terminal::{TerminalCommand, TerminalEnd, TerminalResult};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -44,6 +47,7 @@ const DESCRIPTION: &str = "Runs a command line with bash and returns its output 
 
 fn time_limit_ms(asked: Option<u64>) -> u64 {
     match asked {
+        // Some models write 0 for "no opinion"; a limit of zero would end every command at once.
         None | Some(0) => DEFAULT_TIMEOUT_MS,
         Some(timeout) => timeout.min(MAX_TIMEOUT_MS),
     }
@@ -120,6 +124,7 @@ impl Bash {
         if input.command.trim().is_empty() {
             return Err(InvalidInput("`command` is empty".to_owned()).into());
         }
+        // A call may be cancelled while it waits for its turn.
         if context.scope.cancel.is_cancelled() {
             return Err(ToolOutcome::not_run(
                 "interrupted",
@@ -147,21 +152,17 @@ impl Bash {
         let tracker =
             if self.workspace.tracks_cwd() { CwdTracker::of(&input.command) } else { None };
         let start = self.workspace.start_cwd(&context.call);
-        let spec = self.spec(input, context, &start, tracker.as_ref())?;
-        let progress = context.progress.clone();
-        let marker = tracker.as_ref().map(CwdTracker::marker);
-        let mut spec = spec;
+        let mut spec = self.spec(input, context, &start, tracker.as_ref())?;
+        spec.end_marker = tracker.as_ref().map(CwdTracker::marker);
         spec.spill =
             context.output.is_some().then(|| Spill::new(self.workspace.temporary_folder()));
+        // A call that has ended shows nothing more.
+        let (progress, shows) = (context.progress.clone(), Arc::new(AtomicBool::new(true)));
+        let still_shows = shows.clone();
         let spec =
             spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(move |bytes| {
-                let text = String::from_utf8_lossy(bytes);
-                let shown = match marker.as_deref().and_then(|marker| text.find(marker)) {
-                    Some(at) => &text[..at],
-                    None => &text,
-                };
-                if !shown.is_empty() {
-                    progress.show(shown);
+                if still_shows.load(Ordering::Relaxed) {
+                    progress.show(String::from_utf8_lossy(bytes));
                 }
             }));
         self.save_files(context).await?;
@@ -170,9 +171,26 @@ impl Bash {
             let missed = self.report_changes(context).await;
             return Ok(terminal::report(&result, limit, missed.as_deref(), context));
         }
-        let run = self.workspace.supervisor.run(spec, &context.scope.cancel).await;
+        let run = match self.workspace.supervisor.start(spec).await {
+            Ok(running) => match moved::wait(&self.workspace, input, &running, context).await {
+                Waited::Ended(ended) => ended.map_err(|error| unknown_end(&error)),
+                Waited::Moved(outcome) => {
+                    shows.store(false, Ordering::Relaxed);
+                    self.workspace
+                        .capture
+                        .in_background(&context.call, &*context.checkpoints)
+                        .await;
+                    let missed = self.report_changes(context).await;
+                    return Ok(match missed {
+                        Some(missed) => outcome.with_metadata("note", missed),
+                        None => outcome,
+                    });
+                }
+            },
+            Err(error) => Err(not_run(&error)),
+        };
         let missed = self.report_changes(context).await;
-        let mut outcome = run.map_err(|error| not_run(&error))?;
+        let mut outcome = run?;
         let total = outcome.stdout.total_bytes();
         let new_cwd = tracker.and_then(|tracker| tracker.take(&mut outcome.stdout));
         // The marker is at the end of the output: what the stored output must leave out.
@@ -211,6 +229,7 @@ impl Bash {
     ) -> Result<ToolOutcome, EarlyOutcome> {
         let start = self.workspace.start_cwd(&context.call);
         let mut spec = self.spec(input, context, &start, None)?;
+        // A background program may be asked for input later.
         spec.stdin = Stdin::Open;
         spec.watch = spec.watch.background();
         self.save_files(context).await?;
@@ -331,6 +350,8 @@ impl Tool for Bash {
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
         let cwd = self.workspace.cwd_for_gate(call);
         let mut input = input.as_object()?.clone();
+        // The gate needs the folder in which the command will start, which is not an argument of
+        // the model.
         input.insert("cwd".to_owned(), Value::from(cwd.to_str()?));
         Some(Value::Object(input))
     }
@@ -477,8 +498,14 @@ fn report(
     }
 }
 
+/// Returns the outcome of a command that ran, and whose end is not known.
+fn unknown_end(message: &str) -> ToolOutcome {
+    ToolOutcome { ran: DidRun::Maybe, ..ToolOutcome::failed("cannot_run", message) }
+}
+
 fn not_run(error: &ExecError) -> ToolOutcome {
     let ran = match error {
+        // It was started, and nothing is known about its end.
         ExecError::Wait { .. } | ExecError::SupervisorFailed => DidRun::Maybe,
         ExecError::ProgramMissing { .. }
         | ExecError::BashMissing { .. }

@@ -2,20 +2,46 @@
 
 use std::time::Duration;
 
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 /// The maximum number of lines of a diff.
 const MAX_LINES: usize = 400;
 /// The time limit of the search for the *smallest* diff. After it a larger diff is used.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
+/// The difference of two contents of a file.
+pub(crate) struct Difference {
+    /// The unified diff.
+    pub(crate) text: String,
+    /// How many lines were added.
+    pub(crate) added: u64,
+    /// How many lines were removed.
+    pub(crate) removed: u64,
+}
+
+impl Difference {
+    /// Compares two contents of a file.
+    pub(crate) fn new(old: &[u8], new: &[u8], name: &str) -> Self {
+        let (old, new) = (normalized(old), normalized(new));
+        let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(old.as_str(), new.as_str());
+        let count =
+            |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
+        Self {
+            added: count(ChangeTag::Insert),
+            removed: count(ChangeTag::Delete),
+            text: shortened(diff.unified_diff().context_radius(3).header(name, name).to_string()),
+        }
+    }
+}
+
 /// Returns a unified diff of two contents of a file. Bytes that are not UTF-8 are shown as U+FFFD,
 /// CRLF and LF are treated as equal, and a long diff is cut with a note.
 #[must_use]
 pub fn unified(old: &[u8], new: &[u8], name: &str) -> String {
-    let (old, new) = (normalized(old), normalized(new));
-    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(old.as_str(), new.as_str());
-    let text = diff.unified_diff().context_radius(3).header(name, name).to_string();
+    Difference::new(old, new, name).text
+}
+
+fn shortened(text: String) -> String {
     let cut = text.split_inclusive('\n').map(str::len).take(MAX_LINES).sum::<usize>();
     if cut == text.len() {
         return text;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
-use crate::diff::unified;
+use crate::diff::Difference;
 use crate::error::FileError;
 use crate::file::{Replacement, plan_edit};
 use crate::tool_workspace::ToolWorkspace;
@@ -72,12 +72,15 @@ impl Edit {
             Ok((vec![planned], locations))
         };
         let (made, locations) = self.workspace.change(context, plan).await?;
-        let diff: String = made
-            .iter()
-            .map(|(change, _)| {
-                unified(change.before.as_deref().unwrap_or_default(), &change.after, &name)
-            })
-            .collect();
+        let mut diff = String::new();
+        let (mut added, mut removed) = (0, 0);
+        for (change, _) in &made {
+            let before = change.before.as_deref().unwrap_or_default();
+            let made = Difference::new(before, &change.after, &name);
+            diff.push_str(&made.text);
+            added += made.added;
+            removed += made.removed;
+        }
         let (line, count) =
             locations.first().map_or((0, 0), |location| (location.start_line, location.count));
         let more = if count == 1 { String::new() } else { format!(", {count} locations") };
@@ -85,6 +88,8 @@ impl Edit {
             .with_metadata("file_path", name)
             .with_metadata("start_line", line)
             .with_metadata("replacements", count)
+            .with_metadata("lines_added", added)
+            .with_metadata("lines_removed", removed)
             .with_metadata("diff", diff))
     }
 }

@@ -71,7 +71,7 @@ use robota_exec::{Environment, Supervisor};
 
 pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
 pub use ask_user::{AnswerOption, AskUser, QuestionHandler, UserQuestion};
-pub use background_commands::{CommandTasks, NewCommand, NotStarted};
+pub use background_commands::{CommandTasks, MovedCommand, NewCommand, NotStarted};
 pub use background_process::BackgroundProcess;
 pub use bash::Bash;
 pub use bash::{TerminalCommand, TerminalEnd, TerminalResult};

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
-use crate::diff::unified;
+use crate::diff::Difference;
 use crate::error::FileError;
 use crate::file::{EditLocation, PlannedChange, Replacement, ResolvedPath, plan_edit};
 use crate::read_log::ReadLog;
@@ -71,19 +71,25 @@ impl MultiEdit {
             self.workspace.change(context, move |log| plan(log, &edits, files)).await?;
         let mut text = format!("Made {total} edits in {} files\n", made.len());
         let mut metadata = Vec::new();
+        let (mut added, mut removed) = (0, 0);
         for ((change, _), locations) in made.iter().zip(locations) {
             let name = self.workspace.display_path(&change.path.given);
             let before = change.before.as_deref().unwrap_or_default();
-            let diff = unified(before, &change.after, &name);
-            text.push_str(&diff);
+            let diff = Difference::new(before, &change.after, &name);
+            text.push_str(&diff.text);
+            added += diff.added;
+            removed += diff.removed;
             metadata.push(serde_json::json!({
                 "file_path": name,
                 "start_lines": locations.iter().map(|location| location.start_line).collect::<Vec<_>>(),
                 "replacements": locations.iter().map(|location| location.count).sum::<u64>(),
-                "diff": diff,
+                "diff": diff.text,
             }));
         }
-        Ok(ToolOutcome::ok(text).with_metadata("files", metadata))
+        Ok(ToolOutcome::ok(text)
+            .with_metadata("files", metadata)
+            .with_metadata("lines_added", added)
+            .with_metadata("lines_removed", removed))
     }
 }
 

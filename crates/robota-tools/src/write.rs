@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
-use crate::diff::unified;
+use crate::diff::Difference;
 use crate::file::plan_write;
 use crate::tool_workspace::ToolWorkspace;
 
@@ -64,18 +64,30 @@ impl Write {
         for (change, stamp) in &made {
             let verb = if change.before.is_some() { "Wrote" } else { "Created" };
             text = format!("{verb} {name} ({} bytes)\n", stamp.len);
-            if let Some(before) = &change.before {
-                let diff = unified(before, &change.after, &name);
-                text.push_str(&diff);
-                outcome = outcome.with_metadata("diff", diff);
-            }
+            let (added, removed) = match &change.before {
+                None => (line_count(&change.after), 0),
+                Some(before) => {
+                    let diff = Difference::new(before, &change.after, &name);
+                    text.push_str(&diff.text);
+                    outcome = outcome.with_metadata("diff", diff.text);
+                    (diff.added, diff.removed)
+                }
+            };
             outcome = outcome
+                .with_metadata("lines_added", added)
+                .with_metadata("lines_removed", removed)
                 .with_metadata("bytes", stamp.len)
                 .with_metadata("created", change.before.is_none());
         }
         outcome.content = ToolOutcome::ok(text).content;
         Ok(outcome.with_metadata("file_path", name))
     }
+}
+
+/// Returns the number of lines of a file; the last one may have no end.
+fn line_count(content: &[u8]) -> u64 {
+    let ends = content.iter().filter(|byte| **byte == b'\n').count() as u64;
+    ends + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
 }
 
 #[async_trait::async_trait]

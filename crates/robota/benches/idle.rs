@@ -6,10 +6,8 @@
 //! program has allocated, counted by its allocator.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -24,33 +22,10 @@ use robota::runtime::{AgentOptions, Pool, PoolLimits, Template};
 use robota::session::Session;
 use robota::tools::{ToolWorkspace, tools};
 use robota_store::{DurabilityLevel, FileStore};
-
-static BYTES: AtomicI64 = AtomicI64::new(0);
+use robota_testkit::CountingAllocator;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-struct Counting;
-
-fn count(bytes: usize, sign: i64) {
-    BYTES.fetch_add(sign * i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
-}
-
-#[expect(unsafe_code, reason = "an allocator is unsafe by its contract")]
-// SAFETY: every call is passed to the system allocator unchanged, so its guarantees hold here.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 1);
-        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        count(layout.size(), -1);
-        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+static COUNTING: CountingAllocator = CountingAllocator;
 
 fn main() {
     let runtime =
@@ -87,7 +62,7 @@ async fn measure(sessions: usize) {
         .start();
     let ids: Vec<SessionId> =
         (0..sessions).map(|n| SessionId::from(format!("agent:dev/session:{n:06}"))).collect();
-    let before = BYTES.load(Ordering::Relaxed);
+    let before = CountingAllocator::allocated();
     let open_before = descriptors(&root);
     let mut runs = futures::stream::iter(&ids)
         .map(|id| async {
@@ -98,12 +73,12 @@ async fn measure(sessions: usize) {
     while runs.next().await.is_some() {}
     drop(runs);
     settle().await;
-    let all = BYTES.load(Ordering::Relaxed) - before;
+    let all = CountingAllocator::allocated() - before;
     let live_open = descriptors(&root) - open_before;
     let live_now = pool.live();
     pool.passivate_idle().await;
     settle().await;
-    let passive = BYTES.load(Ordering::Relaxed) - before;
+    let passive = CountingAllocator::allocated() - before;
     let passive_open = descriptors(&root) - open_before;
     let mut waking = Vec::new();
     for id in ids.iter().step_by((sessions / 100).max(1)) {

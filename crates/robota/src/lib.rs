@@ -144,6 +144,16 @@ mod pages {
     #[cfg(feature = "runtime")]
     #[doc = include_str!("../../../docs/rooms.md")]
     struct Rooms;
+    #[cfg(all(feature = "runtime", feature = "sdk"))]
+    #[doc = include_str!("../../../docs/background.md")]
+    struct Background;
+    #[doc = include_str!("../../../docs/checkpoints.md")]
+    struct Checkpoints;
+    #[cfg(feature = "sdk")]
+    #[doc = include_str!("../../../docs/sdk.md")]
+    struct Sdk;
+    #[doc = include_str!("../../../docs/openapi.md")]
+    struct OpenApi;
     #[doc = include_str!("../../../README.md")]
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]

@@ -167,7 +167,10 @@ async fn a_report_says_what_a_run_cost_and_why_it_stopped() {
         .unwrap()
         .id
         .clone();
-    let mut agent = Agent::builder(model, known).max_continues(0).build().unwrap();
+    let mut agent = Agent::builder(model, known)
+        .configure(|config| config.turn.max_continues = 0)
+        .build()
+        .unwrap();
     let report = agent.run("Hello").await;
     assert_eq!((report.end, report.status()), (TurnEnd::Complete, TurnStatus::Limit));
     assert_eq!(report.stop, Some(StopReason::MaxTokens));

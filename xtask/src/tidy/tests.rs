@@ -71,6 +71,33 @@ fn sources_and_tests_that_do_not_exist_are_found() {
 }
 
 #[test]
+fn methods_that_do_not_exist_are_found() {
+    let code = "pub struct Turn<'a> {\n    pub rules: Rules,\n}\nimpl<'a> Turn<'a> {\n    \
+                pub(crate) async fn on(&self) {}\n    fn build<T>() {}\n}\npub struct Turner;\n";
+    let count = |text: &str| {
+        found(named_methods, &[("CONTRIBUTING.md", text), ("crates/a/src/turn.rs", code)])
+    };
+    for wrong in ["`Turn::off`", "`robota_core::Turn::o`", "`Turner::rule`"] {
+        assert_eq!(count(wrong), 1, "{wrong}");
+    }
+    assert_eq!(count("`Turn::on`, `a::Turn::build`, `Turn::rules`, `Other::on`, `Turn::On`"), 0);
+}
+
+#[test]
+fn links_in_documentation_to_missing_names_are_found() {
+    let code = ("crates/a/src/turn.rs", "pub struct Turn;\nimpl Turn { fn on<T>() {} }\n");
+    let count = |line: &str| found(doc_links, &[("crates/a/src/lib.rs", line), code]);
+    for wrong in ["/// See [`Turned`].", "//! See [`Turn`] and [`Turn::off`]."] {
+        assert_eq!(count(wrong), 1, "{wrong}");
+    }
+    for right in
+        ["/// [`Turn`], [`crate::Turn::on`], [`on()`]", "// [`Gone`]", "/// [`Gone`](Turn)"]
+    {
+        assert_eq!(count(right), 0, "{right}");
+    }
+}
+
+#[test]
 fn links_to_missing_files_are_found() {
     let count = |text: &str| {
         found(links, &[("docs/guide.md", text), ("docs/events.md", ""), ("README.md", "")])

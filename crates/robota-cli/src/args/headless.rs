@@ -45,7 +45,8 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Model that is used while the first one is overloaded.
+    /// Model that is used while the first one is overloaded; several are separated by commas and tried
+    /// in this order.
     #[arg(long, value_name = "MODEL")]
     pub(crate) fallback_model: Option<String>,
 
@@ -118,6 +119,10 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "TOOL")]
     pub(crate) permission_prompt_tool: Option<String>,
 
+    /// Whether calls that need approval are asked about at all: `none` denies them.
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = PermissionPrompts::Host)]
+    pub(crate) permission_prompts: PermissionPrompts,
+
     /// How long the host may take to answer a request, in seconds. A call without an answer is
     /// denied.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
@@ -169,8 +174,8 @@ pub(crate) struct PrintArgs {
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 
     /// Tools to offer, separated by commas; `""` for none, `default` for all.
-    #[arg(long, value_name = "TOOLS")]
-    pub(crate) tools: Option<String>,
+    #[arg(long, value_name = "TOOLS", num_args = 1..)]
+    pub(crate) tools: Option<Vec<String>>,
 
     /// Settings files to read, separated by commas: user, project, local.
     #[arg(long, value_name = "SOURCES")]
@@ -225,6 +230,15 @@ pub(crate) enum ThinkingDisplayArg {
     Summarized,
     /// Nothing.
     Omitted,
+}
+
+/// Who is asked about calls that need approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionPrompts {
+    /// Whom --permission-prompt-tool names.
+    Host,
+    /// Nobody: they are denied.
+    None,
 }
 
 /// How much a sandbox restricts commands.

@@ -19,6 +19,7 @@ use robota_mcp::client::McpServers;
 use robota_mcp::config::ServerConfig;
 use robota_sdk::mcp::{self, ConfiguredServers};
 use robota_sdk::{McpSetup, processes};
+use serde_json::{Value, json};
 
 use crate::setup::{Setup, print_notice};
 use crate::{Exit, Usage, setup};
@@ -81,5 +82,15 @@ fn find<'a>(found: &'a ConfiguredServers, name: &str) -> anyhow::Result<&'a Serv
         let names: Vec<_> = found.configs.iter().map(|config| config.name.as_str()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         Usage(format!("there is no MCP server `{name}`; configured are: {names}")).into()
+    })
+}
+
+/// Returns what is configured for a server as JSON, without secrets.
+fn describe(found: &ConfiguredServers, config: &ServerConfig) -> Value {
+    json!({
+        "name": config.name,
+        "transport": config.transport(),
+        "target": config.summary(),
+        "scope": found.scopes.get(&config.name).map(|scope| scope.name()),
     })
 }

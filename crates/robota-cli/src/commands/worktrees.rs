@@ -1,7 +1,7 @@
 //! `robota worktrees`: lists and removes the git worktrees of agents, also those of earlier runs.
 
 use robota_exec::Supervisor;
-use robota_sdk::{ListedWorktree, Removed, Worktrees, processes};
+use robota_sdk::{ListedWorktree, Removed, Worktree, Worktrees, processes};
 use serde_json::{Value, json};
 
 use crate::args::WorktreesCommand;
@@ -13,7 +13,7 @@ pub(crate) async fn run(command: WorktreesCommand) -> anyhow::Result<Exit> {
     let settings = match &command {
         WorktreesCommand::List { settings, .. }
         | WorktreesCommand::Remove { settings, .. }
-        | WorktreesCommand::Prune { settings } => settings,
+        | WorktreesCommand::Prune { settings, .. } => settings,
     };
     let setup = Setup::load(settings, None)?;
     let cwd = setup.places.cwd.clone();
@@ -33,14 +33,28 @@ pub(crate) async fn run(command: WorktreesCommand) -> anyhow::Result<Exit> {
                 output::line(&line(one));
             }
         }
-        WorktreesCommand::Remove { name, force, .. } => {
+        WorktreesCommand::Remove { name, force, json, .. } => {
             if let Removed::Removed { branch_kept } = worktrees.remove(&cwd, &name, force).await? {
+                if json {
+                    let removed = json!({ "removed": name, "branch_kept": branch_kept });
+                    output::line(&removed.to_string());
+                    return Ok(Exit::Ok);
+                }
                 let branch = if branch_kept { "; its branch is kept" } else { " and its branch" };
                 output::line(&format!("removed {name}{branch}"));
             }
         }
-        WorktreesCommand::Prune { .. } => {
-            for (worktree, removed) in worktrees.prune(&cwd).await? {
+        WorktreesCommand::Prune { json, .. } => {
+            let pruned = worktrees.prune(&cwd).await?;
+            if json {
+                let list: Vec<Value> = pruned.iter().map(pruned_to_json).collect();
+                output::line(&json!({ "worktrees": list }).to_string());
+                return Ok(Exit::Ok);
+            }
+            if pruned.is_empty() {
+                output::note("there are no worktrees of agents in this repository");
+            }
+            for (worktree, removed) in pruned {
                 let path = worktree.path.display();
                 output::line(&match removed {
                     Removed::Removed { .. } => format!("removed {path}"),
@@ -75,5 +89,18 @@ fn to_json(one: &ListedWorktree) -> Value {
         "state": state(one),
         "clean": one.changes.as_ref().is_ok_and(Vec::is_empty),
         "used_by": one.used_by,
+    })
+}
+
+fn pruned_to_json((worktree, removed): &(Worktree, Removed)) -> Value {
+    let (removed, reasons) = match removed {
+        Removed::Removed { .. } => (true, &[][..]),
+        Removed::Kept { reasons } => (false, reasons.as_slice()),
+    };
+    json!({
+        "path": worktree.path,
+        "branch": worktree.branch,
+        "removed": removed,
+        "reasons": reasons,
     })
 }

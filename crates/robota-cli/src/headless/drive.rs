@@ -15,6 +15,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinHandle;
 
 use super::blocks;
+use super::compactions::Compactions;
 use super::describe::FOR_TERMINALS;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
@@ -67,6 +68,7 @@ pub(crate) struct Drive {
     pub(crate) projection: Projection,
     pub(crate) approver: Option<Arc<HostApprover>>,
     pub(crate) structured: Option<Arc<Answer>>,
+    pub(crate) compactions: Arc<Compactions>,
     pub(crate) facts: RunFacts,
     pub(crate) cancel: Cancel,
     /// What happens to background tasks.
@@ -272,12 +274,18 @@ impl Drive {
         if input.should_query == Some(false) {
             let message = Message::user(&RandomIds, content);
             let context = self.session.context();
-            // It waits for the end of the turn that runs.
-            self.injected.push(tokio::spawn(async move {
+            // It waits for the end of the turn that runs. If none runs, it comes before the turn of
+            // the next message.
+            let injecting = tokio::spawn(async move {
                 if let Err(error) = context.inject(message).await {
                     output::error(&error.to_string());
                 }
-            }));
+            });
+            if progress.inputs.0.is_empty() {
+                let _ = injecting.await;
+            } else {
+                self.injected.push(injecting);
+            }
             return Ok(());
         }
         let message = HostMessage {

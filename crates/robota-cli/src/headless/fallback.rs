@@ -1,4 +1,4 @@
-//! Uses a second model while the first one is overloaded (`--fallback-model`).
+//! Uses other models while the first one is overloaded (`--fallback-model`), in the given order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,21 +8,39 @@ use robota_core::provider::{
     Delta, DeltaStream, FailureReason, ModelRequest, Provider, ProviderError,
 };
 
-/// The second model.
+/// The model that is used next.
 #[derive(Clone)]
 pub(crate) struct Fallback {
-    /// The provider of the model.
-    pub(crate) provider: Arc<dyn Provider>,
+    /// The provider of the model, which uses the models after it.
+    provider: Arc<dyn Provider>,
     /// The model's id.
-    pub(crate) model: String,
-    /// The model that answered the last call, if it was this one.
+    model: String,
+    /// The model that answered the last call, if it was one of these.
     pub(crate) served: Arc<ServedModel>,
 }
 
 impl Fallback {
+    /// Returns the first of these models; each uses the next one while it is overloaded. None for no
+    /// models.
+    pub(crate) fn chain(models: Vec<(Arc<dyn Provider>, String)>) -> Option<Self> {
+        let served: Arc<ServedModel> = Arc::default();
+        let mut chain: Option<Self> = None;
+        for (provider, model) in models.into_iter().rev() {
+            let provider: Arc<dyn Provider> = match chain {
+                Some(second) => {
+                    let first_model = Some(model.clone());
+                    Arc::new(FallbackProvider { first: provider, first_model, second })
+                }
+                None => provider,
+            };
+            chain = Some(Self { provider, model, served: served.clone() });
+        }
+        chain
+    }
+
     /// Returns a provider that calls this model when the first one is overloaded.
     pub(crate) fn wrap(&self, first: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        Arc::new(FallbackProvider { first, second: self.clone() })
+        Arc::new(FallbackProvider { first, first_model: None, second: self.clone() })
     }
 
     async fn stream(
@@ -54,6 +72,8 @@ impl ServedModel {
 /// Calls the first provider, and the second one when the first is overloaded.
 struct FallbackProvider {
     first: Arc<dyn Provider>,
+    /// The first model, if it is not the one that the session asked for.
+    first_model: Option<String>,
     second: Fallback,
 }
 
@@ -75,11 +95,11 @@ impl Provider for FallbackProvider {
         match self.first.stream(request.clone(), context.clone()).await {
             Err(error) if is_overloaded(&error) => self.second.stream(request, context).await,
             Err(error) => {
-                *self.second.served.lock() = None;
+                *self.second.served.lock() = self.first_model.clone();
                 Err(error)
             }
             Ok(stream) => {
-                *self.second.served.lock() = None;
+                *self.second.served.lock() = self.first_model.clone();
                 let second = Some((self.second.clone(), request, context));
                 Ok(switching(SwitchingStream { stream, second }))
             }

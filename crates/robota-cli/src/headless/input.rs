@@ -13,6 +13,8 @@ use super::host::Host;
 /// The most bytes of one line.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A line of the host. Fields that this version does not know are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -45,6 +47,8 @@ pub(crate) struct UserInput {
 /// The message of a user line.
 #[derive(Debug, Deserialize)]
 pub(crate) struct UserInputMessage {
+    #[serde(default)]
+    role: Option<String>,
     /// Text, or a list of blocks.
     pub(crate) content: Value,
 }
@@ -130,14 +134,22 @@ pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedR
 
 /// Parses one line.
 fn parse(line: &[u8]) -> Result<InputLine, String> {
+    // Some programs write one at the start of every output.
+    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     let read = serde_json::from_slice(line).or_else(|error| {
         let repaired = replace_lone_surrogates(line).ok_or(error)?;
         serde_json::from_slice(&repaired)
     });
-    read.map_err(|error| {
+    let line = read.map_err(|error| {
         let shown: String = String::from_utf8_lossy(line).trim_end().chars().take(200).collect();
         format!("Error parsing streaming input line ({error}): {shown}")
-    })
+    })?;
+    match &line {
+        InputLine::User(UserInput {
+            message: UserInputMessage { role: Some(role), .. }, ..
+        }) if role != "user" => Err(format!("Error: Expected message role 'user', got '{role}'")),
+        _ => Ok(line),
+    }
 }
 
 /// Replaces escapes of half a surrogate pair by U+FFFD; none if the line has none. JavaScript and

@@ -1,12 +1,14 @@
 //! MCP servers in a headless run: those in the host, their state in lines, and the tool that decides
 //! about approvals.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use robota_config::McpScope;
 use robota_core::approve::{Answer, Approver, Question};
-use robota_core::message::ToolInput;
+use robota_core::event::{Envelope, Event};
+use robota_core::message::{Block, ToolInput};
 use robota_mcp::client::{
     ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, McpServers, ServerReport,
     ServerStatus,
@@ -24,33 +26,80 @@ use crate::setup::Setup;
 /// How long a message to a server in the host may take. Calls have limits of their own.
 const HOST_LIMIT: Duration = Duration::from_secs(2 * 3_600);
 
+/// The field of a call that names the call of the model.
+const TOOL_USE_ID: &str = "claudecode/toolUseId";
+
+/// Knows the ids of calls that the host sees: those of the model.
+#[derive(Default)]
+pub(super) struct CallIds(Mutex<HashMap<String, String>>);
+
+impl CallIds {
+    /// Takes an event of the session.
+    pub(super) fn observe(&self, envelope: &Envelope) {
+        let Event::AssistantMessage(data) = &envelope.event else { return };
+        let calls = data.message.content.iter().filter_map(|block| match block {
+            Block::ToolUse(call) => Some((call.call.to_string(), call.public_id().to_owned())),
+            _ => None,
+        });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = calls.collect();
+    }
+
+    /// Replaces our id of a call in a message by that of the model.
+    fn translate(&self, message: &mut Value) {
+        let Some(id) = message.pointer_mut(&format!("/params/_meta/{}", escaped(TOOL_USE_ID)))
+        else {
+            return;
+        };
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(public) = id.as_str().and_then(|call| known.get(call)) {
+            *id = Value::from(public.as_str());
+        }
+    }
+}
+
+/// Returns a key as a part of a JSON pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 /// Reaches servers in the host.
-struct HostServers(Arc<Host>);
+struct HostServers {
+    host: Arc<Host>,
+    calls: Arc<CallIds>,
+}
 
 #[async_trait::async_trait]
 impl HostChannel for HostServers {
-    async fn send(&self, server: &str, message: Value) -> Result<Value, String> {
+    async fn send(&self, server: &str, mut message: Value) -> Result<Value, String> {
+        self.calls.translate(&mut message);
         let request = HostRequest::McpMessage { server_name: server, message: &message };
-        let mut answer =
-            self.0.ask(request, HOST_LIMIT).await.map_err(|error| error.to_string())?;
+        let answer = self.host.ask(request, HOST_LIMIT).await;
+        let mut answer = answer.map_err(|error| error.to_string())?;
         Ok(answer.get_mut("mcp_response").map(Value::take).unwrap_or_default())
     }
 }
 
-/// Returns what a run adds to the configured servers.
-pub(super) fn setup(options: &RunOptions, host: &Arc<Host>, given: &HostSetup) -> McpSetup {
-    McpSetup {
+/// Returns what a run adds to the configured servers, and what has to see the events of the session.
+pub(super) fn setup(
+    options: &RunOptions,
+    host: &Arc<Host>,
+    given: &HostSetup,
+) -> (McpSetup, Arc<CallIds>) {
+    let calls: Arc<CallIds> = Arc::default();
+    let servers = HostServers { host: host.clone(), calls: calls.clone() };
+    let setup = McpSetup {
         arguments: options.mcp_config.clone(),
         strict: options.strict_mcp,
         host_servers: given.mcp_servers.clone(),
         replaceable: given.replaceable.clone(),
-        host: options.stream_input.then(|| Arc::new(HostServers(host.clone())) as _),
+        host: options.stream_input.then(|| Arc::new(servers) as _),
         elicitor: options.stream_input.then(|| {
             let (host, limit) = (host.clone(), options.host_timeout);
             Arc::new(HostElicitor { host, limit }) as _
         }),
         ..McpSetup::default()
-    }
+    };
+    (setup, calls)
 }
 
 /// Asks the host about questions of servers.

@@ -10,8 +10,10 @@ use robota_core::event::{Cursor, Envelope, Event, TaskChanged};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::{SessionId, TurnId};
 use robota_core::journal::{JournalError, JournalStore};
+use robota_core::message::ToolResult;
 use robota_core::task::TaskChange;
 use robota_core::usage::Usage;
+use serde_json::Value;
 
 use super::fallback::ServedModel;
 use robota_stream_json::{CostBasis, ModelUsage, ServerToolUse, TokenUsage};
@@ -24,8 +26,8 @@ pub(crate) struct Meter {
     /// The model that answered, if it was the one of `--fallback-model`.
     served: Option<Arc<ServedModel>>,
     counts: Mutex<Counts>,
-    /// The calls of earlier runs.
-    earlier: Mutex<BTreeMap<String, ModelUsage>>,
+    /// The calls of earlier runs, and the lines that they changed.
+    earlier: Mutex<(BTreeMap<String, ModelUsage>, ChangedLines)>,
 }
 
 /// Counts model calls from events.
@@ -40,8 +42,28 @@ struct Counts {
     /// The time of the turns that have ended, in milliseconds.
     turns_ms: u64,
     models: BTreeMap<String, ModelUsage>,
+    /// The tokens of the last call.
+    last: Option<Usage>,
     /// The calls since the last result line, by model.
     new_models: BTreeMap<String, ModelUsage>,
+    /// The lines that tools added to files and removed from them.
+    lines: ChangedLines,
+}
+
+/// How many lines of files were added and removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ChangedLines {
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
+impl ChangedLines {
+    /// Adds the change that the result of a call reports.
+    fn count(&mut self, result: &ToolResult) {
+        let number = |key: &str| result.metadata.get(key).and_then(Value::as_u64).unwrap_or(0);
+        self.added += number("lines_added");
+        self.removed += number("lines_removed");
+    }
 }
 
 impl Meter {
@@ -77,6 +99,9 @@ impl Meter {
             }
             drop(agents);
             let usage = match &envelope.event {
+                Event::ToolResultAdded(data) => {
+                    return meter.lock().lines.count(&data.result);
+                }
                 Event::ModelResponded(data) => data.usage,
                 Event::CompactionFinished(data) => data.summary.usage,
                 _ => return,
@@ -106,7 +131,7 @@ impl Meter {
                 counts.observe_tasks(envelope);
             }
         }
-        *self.earlier.lock().unwrap_or_else(PoisonError::into_inner) = counts.models;
+        *self.earlier() = (counts.models, counts.lines);
         Ok(())
     }
 
@@ -122,6 +147,11 @@ impl Meter {
     pub(crate) fn api_ms(&self) -> u64 {
         let counts = self.lock();
         counts.reported_api_ms + counts.api_ms
+    }
+
+    /// Returns the tokens of the last model call of this run.
+    pub(crate) fn last_usage(&self) -> Option<Usage> {
+        self.lock().last
     }
 
     /// Adds the time of a turn, in milliseconds.
@@ -141,11 +171,21 @@ impl Meter {
 
     /// Returns the tokens and price by model, of this run and earlier ones.
     pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
-        let mut models = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut models = self.earlier().0.clone();
         for (name, usage) in &self.lock().models {
             models.entry(name.clone()).or_default().add(*usage);
         }
         models
+    }
+
+    /// Returns how many lines of files were changed, by this run and earlier ones.
+    pub(crate) fn lines(&self) -> ChangedLines {
+        let (earlier, now) = (self.earlier().1, self.lock().lines);
+        ChangedLines { added: earlier.added + now.added, removed: earlier.removed + now.removed }
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, (BTreeMap<String, ModelUsage>, ChangedLines)> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the budget, if this run has used it up.
@@ -173,10 +213,12 @@ impl Counts {
             Event::ModelRequested(_) => self.requested = Some(envelope.ts),
             Event::ModelResponded(data) => {
                 self.end_call(envelope.ts);
+                self.last = data.usage;
                 let model = served().unwrap_or_else(|| self.model.clone());
                 self.add(&model, data.usage);
             }
             Event::ModelFailed(_) | Event::ModelRetry(_) => self.end_call(envelope.ts),
+            Event::ToolResultAdded(data) => self.lines.count(&data.result),
             Event::ModelAsked(data) => self.add(&data.model, data.usage),
             Event::CompactionFinished(data) => {
                 let model = self.model.clone();

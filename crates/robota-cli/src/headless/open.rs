@@ -20,8 +20,10 @@ use robota_stream_json::MemoryPaths;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::compactions::Compactions;
 use super::describe;
 use super::drive::{Drive, RunFacts, ScheduledInput};
+use super::hook_approver::HookApprover;
 use super::input::FromHost;
 use super::mcp::{self, ToolApprover};
 use super::meter::{BudgetHooks, Meter};
@@ -78,7 +80,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let servers = mcp::setup(options, &requests.host, &given);
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
+    let compactions: Arc<Compactions> = Arc::default();
     let (meter, observed) = (requests.meter.clone(), structured.clone());
+    let (compacted, call_ids) = (compactions.clone(), servers.1.clone());
     let model = chosen.into_setup(requests.effort.clone());
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
@@ -93,6 +97,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
+            compacted.observe(event);
+            call_ids.observe(event);
             if let Some(answer) = &observed {
                 answer.observe(event);
             }
@@ -105,17 +111,27 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             .and_then(|options| agent_process::program(options, setup)),
         ..AgentOptions::default()
     };
+    let folder = cwd.display().to_string();
+    let context = HookContext::new(selected.id().as_str(), &*folder);
+    let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     if !requests.host_hooks.is_empty() {
-        let cwd = cwd.display().to_string();
-        let context = HookContext::new(selected.id().as_str(), &*cwd);
-        let transcript = SessionTranscript::new(store.clone(), selected.id().clone(), cwd);
-        let runner = requests.host_hooks.runner(context, requests.host.clone());
-        let runner = Arc::new(runner.transcript(Arc::new(transcript)));
+        let runner = requests.host_hooks.runner(context.clone(), requests.host.clone());
+        let runner = Arc::new(runner.transcript(transcript.clone()));
         requests.hook_runners.push(runner.clone());
         agents.hooks.push(runner.clone());
         builder = builder.hooks(runner);
     }
     builder = builder.agents(agents);
+    let permission_hooks = requests.host_hooks.permission_runner(context, requests.host.clone());
+    if let Some(runner) = permission_hooks {
+        let runner = Arc::new(runner.transcript(transcript));
+        requests.hook_runners.push(runner.clone());
+        let hooks = Arc::new(HookApprover(runner));
+        match &requests.approver {
+            Some(approver) => approver.ask_first(hooks),
+            None => builder = builder.approvals(Approvals::Handler(hooks)),
+        }
+    }
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
@@ -131,7 +147,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(approver) = &prompt_tool {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
-    builder = builder.mcp(servers);
+    builder = builder.mcp(servers.0);
     let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
     if let Some(names) = tools {
         builder = builder.only_tools(names);
@@ -161,6 +177,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         let mode = requests.mode.session();
         hooks.update_context(|context| context.permission_mode = Some(mode));
     }
+    given.tool_policies.apply(&session)?;
     if let Some(uuid) = &args.session.resume_session_at {
         rewind(&session, uuid).await?;
     }
@@ -218,6 +235,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         ),
         approver: requests.approver.clone(),
         requests,
+        compactions,
         options: options.clone(),
         writer: writer.clone(),
         structured,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::mode::RunMode;
 use super::structured::parse_schema;
 use crate::Usage;
-use crate::args::{InputFormat, OutputFormat, PrintArgs};
+use crate::args::{InputFormat, OutputFormat, PermissionPrompts, PrintArgs};
 
 /// Which lines are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,8 @@ impl RunOptions {
                 ));
             }
         };
+        let nobody = args.permission_prompts == PermissionPrompts::None;
+        let (asks_host, prompt_tool) = (asks_host && !nobody, prompt_tool.filter(|_| !nobody));
         let schema = match &args.json_schema {
             None => None,
             Some(text) => {
@@ -163,8 +165,8 @@ impl RunOptions {
             tools: args
                 .tools
                 .as_ref()
-                .filter(|list| list.trim() != "default")
-                .map(|list| split(list).into_iter().map(own_name).collect()),
+                .map(|lists| lists.iter().flat_map(split).map(own_name).collect())
+                .filter(|names: &Vec<_>| !names.iter().any(|name| name == "default")),
             mcp_config: args.mcp_config.clone(),
             strict_mcp: args.strict_mcp_config,
             prompt_tool,

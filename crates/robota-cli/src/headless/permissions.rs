@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, Question, Scope};
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc};
 
+use super::hook_approver::HookApprover;
 use super::host::Host;
 use super::mode::RunMode;
 use super::permission_updates::{self, PermissionChange, UpdateInput};
@@ -40,6 +41,8 @@ pub(crate) struct HostApprover {
     mode: Mutex<RunMode>,
     /// The folders of the workspace.
     workspace: Vec<PathBuf>,
+    /// The hooks of the host that decide first, which are known when the session is opened.
+    hooks: OnceLock<Arc<HookApprover>>,
 }
 
 /// The questions whose call the host has seen. A request about a call comes after the line with
@@ -61,7 +64,13 @@ impl HostApprover {
     ) -> Self {
         let (announced, mode) = (Announced::default(), Mutex::new(mode));
         let workspace = saved.workspace();
-        Self { host, limit, commands, announced, saved, mode, workspace }
+        let hooks = OnceLock::new();
+        Self { host, limit, commands, announced, saved, mode, workspace, hooks }
+    }
+
+    /// Lets hooks of the host decide before it is asked.
+    pub(crate) fn ask_first(&self, hooks: Arc<HookApprover>) {
+        let _ = self.hooks.set(hooks);
     }
 
     /// Takes the new permission mode.
@@ -103,6 +112,11 @@ impl Approver for HostApprover {
             return Answer::Unanswered {
                 reason: format!("{}; mode `dontAsk` does not ask", question.reason),
             };
+        }
+        if let Some(hooks) = self.hooks.get()
+            && let Some(answer) = hooks.decide(&question).await
+        {
+            return answer;
         }
         let no_input = Value::Object(Map::new());
         let input = question.call.input.json().unwrap_or(&no_input);

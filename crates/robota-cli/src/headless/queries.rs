@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::describe::slash_command;
 use super::host::Reply;
-use super::meter::{Meter, cost};
+use super::meter::{Meter, cost, token_usage};
 use crate::setup::Setup;
 
 /// The most bytes of a file that the host receives, unless it asks for fewer.
@@ -39,6 +39,7 @@ type Row = (&'static str, &'static str, u64, &'static str);
 pub(super) async fn context_usage(
     session: &InteractiveSession,
     model: &str,
+    meter: &Meter,
 ) -> Result<Value, SessionError> {
     let context = session.session().context();
     let state = context.state().await?;
@@ -71,6 +72,15 @@ pub(super) async fn context_usage(
     let share = if window == 0 { 0.0 } else { total as f64 * 100.0 / window as f64 };
     let mut reply = usage_reply(&rows, (total, window), share, model);
     reply["memoryFiles"] = files.into();
+    reply["apiUsage"] = meter.last_usage().map_or(Value::Null, |usage| {
+        let usage = token_usage(usage);
+        json!({
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+            "cache_read_input_tokens": usage.cache_read_input_tokens,
+        })
+    });
     if let Some(share) = context.auto_compact() {
         reply["isAutoCompactEnabled"] = true.into();
         reply["autoCompactThreshold"] = json!((window as f64 * share) as u64);
@@ -263,14 +273,14 @@ pub(super) fn cost_text(meter: &Meter) -> String {
 
 /// Returns what the session cost, as data. There are no limits of a subscription here.
 pub(super) fn usage(meter: &Meter) -> Value {
-    let models = meter.models();
+    let (models, lines) = (meter.models(), meter.lines());
     json!({
         "session": {
             "total_cost_usd": cost(&models),
             "total_api_duration_ms": meter.api_ms(),
             "total_duration_ms": meter.turns_ms(),
-            "total_lines_added": 0,
-            "total_lines_removed": 0,
+            "total_lines_added": lines.added,
+            "total_lines_removed": lines.removed,
             "model_usage": models,
         },
         "subscription_type": null,

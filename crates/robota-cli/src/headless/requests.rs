@@ -36,6 +36,7 @@ use super::rewind::rewind_files;
 use super::saved_rules::SavedRules;
 use super::settings_requests::{self, SettingsUpdate};
 use super::structured::parse_schema;
+use super::tool_policies::ToolPolicies;
 use super::writer::LineWriter;
 use crate::args::EFFORTS;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
@@ -64,6 +65,8 @@ pub(crate) struct HostSetup {
     pub(crate) mcp_servers: Vec<String>,
     /// The MCP servers that it set before the first message.
     pub(crate) replaceable: Map<String, Value>,
+    /// What it declares about the tools of its servers.
+    pub(crate) tool_policies: ToolPolicies,
     /// The files that the model has read in an earlier conversation.
     pub(crate) seen_files: Vec<SeenFile>,
     /// Definitions of agents.
@@ -197,6 +200,7 @@ struct Initialize {
     hooks: Option<HooksInput>,
     agents: Option<Value>,
     sdk_mcp_servers: Option<Vec<String>>,
+    sdk_mcp_server_configs: Value,
     json_schema: Option<Value>,
     system_prompt: Option<Value>,
     append_system_prompt: Option<String>,
@@ -393,6 +397,7 @@ impl Requests {
             schema,
             title,
             mcp_servers,
+            tool_policies: ToolPolicies::read(&request.sdk_mcp_server_configs),
             replaceable: std::mem::take(&mut self.host_setup.replaceable),
             seen_files: std::mem::take(&mut self.host_setup.seen_files),
             agents,
@@ -651,7 +656,9 @@ impl Requests {
 
     async fn context_usage(&self) -> Reply {
         match &self.interactive {
-            Some(session) => queries::context_usage(session, &self.model).await.map_err(failed),
+            Some(session) => {
+                queries::context_usage(session, &self.model, &self.meter).await.map_err(failed)
+            }
             None => Ok(queries::empty_context(&self.model)),
         }
     }

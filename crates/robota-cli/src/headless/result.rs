@@ -10,6 +10,7 @@ use robota_core::provider::{AnswerEnd, StopReason};
 use serde_json::{Map, Value};
 
 use super::meter::{Meter, cost, token_usage};
+use super::structured::MAX_INVALID;
 use super::turn_record::TurnRecord;
 use super::writer::LineWriter;
 use crate::Exit;
@@ -59,7 +60,8 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
         return Outcome { text: value.to_string(), ..done };
     }
     if record.structured_exhausted {
-        let text = "Failed to provide valid structured output".to_owned();
+        let text =
+            format!("Failed to provide valid structured output after {MAX_INVALID} attempts");
         let subtype = ResultSubtype::ErrorMaxStructuredOutputRetries;
         return failed(
             subtype,

@@ -54,6 +54,8 @@ impl Drive {
             }
             _ => return self.attach_mentions(content, metadata).await,
         };
+        // Those before have been printed.
+        drop(self.compactions.take());
         let prepared = tokio::select! {
             prepared = self.interactive.prepare(&text) => prepared,
             () = self.cancel.token().cancelled() => {
@@ -133,6 +135,9 @@ impl Drive {
         if idle {
             self.writer.state(SessionStateText::Running);
             self.print_init(&self.requests.model);
+        }
+        for envelope in self.compactions.take() {
+            self.projection.on_event(&envelope);
         }
         let record = TurnRecord {
             answer: done.text.into(),

@@ -16,8 +16,13 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
             }
         }
         None => {
-            let text = if outcome.is_error { &record.answer.text } else { &outcome.text };
-            output::line(text.strip_suffix('\n').unwrap_or(text));
+            // A hook that stops a turn leaves what was said before, which may be nothing.
+            let stopped = record.end == Some(TurnEnd::Stopped) && record.budget.is_none();
+            let text =
+                if outcome.is_error || stopped { &record.answer.text } else { &outcome.text };
+            if !(stopped && text.is_empty()) {
+                output::line(text.strip_suffix('\n').unwrap_or(text));
+            }
             if let Some(problem) = problem(record, outcome) {
                 output::error(&problem);
             }
@@ -43,9 +48,10 @@ fn problem(record: &TurnRecord, outcome: &Outcome) -> Option<String> {
             "a hook blocked the prompt: {}",
             record.blocked.clone().unwrap_or_default()
         )),
-        Some(TurnEnd::Stopped) if record.budget.is_none() => {
-            Some(format!("a hook stopped the turn. {}", record.answer.text))
-        }
+        Some(TurnEnd::Stopped) if record.budget.is_none() => Some(format!(
+            "a hook stopped the turn: {}",
+            record.stopped.as_deref().unwrap_or("it gave no reason")
+        )),
         Some(TurnEnd::Interrupted) | None => Some("interrupted".to_owned()),
         Some(
             TurnEnd::Stopped

@@ -40,6 +40,8 @@ pub(crate) struct TurnRecord {
     pub(crate) denials: Vec<(ToolUse, String)>,
     /// The reason of the hook that blocked the prompt.
     pub(crate) blocked: Option<String>,
+    /// The reason of the hook that stopped the turn.
+    pub(crate) stopped: Option<String>,
     /// Whether tool calls are being processed.
     pub(crate) in_tools: bool,
     /// Whether that was so when the turn was interrupted.

@@ -135,6 +135,14 @@ impl Conversation {
         })
     }
 
+    /// Returns the calls that run and whose work could continue in the background.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &ToolRow> {
+        self.live().iter().filter_map(|entry| match entry {
+            Entry::Tool(row) if row.state == RowState::Running && row.can_move() => Some(&**row),
+            _ => None,
+        })
+    }
+
     /// Returns the last tool call that ended.
     pub(crate) fn last_row(&self) -> Option<&ToolRow> {
         self.entries.iter().rev().find_map(|entry| match entry {
@@ -209,6 +217,16 @@ impl ToolRow {
     /// Returns whether the call may still change.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.state, RowState::Asking | RowState::Running)
+    }
+
+    /// Returns whether the call waits for a command or an agent.
+    fn can_move(&self) -> bool {
+        match self.tool.as_str() {
+            // A command without a time limit is being started in the background.
+            "Bash" => self.details.time_limit_ms.is_some(),
+            "Agent" | "Task" => true,
+            _ => false,
+        }
     }
 
     /// Takes the outcome.

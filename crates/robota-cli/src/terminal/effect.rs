@@ -20,8 +20,12 @@ pub(crate) enum Effect {
     EnterNow(Draft),
     /// Run a shell command for the user, through the permissions.
     Shell(String),
-    /// Stop the running turn.
+    /// End the shell command of the user.
+    StopShell,
+    /// Stop the running turn. The prompts that wait are cancelled.
     Interrupt,
+    /// Stop the running turn, so that the first prompt that waits is answered.
+    StartNext,
     /// Remove a prompt that waits.
     CancelPrompt(InputId),
     /// Move a prompt that waits, so that this many are answered before it.
@@ -49,6 +53,8 @@ pub(crate) enum Effect {
         /// The rule.
         rule: String,
     },
+    /// Let the work of calls continue in the background, so that the turn does not wait for it.
+    MoveToBackground(Vec<CallId>),
     /// Change the permission mode.
     SetMode(Mode),
     /// Trust the folder's settings, or continue without them.
@@ -105,7 +111,9 @@ impl std::fmt::Debug for Effect {
             Self::Enter(text) => f.debug_tuple("Enter").field(text).finish(),
             Self::EnterNow(text) => f.debug_tuple("EnterNow").field(text).finish(),
             Self::Shell(command) => f.debug_tuple("Shell").field(command).finish(),
+            Self::StopShell => f.write_str("StopShell"),
             Self::Interrupt => f.write_str("Interrupt"),
+            Self::StartNext => f.write_str("StartNext"),
             Self::CancelPrompt(input) => f.debug_tuple("CancelPrompt").field(input).finish(),
             Self::MovePrompt(input, position) => {
                 f.debug_tuple("MovePrompt").field(input).field(position).finish()
@@ -117,6 +125,9 @@ impl std::fmt::Debug for Effect {
                 f.debug_tuple("AnswerUser").field(id).field(answer).finish()
             }
             Self::TestRule { rule, .. } => f.debug_tuple("TestRule").field(rule).finish(),
+            Self::MoveToBackground(calls) => {
+                f.debug_tuple("MoveToBackground").field(calls).finish()
+            }
             Self::SetMode(mode) => f.debug_tuple("SetMode").field(mode).finish(),
             Self::Trust(yes) => f.debug_tuple("Trust").field(yes).finish(),
             Self::Work(_) => f.write_str("Work"),

@@ -60,6 +60,15 @@ pub(crate) enum Event {
         /// What to do.
         hint: Option<String>,
     },
+    /// A shell command of the user starts.
+    ShellStarted {
+        /// Names it in [`ShellEnded`](Self::ShellEnded) and in its output.
+        call: CallId,
+        /// The command.
+        command: String,
+    },
+    /// A shell command of the user ended, or was refused.
+    ShellEnded(CallId),
     /// A command that the user typed was executed.
     CommandDone {
         /// What the user typed.

@@ -8,6 +8,9 @@ use super::text::{Line, Role, Style};
 /// How many lines are kept.
 const KEPT: usize = 2_000;
 
+/// How many bytes of a line that does not end are kept.
+const LONGEST: usize = 16 * 1024;
+
 /// The last lines of an output.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutputTail {
@@ -30,15 +33,27 @@ impl OutputTail {
 
     /// Adds a piece.
     pub(crate) fn push(&mut self, text: &str) {
-        self.open.push_str(text);
-        while let Some(end) = self.open.find('\n') {
-            let line = dim(self.colours.line(self.open[..end].trim_end_matches('\r')));
-            self.open.drain(..=end);
+        let mut pieces = text.split('\n');
+        self.push_open(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            let line = dim(self.colours.line(self.open.trim_end_matches('\r')));
+            self.open.clear();
             self.lines.push_back(line);
             if self.lines.len() > KEPT {
                 self.lines.pop_front();
                 self.dropped += 1;
             }
+            self.push_open(piece);
+        }
+    }
+
+    /// Adds to the line that is not finished. Of a very long one, the end is kept.
+    fn push_open(&mut self, piece: &str) {
+        self.open.push_str(piece);
+        if self.open.len() > 2 * LONGEST {
+            let from = self.open.len() - LONGEST;
+            let from = (from..self.open.len()).find(|at| self.open.is_char_boundary(*at));
+            self.open.drain(..from.unwrap_or(0));
         }
     }
 
@@ -50,10 +65,11 @@ impl OutputTail {
     /// Returns the last lines, at most `limit`, and how many are before them.
     pub(crate) fn last(&self, limit: usize) -> (usize, Vec<Line>) {
         let open = (!self.open.is_empty()).then(|| dim(self.colours.clone().line(&self.open)));
-        let all = self.lines.iter().cloned().chain(open);
         let shown = limit.min(self.count() - self.dropped);
         let skipped = self.count() - self.dropped - shown;
-        (self.count() - shown, all.skip(skipped).collect())
+        let lines = self.lines.iter().skip(skipped).cloned();
+        let open = open.filter(|_| shown > 0);
+        (self.count() - shown, lines.chain(open).collect())
     }
 }
 

@@ -18,6 +18,7 @@ mod images;
 mod mailbox;
 mod model;
 mod open;
+mod pace;
 mod plain;
 mod preview;
 mod prompts;
@@ -28,12 +29,13 @@ mod ui;
 mod wait;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use robota_core::journal::JournalStore;
 use robota_sdk::InteractiveSession;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::composer::Draft;
 use super::event::Size;
@@ -61,8 +63,25 @@ pub(crate) struct WorkContext {
     /// The user's status line, which some changes concern.
     status: status_line::StatusLine,
     choices: choices::UserQuestions,
+    /// The shell command of the user that runs.
+    shell: RunningShell,
     /// The provider of the arguments.
     pub(crate) provider: Option<String>,
+}
+
+/// The shell command of the user that runs, so that a key can end it. Clones are the same.
+#[derive(Clone, Default)]
+struct RunningShell(Arc<Mutex<CancellationToken>>);
+
+impl RunningShell {
+    fn started(&self, cancel: &CancellationToken) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+    }
+
+    /// Ends it, if it still runs.
+    fn stop(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
 }
 
 /// Starts the terminal program. The composer is there before anything is loaded.
@@ -107,7 +126,9 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
         state.early.push(Draft { text: words, ..Draft::default() });
     }
     let (ended, end) = tokio::sync::watch::channel(None);
-    if args.screen_reader || wants_lines(home.as_deref()) {
+    // A terminal without any capability can only write lines.
+    let dumb = environment.get("TERM") == Some("dumb");
+    if args.screen_reader || dumb || wants_lines(home.as_deref()) {
         let plain = super::plain::Plain::new(state);
         let ui = plain::PlainUi { plain, mailbox: mailbox.clone(), effects, started };
         std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {

@@ -12,7 +12,7 @@ use robota_sdk::CommandInfo;
 use super::background::BackgroundTasks;
 use super::choice::Choices;
 use super::composer::{Composer, Draft};
-use super::conversation::Conversation;
+use super::conversation::{Conversation, ToolRow};
 use super::event::Size;
 use super::keys::KeyMap;
 use super::notify::Notifier;
@@ -40,13 +40,15 @@ pub(crate) struct State {
     pub(crate) choices: Choices,
     /// The settings that need trust, while the user is asked about them.
     pub(crate) trust: Option<TrustQuestion>,
-    /// What was entered before the session was open.
+    /// What was entered before the session was open, or while a shell command of the user runs.
     pub(crate) early: Vec<Draft>,
     /// The prompts that wait for the running turn.
     pub(crate) queue: VecDeque<Queued>,
     /// The waiting prompt that the user moves; the last one if there is none.
     pub(crate) moving: Option<InputId>,
     pub(crate) turn: Option<Turn>,
+    /// The shell command of the user that runs.
+    pub(crate) shell: Option<ToolRow>,
     pub(crate) background: BackgroundTasks,
     pub(crate) facts: Facts,
     pub(crate) hint: Option<Hint>,
@@ -168,6 +170,7 @@ impl State {
             queue: VecDeque::new(),
             moving: None,
             turn: None,
+            shell: None,
             background: BackgroundTasks::default(),
             facts,
             hint: None,
@@ -195,10 +198,14 @@ impl State {
             let elapsed = self.now.saturating_sub(turn.started);
             turn.started + Duration::from_secs(elapsed.as_secs() + 1)
         });
+        let shell = self.shell.as_ref().map(|shell| {
+            let elapsed = self.now.saturating_sub(shell.started);
+            shell.started + Duration::from_secs(elapsed.as_secs() + 1)
+        });
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let armed = self.questions.arms_at(self.now);
         let trust = self.trust.as_ref().map(|trust| trust.armed_at).filter(|at| *at > self.now);
         let choice = self.choices.arms_at(self.now);
-        [second, hint, armed, trust, choice].into_iter().flatten().min()
+        [second, shell, hint, armed, trust, choice].into_iter().flatten().min()
     }
 }

@@ -9,10 +9,11 @@ mod session;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 use robota_core::permission::Mode;
+use robota_sdk::ToolState;
 
 use super::ansi::Output;
 use super::composer::{Draft, Image, dropped_images};
-use super::conversation::{Entry, NoteKind};
+use super::conversation::{Entry, NoteKind, RowState, ToolRow};
 use super::effect::Effect;
 use super::event::{Event, Opened};
 use super::keys::{Action, Context};
@@ -73,6 +74,17 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
                 note(state, NoteKind::Plain, format!("hint: {hint}"));
             }
             Vec::new()
+        }
+        Event::ShellStarted { call, command } => {
+            let details = ToolState::new(call, "Bash", command);
+            state.shell = Some(ToolRow::new(details, RowState::Running, state.now));
+            Vec::new()
+        }
+        Event::ShellEnded(call) => {
+            if state.shell.as_ref().is_some_and(|shell| shell.call == call) {
+                state.shell = None;
+            }
+            enter_early(state)
         }
         Event::CommandDone { typed, result } => command::done(state, typed, result),
         Event::ModelChanged(model) => {
@@ -146,10 +158,10 @@ pub(crate) fn enter(state: &mut State, text: &str) -> Vec<Effect> {
     chat::enter(state, draft, false)
 }
 
-/// Stops the running turn, if there is one.
+/// Stops the running turn, or the shell command of the user, if there is one.
 pub(crate) fn stop(state: &mut State) -> Vec<Effect> {
     if state.turn.is_none() {
-        return Vec::new();
+        return if state.shell.is_some() { vec![Effect::StopShell] } else { Vec::new() };
     }
     chat::interrupt(state);
     vec![Effect::Interrupt]
@@ -190,13 +202,18 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     for entry in history {
         state.conversation.push(entry);
     }
-    let early = std::mem::take(&mut state.early);
-    let entered = early.into_iter().flat_map(|draft| chat::enter(state, draft, false));
-    let mut effects: Vec<_> = entered.collect();
+    state.shell = None;
+    let mut effects = enter_early(state);
     if notifies {
         effects.push(Effect::WatchFocus);
     }
     effects
+}
+
+/// Enters what the user entered when it could not be taken yet.
+fn enter_early(state: &mut State) -> Vec<Effect> {
+    let early = std::mem::take(&mut state.early);
+    early.into_iter().flat_map(|draft| chat::enter(state, draft, false)).collect()
 }
 
 fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
@@ -300,11 +317,21 @@ fn everywhere(state: &mut State, action: Option<Action>) -> Option<Vec<Effect>> 
             Some(if may_write(state) { vec![Effect::SetMode(mode)] } else { Vec::new() })
         }
         Action::Transcript => Some(page::open(state, screens::transcript())),
-        Action::Background => Some(page::open(state, screens::background())),
+        Action::Background => Some(background(state)),
         Action::Palette => Some(page::open(state, screens::palette())),
         Action::Models => Some(page::open(state, screens::models())),
         _ => None,
     }
+}
+
+/// Moves what the turn waits for to the background; if it waits for nothing that can be moved, shows
+/// what is there.
+fn background(state: &mut State) -> Vec<Effect> {
+    let calls: Vec<_> = state.conversation.movable().map(|row| row.call.clone()).collect();
+    if calls.is_empty() || state.phase != Phase::Ready {
+        return page::open(state, screens::background());
+    }
+    vec![Effect::MoveToBackground(calls)]
 }
 
 /// Returns whether this terminal may change the session; says so if not.
@@ -324,10 +351,11 @@ fn clear_or_quit(state: &mut State) -> Vec<Effect> {
     if state.hint.as_ref().is_some_and(|hint| hint.quits) {
         return quit(state);
     }
-    if state.composer.is_empty() && state.turn.is_some() && state.questions.shown().is_none() {
-        chat::interrupt(state);
+    let busy = state.turn.is_some() || state.shell.is_some();
+    if state.composer.is_empty() && busy && state.questions.shown().is_none() {
+        let effects = stop(state);
         ask_again(state, "Ctrl+C");
-        return vec![Effect::Interrupt];
+        return effects;
     }
     state.composer.clear();
     state.popup.close();

@@ -7,7 +7,7 @@ use super::screen::Cursor;
 use super::screens::PageContext;
 use super::state::{LastPrompt, State};
 use super::text::{Line, Role, truncate};
-use super::widgets::{choice, composer, entry, question, queue, status, trust};
+use super::widgets::{choice, composer, entry, question, queue, status, tool_row, trust};
 
 /// What the terminal shows.
 #[derive(Debug, Default)]
@@ -149,8 +149,14 @@ fn entries(state: &mut State, width: usize, rows: usize) -> Vec<Line> {
         // The call that is asked about is shown with its question.
         if entry::call(live).is_none() || entry::call(live) != asked.as_ref() {
             entry::append_live(live, before, (width, now, expanded), &mut lines);
+            before = Some(live);
         }
-        before = Some(live);
+    }
+    if let Some(shell) = &state.shell {
+        if !matches!(entry::Spacing::after(before), entry::Spacing::Start | entry::Spacing::Row) {
+            lines.push(Line::default());
+        }
+        tool_row::append(shell, width, now, expanded, &mut lines);
     }
     if state.conversation.is_writing() {
         let after = entry::Spacing::after(before);

@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use futures::StreamExt as _;
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::SessionId;
-use robota_core::journal::{JournalStore as _, SessionFilter, read_all};
+use robota_core::journal::{JournalError, JournalStore as _, SessionFilter, read_all};
 use robota_core::task::{TaskChange, TaskErrorCategory, TaskStatus};
 use robota_store::FileStore;
 use robota_testkit::mock::{MockServer, Reply, Scenario};
@@ -82,8 +83,37 @@ impl Run {
         heads.map(|head| (head.session, head.spawned_by.is_some())).collect()
     }
 
+    /// Returns the events of a session; none if it was not created.
     async fn events(&self, session: &SessionId) -> Vec<Envelope> {
-        read_all(&self.store, session, 0).await.unwrap()
+        match read_all(&self.store, session, 0).await {
+            Err(JournalError::NotFound(_)) => Vec::new(),
+            events => events.unwrap(),
+        }
+    }
+
+    /// Waits until a session has this many events. The process that writes them creates it.
+    async fn has_events(&self, session: &SessionId, count: u64) {
+        while self.events(session).await.last().map_or(0, |event| event.seq) < count {
+            match self.store.wait_past(session, count - 1).await {
+                Err(JournalError::NotFound(_)) => tokio::task::yield_now().await,
+                waited => waited.unwrap(),
+            }
+        }
+    }
+
+    /// Reads until the parent has recorded which session and which process its agent gets.
+    async fn agent(&mut self) -> (SessionId, u32) {
+        let session = self.placed("session").await.unwrap();
+        let pid = self.placed("pid").await.unwrap().as_u64().unwrap();
+        (SessionId::from(session.as_str().unwrap()), u32::try_from(pid).unwrap())
+    }
+
+    /// Kills everything at once.
+    async fn kill_all(&mut self) {
+        for pid in processes_of(&self.home.path("")) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        self.child.wait().await.unwrap();
     }
 
     /// Continues the session of the parent.
@@ -189,48 +219,59 @@ fn made_is_whole(home: &Home) -> bool {
     }
 }
 
+/// Checks every case, some of them at the same time, since most of the time they wait for processes.
+async fn check_all<T, F: Future<Output = ()>>(
+    cases: impl IntoIterator<Item = T>,
+    check: impl Fn(T) -> F,
+) {
+    futures::stream::iter(cases).map(check).buffer_unordered(3).collect::<()>().await;
+}
+
 #[tokio::test]
 async fn run_04_an_agent_process_can_be_killed_at_every_event_of_its_journal() {
     let (events, _) = undisturbed().await;
-    for at in 1..=events {
-        let mut run = Run::start().await;
-        let pid = run.placed("pid").await.unwrap().as_u64().unwrap();
-        let session = run.placed("session").await.unwrap();
-        let session = SessionId::from(session.as_str().unwrap());
-        while run.events(&session).await.last().map_or(0, |event| event.seq) < at {
-            run.store.wait_past(&session, at - 1).await.unwrap();
-        }
-        kill(u32::try_from(pid).unwrap());
-        run.until(|_| false).await;
-        let status = run.child.wait().await.unwrap();
-        let at = format!("killed at event {at}");
-        assert!(status.success(), "{at}: the session continues: {status}");
-        no_process_is_left(run.home.path("")).await;
-        let journal = run.events(&session).await;
-        ends(&at, &journal);
-        assert_eq!(journal.last().unwrap().event.kind(), "closed", "{at}");
-        let sessions = run.sessions().await;
-        let (parent, _) = sessions.iter().find(|(_, is_agent)| !is_agent).unwrap();
-        let ended = ends(&at, &run.events(parent).await);
-        // A process that was killed after its answer completed its task.
-        let crashed = (TaskStatus::Failed, Some(TaskErrorCategory::Crash));
-        assert!(ended == [crashed] || ended == [(TaskStatus::Completed, None)], "{at}: {ended:?}");
-        assert!(made_is_whole(&run.home), "{at}");
-    }
+    // 0: the process has just started.
+    check_all(0..=events, kill_agent_at).await;
+}
+
+async fn kill_agent_at(at: u64) {
+    let mut run = Run::start().await;
+    let (session, pid) = run.agent().await;
+    run.has_events(&session, at).await;
+    kill(pid);
+    run.until(|_| false).await;
+    let status = run.child.wait().await.unwrap();
+    let at = format!("killed at event {at}");
+    assert!(status.success(), "{at}: the session continues: {status}");
+    no_process_is_left(run.home.path("")).await;
+    let journal = run.events(&session).await;
+    ends(&at, &journal);
+    // A process that was killed before it created its session left none.
+    let last = journal.last().map(|event| event.event.kind());
+    assert!(last.is_none_or(|kind| kind == "closed"), "{at}: {last:?}");
+    let sessions = run.sessions().await;
+    let (parent, _) = sessions.iter().find(|(_, is_agent)| !is_agent).unwrap();
+    let ended = ends(&at, &run.events(parent).await);
+    // A process that was killed after its answer completed its task.
+    let crashed = (TaskStatus::Failed, Some(TaskErrorCategory::Crash));
+    assert!(ended == [crashed] || ended == [(TaskStatus::Completed, None)], "{at}: {ended:?}");
+    assert!(made_is_whole(&run.home), "{at}");
 }
 
 #[tokio::test]
 async fn run_04_the_parent_of_an_agent_process_can_be_killed_at_every_event() {
     let (_, printed) = undisturbed().await;
-    for at in 1..=printed {
-        let mut run = Run::start().await;
-        for _ in 0..at {
-            run.until(|_| true).await;
-        }
-        run.child.start_kill().unwrap();
-        run.child.wait().await.unwrap();
-        check_after_the_death_of_the_parent(&run, &format!("killed at event {at}")).await;
+    check_all(1..=printed, kill_parent_at).await;
+}
+
+async fn kill_parent_at(at: usize) {
+    let mut run = Run::start().await;
+    for _ in 0..at {
+        run.until(|_| true).await;
     }
+    run.child.start_kill().unwrap();
+    run.child.wait().await.unwrap();
+    check_after_the_death_of_the_parent(&run, &format!("killed at event {at}")).await;
 }
 
 async fn check_after_the_death_of_the_parent(run: &Run, at: &str) {
@@ -242,12 +283,7 @@ async fn check_after_the_death_of_the_parent(run: &Run, at: &str) {
         let ended = ends(at, &events);
         let valid = run.home.robota(&["sessions", "validate", session.as_str()], &[]).await;
         assert!(valid.status.success(), "{at}: {}", stderr(&valid));
-        let began = events.iter().any(|event| matches!(event.event, Event::TurnStarted(_)));
-        // Both may die after the agent created its session and before the parent learned of it; then
-        // nothing has happened in it.
-        if began || !is_agent {
-            assert_eq!(events.last().unwrap().event.kind(), "closed", "{at}");
-        }
+        assert_eq!(events.last().unwrap().event.kind(), "closed", "{at}");
         if !is_agent {
             let interrupted = (TaskStatus::Failed, Some(TaskErrorCategory::Interrupted));
             let known = |end: &(TaskStatus, Option<TaskErrorCategory>)| {
@@ -271,11 +307,18 @@ async fn run_04_both_processes_can_be_killed_at_once() {
         for _ in 0..at {
             run.until(|_| true).await;
         }
-        let pids = processes_of(&run.home.path(""));
-        for pid in pids {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        run.child.wait().await.unwrap();
+        run.kill_all().await;
         check_after_the_death_of_the_parent(&run, &format!("both killed at event {at}")).await;
+    }
+}
+
+#[tokio::test]
+async fn run_04_a_session_that_was_just_created_when_both_processes_died_is_closed() {
+    for at in [0, 1, 2] {
+        let mut run = Run::start().await;
+        let (session, _) = run.agent().await;
+        run.has_events(&session, at).await;
+        run.kill_all().await;
+        check_after_the_death_of_the_parent(&run, &format!("both killed at {at} events")).await;
     }
 }

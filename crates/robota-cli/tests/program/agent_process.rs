@@ -205,8 +205,8 @@ async fn sec_no_other_process_can_read_the_credentials_of_an_agent() {
 async fn run_04_a_killed_agent_process_is_reported_and_leaves_nothing() {
     let mut run = Run::events(waits()).await;
     let (is_up, ended) = watch_pipe(run.home.path("project/pipe"));
-    let number = run.placed("pid").await;
     let session = run.placed("session").await;
+    let number = run.placed("pid").await;
     is_up.await.unwrap();
     kill_process(pid(&number), Signal::KILL).unwrap();
     // Its command ends too.
@@ -230,8 +230,8 @@ async fn run_04_a_killed_agent_process_is_reported_and_leaves_nothing() {
 async fn run_04_when_the_parent_is_killed_no_process_is_left_and_the_journals_tell() {
     let mut run = Run::events(waits()).await;
     let (is_up, ended) = watch_pipe(run.home.path("project/pipe"));
-    let number = run.placed("pid").await;
     let session = run.placed("session").await;
+    let number = run.placed("pid").await;
     is_up.await.unwrap();
     run.child.start_kill().unwrap();
     run.child.wait().await.unwrap();

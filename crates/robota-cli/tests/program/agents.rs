@@ -155,3 +155,37 @@ async fn run_05_an_agent_with_a_commit_in_its_worktree_loses_nothing() {
     let pruned = home.robota(&["worktrees", "prune"], &[]).await;
     assert!(stdout(&pruned).starts_with("kept"), "{}", stdout(&pruned));
 }
+
+#[tokio::test]
+async fn run_05_the_commands_of_worktrees_print_json_and_say_what_is_wrong() {
+    let outside = Home::new();
+    for command in
+        [&["worktrees", "list"][..], &["worktrees", "prune"], &["worktrees", "remove", "x"]]
+    {
+        let refused = outside.robota(command, &[]).await;
+        assert_eq!(refused.status.code(), Some(1), "{command:?}");
+        assert!(stderr(&refused).contains("is not in a git repository"), "{}", stderr(&refused));
+    }
+    let home = repository().await;
+    let json = async |args: &[&str]| -> serde_json::Value {
+        let output = home.robota(&[&["worktrees"], args, &["--json"]].concat(), &[]).await;
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    assert_eq!(json(&["list"]).await, json!({"worktrees": []}));
+    assert_eq!(json(&["prune"]).await, json!({"worktrees": []}));
+    for name in ["agent-1-0000abcd", "agent-2-0000abcd"] {
+        let (branch, path) = (format!("robota/{name}"), format!(".robota/worktrees/{name}"));
+        git(&home, &["worktree", "add", "--quiet", "-b", &branch, &path]).await;
+    }
+    home.write("project/.robota/worktrees/agent-1-0000abcd/new.txt", "new");
+    let pruned = json(&["prune"]).await;
+    let pruned: Vec<_> = pruned["worktrees"].as_array().unwrap().iter().collect();
+    assert_eq!((&pruned[0]["removed"], &pruned[1]["removed"]), (&json!(false), &json!(true)));
+    assert_eq!(pruned[0]["reasons"], json!(["1 untracked file"]));
+    assert_eq!(json(&["list"]).await["worktrees"][0]["state"], "1 untracked file");
+    let refused = home.robota(&["worktrees", "remove", "agent-1-0000abcd"], &[]).await;
+    assert!(stderr(&refused).contains("nothing was removed"), "{}", stderr(&refused));
+    let removed = json(&["remove", "agent-1-0000abcd", "--force"]).await;
+    assert_eq!(removed, json!({"removed": "agent-1-0000abcd", "branch_kept": false}));
+}

@@ -24,6 +24,8 @@ mod foreign;
 mod headless;
 mod home;
 mod host;
+#[cfg(unix)]
+mod host_cases;
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;

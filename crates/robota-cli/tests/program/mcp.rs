@@ -177,6 +177,58 @@ async fn a_server_that_is_started_for_the_first_time_joins_the_turn() {
     assert!(result_text(&mock, 2).contains("joined"), "{}", result_text(&mock, 2));
 }
 
+/// A server that never answers delays nothing, also if its tools are not known.
+#[tokio::test]
+async fn the_first_request_waits_for_no_server_that_is_not_known() {
+    let home = Home::new();
+    let config = json!({"mcpServers": {"mute": entry("mute"), "gone": {"command": "/nowhere"}}});
+    let mock = MockServer::start(Scenario::reply("Hi.")).await.unwrap();
+    let output = prompt(&home, &mock, &["--mcp-config", &config.to_string()]).await;
+    assert_eq!(stdout(&output), "Hi.\n", "{}", stderr(&output));
+    let names = tool_names(&mock, 0);
+    assert!(names.contains(&"ToolSearch".to_owned()), "{names:?}");
+    let tools = mock.calls()[0].json["tools"].to_string();
+    assert!(tools.contains("Servers that are starting: mute, gone."), "{tools}");
+}
+
+#[tokio::test]
+async fn lists_of_servers_are_data_and_have_no_secrets() {
+    let home = known("plain").await;
+    let secret = "tok-0123456789";
+    let entry = json!({"command": "/nowhere", "args": ["--token", "${MY_TOKEN}", "--key=k-12345678"],
+        "env": {"OTHER": "${MY_TOKEN}"}});
+    home.robota(&["mcp", "add-json", "-s", "user", "more", &entry.to_string()], &[]).await;
+    let web = json!({"type": "http", "url": "http://127.0.0.1:1/mcp?key=${MY_TOKEN}",
+        "headers": {"X-Key": "${MY_TOKEN}"}});
+    home.robota(&["mcp", "add-json", "-s", "user", "web", &web.to_string()], &[]).await;
+    for (args, code) in [
+        (&["mcp", "list"][..], 0),
+        (&["mcp", "list", "--json"][..], 0),
+        (&["mcp", "get", "more"][..], 1),
+        (&["mcp", "get", "web", "--json"][..], 1),
+        (&["mcp", "test"][..], 1),
+        (&["mcp", "test", "--json"][..], 1),
+    ] {
+        let output = home.robota(args, &[("MY_TOKEN", secret)]).await;
+        let text = stdout(&output) + &stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?} {text}");
+        assert!(!text.contains(secret) && !text.contains("k-12345678"), "{args:?} {text}");
+        if args.contains(&"--json") {
+            let _: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        }
+    }
+    let listed = home.robota(&["mcp", "list"], &[("MY_TOKEN", secret)]).await;
+    assert!(
+        stdout(&listed).contains("/nowhere --token ${MY_TOKEN} --key=***"),
+        "{}",
+        stdout(&listed)
+    );
+    let got = home.robota(&["mcp", "get", "fake", "--json"], &[]).await;
+    let got: Value = serde_json::from_str(&stdout(&got)).unwrap();
+    assert_eq!((&got["scope"], &got["protocol"]), (&json!("user"), &json!("2025-11-25")), "{got}");
+    assert!(got["tools"].to_string().contains("Returns its text"), "{got}");
+}
+
 #[tokio::test]
 async fn strict_configuration_uses_nothing_else() {
     let home = known("plain").await;

@@ -173,6 +173,8 @@ async fn sdk_08_mcp_a_second_prompt_has_its_own_answer_and_conversations_are_res
         let scenario = make_file().then("The third.");
         let Some(Ran { seen, .. }) = run("two", way, scenario, &[]).await else { return };
         assert_eq!(seen["sent"]["structuredContent"]["text"], "Nothing else.", "{way:?} {seen}");
+        // Both calls wait for the agent; one of them asks.
+        assert_eq!(seen["asked"].as_array().unwrap().len(), 1, "{way:?} {seen}");
         let text = seen["read"]["contents"][0]["text"].as_str().unwrap();
         assert!(text.contains("Make a file.") && text.contains("It is made."), "{text}");
         assert_eq!(seen["read"]["contents"][0]["mimeType"], "text/markdown");
@@ -302,6 +304,45 @@ async fn sdk_08_mcp_the_inspector_lists_and_calls_tools() {
         let read = inspect(target, &call).await;
         assert!(text(&read).contains("content of a"), "{read}");
     }
+}
+
+/// The scenarios of the conformance suite that need no tools, resources and prompts of its own. The others
+/// are run by robota-server, which can offer those.
+const SCENARIOS: [&str; 8] = [
+    "server-initialize",
+    "logging-set-level",
+    "ping",
+    "tools-list",
+    "server-sse-multiple-streams",
+    "resources-list",
+    "prompts-list",
+    "dns-rebinding-protection",
+];
+
+#[tokio::test]
+async fn sdk_08_mcp_the_program_passes_the_conformance_suite_of_servers() {
+    let Some(folder) = programs() else { return };
+    let (home, mock) = (home(), MockServer::start(Scenario::reply("-")).await.unwrap());
+    let server = http_server(&home, &mock, &[]).await;
+    let mut proxy = Command::new("node");
+    let adds_token =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../robota-server/tests/server/proxy.mjs");
+    proxy.arg(adds_token).env("URL", &server.url).env("TOKEN", TOKEN);
+    proxy.stdout(std::process::Stdio::piped());
+    let mut proxy = tokio::process::Command::from(proxy).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(proxy.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().unwrap();
+    let run = async |scenario: &str| {
+        let mut command = Command::new(folder.join("node_modules/.bin/node"));
+        command.arg(folder.join("node_modules/.bin/conformance")).args(["server", "--url", &url]);
+        command.args(["--scenario", scenario]).current_dir(home.path("home"));
+        let output = tokio::process::Command::from(command).kill_on_drop(true).output();
+        let output = output.await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{scenario}: {text} {errors}");
+    };
+    futures::future::join_all(SCENARIOS.map(run)).await;
 }
 
 /// Returns the ids of the checks of a scenario that failed. One check measures how soon a stream is

@@ -172,6 +172,7 @@ fn sdk_22_a_marketplace_of_a_repository_lists_plugins_of_others() {
     );
     let listed = run(&home, &["marketplace", "list"]);
     assert!(listed.contains("robota plugin marketplace add named"), "{listed}");
+    assert!(!listed.contains("No marketplace"), "{listed}");
     run(&home, &["marketplace", "add", "named"]);
     let listed = run(&home, &["marketplace", "list"]);
     assert!(listed.starts_with("mine: 2 plugins in "), "{listed}");
@@ -212,4 +213,8 @@ fn sdk_22_sources_that_cannot_be_used_are_refused() {
         assert!(stderr(&output).contains(problem), "{source}: {}", stderr(&output));
     }
     assert_eq!(run(&home, &["list"]), "No plugins are installed.\n");
+    let none = "No marketplace is known. To add one: robota plugin marketplace add SOURCE\n";
+    assert_eq!(run(&home, &["marketplace", "list"]), none);
+    let none = "No plugin of the known marketplaces matches `x`.\n";
+    assert_eq!(run(&home, &["marketplace", "search", "x"]), none);
 }

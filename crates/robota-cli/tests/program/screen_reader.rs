@@ -23,6 +23,10 @@ struct Lined {
 
 impl Lined {
     fn start(home: &Home, args: &[&str], origin: &str) -> Self {
+        Self::start_on("xterm-256color", home, args, origin)
+    }
+
+    fn start_on(terminal: &str, home: &Home, args: &[&str], origin: &str) -> Self {
         let robota = home.command(args);
         let mut line = robota.get_program().to_str().unwrap().to_owned();
         for argument in robota.get_args() {
@@ -34,7 +38,7 @@ impl Lined {
             .current_dir(home.path("project"))
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", home.path("home"))
-            .env("TERM", "xterm-256color")
+            .env("TERM", terminal)
             .env("ANTHROPIC_BASE_URL", origin)
             .env("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -110,6 +114,17 @@ async fn the_setting_asks_for_plain_lines_too() {
     let mock = MockServer::start(Scenario::reply("Hello.")).await.unwrap();
     let mut program = Lined::start(&home, &[], &mock.origin());
     program.until("Ready in").await;
+    assert!(!program.seen.concat().contains('\u{1b}'), "{:?}", program.seen);
+}
+
+#[tokio::test]
+async fn a_dumb_terminal_gets_plain_lines() {
+    let home = Home::new();
+    let mock = MockServer::start(Scenario::reply("Hello.")).await.unwrap();
+    let mut program = Lined::start_on("dumb", &home, &[], &mock.origin());
+    program.until("Ready in").await;
+    program.enter("hello").await;
+    program.until("Hello.").await;
     assert!(!program.seen.concat().contains('\u{1b}'), "{:?}", program.seen);
 }
 

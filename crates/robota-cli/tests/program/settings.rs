@@ -21,12 +21,16 @@ impl Home {
         let script = json!([{"tools": [{"tool": "Bash", "input": {"command": command}}]}, "Done."]);
         std::fs::write(self.path("script.yaml"), script.to_string()).unwrap();
         let provider = format!("scripted:{}", self.path("script.yaml").display());
-        let mut all = vec!["-p", "go", "--provider", &provider, "--output-format", "json"];
+        let mut all = vec!["-p", "go", "--provider", &provider, "--output-format", "stream-json"];
+        all.push("--verbose");
         all.extend(args);
         let output = self.run_with_input(&all, "");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
-        report["permission_denials"] == json!([])
+        // A tool that is denied as a whole is not offered; a call of it fails without a denial.
+        let lines = stdout(&output);
+        let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let result = lines.find(|line| line["type"] == "user").unwrap();
+        result["message"]["content"][0]["is_error"] != true
     }
 
     /// Returns the verdict of `permissions check` on a Bash command.
@@ -242,6 +246,21 @@ fn sdk_11_config_gets_sets_and_explains() {
 }
 
 #[test]
+fn options_of_settings_may_precede_a_command_and_others_may_not() {
+    let home = Home::new();
+    let settings = r#"{"model": "other-model"}"#;
+    let shown = home.run_with_input(&["--settings", settings, "config", "get", "model"], "");
+    assert_eq!((stdout(&shown).as_str(), shown.status.code()), ("other-model\n", Some(0)));
+    let misplaced = home.run_with_input(&["--model", "m", "config", "list"], "");
+    assert_eq!(misplaced.status.code(), Some(2));
+    let errors = stderr(&misplaced);
+    assert!(errors.contains("`config` is a command, and its options follow it"), "{errors}");
+    assert!(errors.contains("robota config list --help"), "{errors}");
+    let env = home.run_with_input(&["config", "set", "env", "{}"], "");
+    assert_eq!(env.status.code(), Some(0), "{}", stderr(&env));
+}
+
+#[test]
 fn sdk_11_a_setting_ignored_for_another_reason_than_trust_is_reported_as_such() {
     let home = Home::new();
     home.write(
@@ -307,6 +326,21 @@ fn core_22_hooks_from_settings_gate_the_calls_of_a_run() {
     });
     home.write("home/.robota/settings.json", other_kind);
     assert!(!home.runs("echo hi", &[]), "a hook of a kind that cannot run denies");
+}
+
+#[test]
+fn core_22_the_reason_of_a_hook_that_stops_the_turn_is_printed() {
+    let home = Home::new();
+    let command = r#"echo '{"continue": false, "stopReason": "enough for today"}'"#;
+    home.write(
+        "home/.robota/settings.json",
+        json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}),
+    );
+    home.write("project/script.yaml", "- tools: [{tool: Bash, input: {command: ls}}]\n- Done.");
+    let output = home.run_with_input(&["-p", "go", "--provider", "scripted:script.yaml"], "");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("a hook stopped the turn: enough for today"));
+    assert_eq!(stdout(&output), "");
 }
 
 #[test]

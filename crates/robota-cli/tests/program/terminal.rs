@@ -101,3 +101,54 @@ async fn a_second_terminal_follows_and_says_who_writes() {
     first.type_keys("two\r");
     second.until_text("Two.").await;
 }
+
+#[tokio::test]
+async fn ctrl_b_moves_a_command_to_the_background_and_then_shows_it() {
+    let home = Home::new();
+    let command = "echo begun; until [ -e go ]; do sleep 0.02; done; echo over";
+    let mock = MockServer::start(
+        Scenario::reply(Reply::new().tool("Bash", json!({ "command": command })))
+            .then("It runs in the background."),
+    )
+    .await
+    .unwrap();
+    let mut terminal = Terminal::start(&home, &["run it"], &mock.origin(), (100, 30));
+    terminal.until_text("? Wants to run").await;
+    terminal.until_answerable().await;
+    terminal.type_keys("y");
+    terminal.until_text("begun").await;
+    // After a while the status line says which key it is.
+    terminal.until_text("Ctrl+B background").await;
+    terminal.type_keys("\u{2}");
+    terminal.until_text("✓ In the background as bash_1: echo begun").await;
+    terminal.until_text("It runs in the background.").await;
+    terminal.until_text("1 in background").await;
+    terminal.until_text("ready").await;
+    let sent = mock.call(2).await.json.to_string();
+    assert!(sent.contains("continues as bash_1"), "{sent}");
+
+    terminal.type_keys("\u{2}");
+    terminal.until_page("Background tasks").await;
+    terminal.type_keys("\r");
+    terminal.until_page("begun").await;
+    std::fs::write(home.path("project/go"), "").unwrap();
+    terminal.until_page("over").await;
+}
+
+#[tokio::test]
+async fn a_shell_command_shows_its_output_and_esc_ends_it() {
+    let home = Home::new();
+    let mock = MockServer::start(Scenario::reply("I saw it.")).await.unwrap();
+    let mut terminal = Terminal::start(&home, &[], &mock.origin(), (80, 24));
+    terminal.until_text("ready").await;
+    terminal.type_keys("!echo begun; sleep 600\r");
+    terminal.until_text("• Running echo begun; sleep 600").await;
+    terminal.until_text("  begun").await;
+    terminal.type_keys("what was it?\r");
+    terminal.until_text("queued what was it?").await;
+    terminal.type_keys("\u{1b}");
+    terminal.until_text("[ended: interrupted]").await;
+    terminal.until_text("I saw it.").await;
+    let sent = mock.call(1).await.json.to_string();
+    assert!(sent.contains("<bash-input>echo begun; sleep 600"), "{sent}");
+}

@@ -22,6 +22,8 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("changes", "/diff\r", "+1 -1"),
     ("memory", "/memory\r", "Memory  1/1"),
     ("todos", "/todos\r", "Greet in Chinese"),
+    ("cost", "/cost\r", "calls"),
+    ("reset", "/reset\r", "leave everything unchanged"),
 ];
 
 /// What Enter shows of the first entry of a page, and a text of it.

@@ -17,6 +17,8 @@ const CONTROL_T: &str = "\u{14}";
 const CONTROL_V: &str = "\u{16}";
 const CONTROL_X: &str = "\u{18}";
 const ESC: &str = "\u{1b}";
+/// As terminals that report such keys send it.
+const CONTROL_ENTER: &str = "\u{1b}[13;5u";
 const DOWN: &str = "\u{1b}[B";
 const ALT_UP: &str = "\u{1b}[1;3A";
 
@@ -269,10 +271,33 @@ async fn waiting_prompts_are_moved_edited_and_cancelled() {
     terminal.until_text("› prompt A").await;
     terminal.type_keys(", please\r");
     terminal.until_text("queued prompt A, please").await;
-    // Esc stops the turn and cancels what waits.
+    // Esc stops the turn. What waited is not sent, and not lost.
     terminal.type_keys(ESC);
     terminal.until(|_, shown| !shown.contains("queued") && shown.contains("ready")).await;
+    terminal.until_text("› prompt B\n  prompt A, please").await;
     assert_eq!(mock.received().len(), 1);
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_sent_now_stops_the_turn_and_the_others_keep_waiting() {
+    let home = Home::new();
+    let stalled = Reply::new().text("Working").step(Step::Stall(Stall::Forever));
+    let mock = server(Scenario::reply(stalled).then("About B.").then("About A.")).await;
+    let mut terminal = start(&home, &mock);
+    terminal.until_text("ready").await;
+    terminal.type_keys("begin\r");
+    terminal.until_text("Working").await;
+    terminal.type_keys("prompt A\r");
+    terminal.until_text("queued prompt A").await;
+    terminal.type_keys("prompt B");
+    terminal.until_text("› prompt B").await;
+    terminal.type_keys(CONTROL_ENTER);
+    terminal.until_text("About B.").await;
+    terminal.until_text("About A.").await;
+    terminal.until_text("ready").await;
+    let last = mock.call(3).await.json.to_string();
+    let at = |text: &str| last.find(text).unwrap_or_else(|| panic!("{text}: {last}"));
+    assert!(at("prompt B") < at("prompt A"), "{last}");
 }
 
 #[tokio::test]

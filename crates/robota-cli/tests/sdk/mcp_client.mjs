@@ -84,11 +84,10 @@ const cases = {
   /** Sends a second prompt while the first one waits for an approval, and reads the conversation. */
   async two() {
     let second, session;
-    const { client, call } = await connect(async () => {
+    const { client, call, asked } = await connect(async () => {
       const { resources } = await client.listResources();
       session = resources[0].uri.split("/").pop();
-      // Both calls that wait for the agent may ask.
-      second ??= call("agent_send", { session, prompt: "And now?" });
+      second = call("agent_send", { session, prompt: "And now?" });
       return allow();
     });
     const updated = [];
@@ -105,7 +104,7 @@ const cases = {
     // The notification of the end may arrive after the result.
     while (updated.length === 0) await new Promise((wake) => setImmediate(wake));
     await client.close();
-    return { started, sent, read, missing, updated, uri, resourceTemplates, capabilities };
+    return { asked, started, sent, read, missing, updated, uri, resourceTemplates, capabilities };
   },
   async decide() {
     const { client, call } = await connect();

@@ -85,7 +85,8 @@ pub struct AgentDefinition {
     pub initial_prompt: Option<String>,
     /// The layer and file that it comes from.
     pub origin: Origin,
-    /// The hash of its file, for [`crate::TrustStore::grant_file`].
+    /// The hash of its file, for [`crate::TrustStore::grant_file`], if it asks for something that needs
+    /// trust.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// The names of its fields that need trust.

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::words::{split_globs, split_rules};
-use super::{HeaderNote, MAX_HEADER_BYTES, note};
+use super::{HeaderNote, MAX_HEADER_BYTES, note, plain};
 
 /// The fields of a header, or of a JSON object that has the same fields.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,11 +13,11 @@ pub struct Header {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Field {
-    value: Value,
+pub(super) struct Field {
+    pub(super) value: Value,
     /// The text after the colon, if the value is on one line.
-    raw: Option<String>,
-    line: Option<usize>,
+    pub(super) raw: Option<String>,
+    pub(super) line: Option<usize>,
 }
 
 /// A field whose value has the wrong type.
@@ -34,6 +34,18 @@ pub struct FieldError {
 
 impl Header {
     pub(super) fn parse(text: &str) -> (Self, Vec<HeaderNote>) {
+        match plain::fields(text) {
+            Some(fields) => (Self::of(fields), Vec::new()),
+            None => Self::parse_yaml(text),
+        }
+    }
+
+    pub(super) fn of(fields: IndexMap<String, Field>) -> Self {
+        Self { fields }
+    }
+
+    /// Parses any header.
+    pub(super) fn parse_yaml(text: &str) -> (Self, Vec<HeaderNote>) {
         let chunks = chunks(text);
         let raw = |key: &str| chunks.iter().rev().find(|chunk| chunk.key == key);
         if let Some(values) = yaml(text) {

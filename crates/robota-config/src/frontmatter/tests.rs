@@ -183,3 +183,34 @@ proptest! {
         prop_assert!(matches!(header.value("key"), Some(Value::String(_) | Value::Object(_) | Value::Number(_) | Value::Bool(_))));
     }
 }
+
+proptest::proptest! {
+    /// The quick reader of plain headers answers only what the YAML parser answers.
+    #[test]
+    fn plain_headers_are_read_as_yaml_reads_them(
+        lines in proptest::collection::vec(
+            ("[a-zN-]{0,4}", "(: ?|:|)", "[aZnNy0 ,.;()/_'#:\"\\-]{0,6}|true|Null|yes|1e3|o'clock|a b"),
+            0..4,
+        ),
+    ) {
+        let text: String =
+            lines.into_iter().map(|(key, colon, value)| format!("{key}{colon}{value}\n")).collect();
+        if let Some(fields) = super::plain::fields(&text) {
+            let (expected, notes) = super::header::Header::parse_yaml(&text);
+            assert_eq!(super::header::Header::of(fields), expected, "{text}");
+            assert!(notes.is_empty(), "{text}: {notes:?}");
+        }
+    }
+}
+
+#[test]
+fn usual_headers_are_plain() {
+    let text =
+        "name: code-review\ndescription: Reviews changes, one file at a time.\nmodel: opus\n";
+    assert_eq!(super::plain::fields(text).map(|fields| fields.len()), Some(3));
+    for text in
+        ["a: b: c\n", "a: [b]\n", "a: yes\n", "a: 1\n", "a:\n  - b\n", "a: b\n  c\n", "a: |\n"]
+    {
+        assert_eq!(super::plain::fields(text), None, "{text}");
+    }
+}

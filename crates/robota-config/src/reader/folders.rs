@@ -41,6 +41,14 @@ pub(crate) struct Folders {
     pub(crate) user_claude: Option<PathBuf>,
     /// The owners of the home folder and of the working folder, and root.
     owners: [u32; 3],
+    /// The identities of the user's folders.
+    users: [Option<(u64, u64)>; 2],
+}
+
+/// Returns the file system and the number of a folder: those of two paths are equal if the paths lead
+/// to the same folder.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    folder.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
 impl Folders {
@@ -57,10 +65,14 @@ impl Folders {
         let root = root.to_owned();
         let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
         let owners = [home.as_deref().map_or(0, owner), owner(&cwd), 0];
+        let user_robota = home.as_deref().map(|home| home.join(".robota"));
         let user_claude = places.claude_dir.clone();
+        let user_claude = user_claude.or_else(|| home.as_deref().map(|home| home.join(".claude")));
+        let users = [user_robota.as_deref(), user_claude.as_deref()];
         Self {
-            user_robota: home.as_deref().map(|home| home.join(".robota")),
-            user_claude: user_claude.or_else(|| home.as_deref().map(|home| home.join(".claude"))),
+            users: users.map(|folder| folder.and_then(identity)),
+            user_robota,
+            user_claude,
             places: places.clone(),
             cwd,
             root,
@@ -103,9 +115,7 @@ impl Folders {
     /// Returns whether a folder such as `PROJECT/.claude` is the user's own.
     pub(crate) fn is_users(&self, folder: &Path) -> bool {
         let users = [self.user_robota.as_deref(), self.user_claude.as_deref()];
-        let real = |path: &Path| path.canonicalize().ok();
-        users.into_iter().flatten().any(|own| {
-            folder == own || real(folder).is_some_and(|folder| real(own) == Some(folder))
-        })
+        users.contains(&Some(folder))
+            || identity(folder).is_some_and(|folder| self.users.contains(&Some(folder)))
     }
 }

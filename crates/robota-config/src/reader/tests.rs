@@ -97,3 +97,26 @@ fn files_above_the_checkout_that_belong_to_other_users_are_not_read() {
     let others = Boundary::Above { folder: root, owners: [u32::MAX; 3] };
     assert!(reader.read(&file, &others, 9).unwrap_err().contains("belongs to another user"));
 }
+
+/// Resolving links costs a system call for each part of a path, for each of hundreds of files.
+#[cfg(target_os = "linux")]
+#[test]
+fn links_are_resolved_only_where_there_are_some() {
+    let (_dir, reader, root) = world();
+    let resolved = || reader.counts.resolved.load(Ordering::Relaxed);
+    let skills = root.join("repo/.claude/skills");
+    std::fs::create_dir_all(skills.join("a")).unwrap();
+    std::fs::write(skills.join("a/SKILL.md"), "text").unwrap();
+    let boundary = reader.folders.boundary(&root.join("repo"));
+    assert_eq!(reader.list(&skills, &boundary).unwrap().unwrap().len(), 1);
+    let read = reader.read(&skills.join("a/SKILL.md"), &boundary, 9).unwrap().unwrap();
+    assert_eq!((read.real, resolved()), (skills.join("a/SKILL.md"), 0));
+    assert!(reader.read(&skills.join("b/SKILL.md"), &boundary, 9).unwrap().is_none());
+    assert_eq!(resolved(), 0, "nothing is there");
+    symlink("a", skills.join("link")).unwrap();
+    let read = reader.read(&skills.join("link/SKILL.md"), &boundary, 9).unwrap().unwrap();
+    assert_eq!((read.real, resolved()), (skills.join("a/SKILL.md"), 1));
+    // A path with `..` is no canonical path.
+    let read = reader.read(&skills.join("a/../a/SKILL.md"), &boundary, 9).unwrap().unwrap();
+    assert_eq!((read.real, resolved()), (skills.join("a/SKILL.md"), 2));
+}

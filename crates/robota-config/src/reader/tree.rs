@@ -52,6 +52,11 @@ impl ContextReader {
         boundary: &Boundary,
     ) -> Result<Option<Vec<Entry>>, String> {
         let Some(real) = self.resolve(folder, boundary)? else { return Ok(None) };
+        self.entries(&real)
+    }
+
+    /// Like [`list`](Self::list), for a folder that was resolved.
+    fn entries(&self, real: &Path) -> Result<Option<Vec<Entry>>, String> {
         self.count_folder();
         let found = match real.read_dir() {
             Ok(found) => found,
@@ -136,13 +141,15 @@ impl Walk<'_> {
             Ok(None) => return,
             Err(reason) => return self.refuse(folder, &reason),
         };
-        if !self.seen.insert(real) {
+        if self.seen.contains(&real) {
             return;
         }
-        if self.seen.len() > MAX_FOLDERS {
+        if self.seen.len() >= MAX_FOLDERS {
             return self.refuse(folder, &format!("there are more than {MAX_FOLDERS} folders"));
         }
-        let entries = match self.reader.list(folder, self.boundary) {
+        let entries = self.reader.entries(&real);
+        self.seen.insert(real);
+        let entries = match entries {
             Ok(entries) => entries.unwrap_or_default(),
             Err(reason) => return self.refuse(folder, &reason),
         };

@@ -107,9 +107,9 @@ impl Skills {
         let skill = self.get(name).ok_or_else(unknown)?;
         let entry = self.entries.get(name).ok_or_else(unknown)?;
         let candidate =
-            entry.candidates.iter().find(|it| it.file == skill.file).ok_or_else(unknown)?;
+            entry.candidates.iter().find(|it| it.file() == skill.file).ok_or_else(unknown)?;
         let error = |reason: String| SkillError::Unreadable { file: skill.file.clone(), reason };
-        let text = self.reader.read(&candidate.file, &candidate.boundary, MAX_BODY_BYTES);
+        let text = self.reader.read(&skill.file, &candidate.source.boundary, MAX_BODY_BYTES);
         let text = text.map_err(error)?.ok_or_else(|| error("the file is gone".to_owned()))?;
         let Some(hash) = text.hash() else {
             return Err(error(format!("it has {} bytes, at most {MAX_BODY_BYTES}", text.size)));
@@ -119,7 +119,7 @@ impl Skills {
         let hash = with_scripts(hash, &skill, self.reader.cwd());
         let trusted = !skill.needs_trust() || trust.trusts_file(&text.real, &hash);
         let project = self.reader.cwd().to_owned();
-        let variables = candidate.variables.clone();
+        let variables = candidate.source.variables.clone();
         Ok(SkillBody { skill, file: text.real, hash, trusted, template, project, variables })
     }
 }

@@ -1,6 +1,7 @@
 //! The folders that skills and commands are searched in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{SkillKind, Skills};
 use crate::layer::{Layer, Origin};
@@ -16,20 +17,29 @@ const MAX_SKILLS: usize = 2_000;
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     folder: PathBuf,
-    layer: Layer,
-    kind: SkillKind,
-    boundary: Boundary,
-}
-
-/// A file that may define a skill.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    pub(super) file: PathBuf,
     pub(super) layer: Layer,
     pub(super) kind: SkillKind,
     pub(super) boundary: Boundary,
     /// The names in `${...}` that a plugin gives a value.
     pub(super) variables: Vec<(String, String)>,
+}
+
+/// A file that may define a skill.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// Its path below the folder of the source.
+    path: PathBuf,
+    /// What all files of a folder have in common.
+    pub(super) source: Arc<Source>,
+}
+
+impl Candidate {
+    pub(super) fn file(&self) -> PathBuf {
+        match self.source.kind {
+            SkillKind::Skill => self.source.folder.join(&self.path).join("SKILL.md"),
+            SkillKind::Command => self.source.folder.join(&self.path),
+        }
+    }
 }
 
 /// The kinds of folders in a project, highest priority first.
@@ -45,7 +55,7 @@ const PROJECT: &[(&str, Layer, SkillKind)] = &[
 pub(super) fn sources(folders: &Folders) -> Vec<Source> {
     let user = |layer, name: &str, kind| {
         let folder = folders.user(layer, name)?;
-        Some(Source { folder, layer, kind, boundary: Boundary::User })
+        Some(Source { folder, layer, kind, boundary: Boundary::User, variables: Vec::new() })
     };
     let mut sources = Vec::new();
     sources.extend(user(Layer::UserClaude, "skills", SkillKind::Skill));
@@ -86,31 +96,25 @@ fn project(
         layer,
         kind,
         boundary: folders.boundary(folder),
+        variables: Vec::new(),
     })
 }
 
 impl Skills {
-    /// Adds what a folder contains, and returns the new names. With a prefix, a name that exists gets
-    /// it; without one, an existing name has priority.
-    pub(super) fn add_source(&mut self, source: &Source, prefix: Option<&str>) -> Vec<String> {
-        let found = match source.kind {
-            SkillKind::Skill => self.folders_of(source),
-            SkillKind::Command => self.files_of(source),
-        };
+    /// Adds what a folder contains. With a prefix, a name that exists gets it, and the new names are
+    /// returned; without one, an existing name has priority.
+    pub(super) fn add_source(&mut self, source: Source, prefix: Option<&str>) -> Vec<String> {
         let mut new = Vec::new();
-        for (name, file) in found {
-            let Source { layer, kind, ref boundary, .. } = *source;
-            let (boundary, variables) = (boundary.clone(), Vec::new());
-            let candidate = Candidate { file, layer, kind, boundary, variables };
+        let source = Arc::new(source);
+        for (name, path) in self.found(&source) {
             let name = match prefix {
                 Some(prefix) if self.entries.contains_key(&name) => format!("{prefix}:{name}"),
                 Some(_) | None => name,
             };
-            let entry = self.entries.entry(name.clone()).or_default();
-            if entry.candidates.is_empty() {
-                new.push(name);
-            }
-            entry.candidates.push(candidate);
+            let is_new = prefix.is_some() && !self.entries.contains_key(&name);
+            new.extend(is_new.then(|| name.clone()));
+            let candidate = Candidate { path, source: source.clone() };
+            self.entries.entry(name).or_default().candidates.push(candidate);
         }
         new
     }
@@ -118,25 +122,31 @@ impl Skills {
     /// Adds the skills and commands of a plugin that the user enabled.
     pub(super) fn add_plugin(&mut self, plugin: &Plugin) {
         let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
-        let boundary = Boundary::Within(root);
-        let layer = Layer::UserRobota;
         for (folder, is_skills) in skill_folders(plugin) {
-            let kind = if is_skills { SkillKind::Skill } else { SkillKind::Command };
-            let source = Source { folder, layer, kind, boundary: boundary.clone() };
-            let found = match kind {
-                SkillKind::Skill => self.folders_of(&source),
-                SkillKind::Command => self.files_of(&source),
-            };
-            for (name, file) in found {
+            let source = Arc::new(Source {
+                folder,
+                layer: Layer::UserRobota,
+                kind: if is_skills { SkillKind::Skill } else { SkillKind::Command },
+                boundary: Boundary::Within(root.clone()),
+                variables: plugin.text_variables(),
+            });
+            for (name, path) in self.found(&source) {
                 let name = format!("{}:{name}", plugin.manifest.name);
-                let (boundary, variables) = (boundary.clone(), plugin.text_variables());
-                let candidate = Candidate { file, layer, kind, boundary, variables };
+                let candidate = Candidate { path, source: source.clone() };
                 self.entries.entry(name).or_default().candidates.push(candidate);
             }
         }
     }
 
-    /// Returns the names and files of a folder with one folder for each skill.
+    /// Returns the names in a folder, and their paths below it.
+    fn found(&mut self, source: &Source) -> Vec<(String, PathBuf)> {
+        match source.kind {
+            SkillKind::Skill => self.folders_of(source),
+            SkillKind::Command => self.files_of(source),
+        }
+    }
+
+    /// Returns the names of a folder with one folder for each skill.
     fn folders_of(&mut self, source: &Source) -> Vec<(String, PathBuf)> {
         let entries = match self.reader.list(&source.folder, &source.boundary) {
             Ok(entries) => entries.unwrap_or_default(),
@@ -154,16 +164,16 @@ impl Skills {
             self.problems.push(warning(source.layer, &source.folder, message));
             names.truncate(MAX_SKILLS);
         }
-        let file = |name: &String| source.folder.join(name).join("SKILL.md");
-        names.into_iter().map(|name| (name.clone(), file(&name))).collect()
+        names.into_iter().map(|name| (name.clone(), name.into())).collect()
     }
 
-    /// Returns the names and files of a folder with one file for each command. Folders in it are
-    /// namespaces: `frontend/component.md` is `frontend:component`.
+    /// Returns the names of a folder with one file for each command. Folders in it are namespaces:
+    /// `frontend/component.md` is `frontend:component`.
     fn files_of(&mut self, source: &Source) -> Vec<(String, PathBuf)> {
         let Source { folder, layer, boundary, .. } = source;
         let files = self.reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.problems);
-        files.into_iter().map(|file| (file.names.join(":"), file.path)).collect()
+        let below = |file: &std::path::Path| file.strip_prefix(folder).unwrap_or(file).to_owned();
+        files.into_iter().map(|file| (file.names.join(":"), below(&file.path))).collect()
     }
 }
 

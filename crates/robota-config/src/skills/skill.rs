@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::find::Candidate;
+use super::find::{Candidate, Source};
 use crate::frontmatter::{Fields, MAX_HEADER_BYTES, Markdown};
 use crate::layer::{Origin, Scope};
 use crate::reader::{ContextReader, TextFile, warning};
@@ -129,12 +129,13 @@ impl Skill {
         candidate: &Candidate,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let Candidate { file, layer, boundary, .. } = candidate;
-        match reader.read(file, boundary, HEADER_READ) {
+        let file = candidate.file();
+        match reader.read(&file, &candidate.source.boundary, HEADER_READ) {
             Ok(Some(text)) => Self::parse(name, candidate, &text, problems).map(|(skill, _)| skill),
             Ok(None) => None,
             Err(reason) => {
-                problems.push(warning(*layer, file, format!("not read: {reason}")));
+                let message = format!("not read: {reason}");
+                problems.push(warning(candidate.source.layer, &file, message));
                 None
             }
         }
@@ -147,13 +148,14 @@ impl Skill {
         text: &TextFile,
         problems: &mut Vec<Problem>,
     ) -> Option<(Self, String)> {
-        let Candidate { file, layer, kind, .. } = candidate;
+        let file = candidate.file();
+        let Source { layer, kind, .. } = &*candidate.source;
         if text.text.trim().is_empty() {
-            problems.push(warning(*layer, file, "not read: it is empty"));
+            problems.push(warning(*layer, &file, "not read: it is empty"));
             return None;
         }
-        let Markdown { header, body, notes } = Markdown::parse(&text.text);
-        let mut fields = Fields::new(&header, *layer, Some(file));
+        let Markdown { header, body, notes } = Markdown::of_clean(&text.text);
+        let mut fields = Fields::new(&header, *layer, Some(&file));
         fields.note(&notes);
         fields.warn_of("allowed_tools", "has no effect: write `allowed-tools`");
         fields.warn_of("tools", "has no effect in a skill: write `allowed-tools`");

@@ -101,6 +101,11 @@ impl TrustStore {
         })
     }
 
+    /// Returns whether the user trusts a file with some content. The path has no links.
+    pub(crate) fn has_file(&self, file: &Path) -> bool {
+        name(file).is_some_and(|file| self.records.files.contains_key(file))
+    }
+
     /// Returns whether the user trusts a file with this content. The path has no links.
     #[must_use]
     pub fn trusts_file(&self, file: &Path, hash: &str) -> bool {

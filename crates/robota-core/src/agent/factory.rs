@@ -13,7 +13,17 @@ use crate::provider::Provider;
 use crate::tool::{Tool, ToolNameTaken};
 
 /// A kind of agent: its system prompt, model, tools and round limit.
+///
+/// ```
+/// use robota_core::agent::AgentTemplate;
+///
+/// let text = r#"{"id": "reviewer", "system": "Review changes.", "tools": ["Read"]}"#;
+/// let template: AgentTemplate = serde_json::from_str(text)?;
+/// assert_eq!(template.model, None);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(description = "A kind of agent: its system prompt, model, tools and round limit.")]
 pub struct AgentTemplate {
     /// The id that [`AgentFactory::create`] takes.
     pub id: String,

@@ -153,6 +153,7 @@ impl PathState {
     /// have one.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
+        // Old records and other systems have no mode; it then says nothing.
         let modes = |a: &Option<u32>, b: &Option<u32>| a.is_none() || b.is_none() || a == b;
         match (self, other) {
             (Self::Missing, Self::Missing) => true,

@@ -37,6 +37,8 @@ pub fn plan<'a>(changes: impl IntoIterator<Item = &'a RecordedChange>) -> Vec<Pl
     for RecordedChange { delta, made, .. } in changes {
         let mut expected = vec![delta.after.identity()];
         if !made {
+            // Announced, and perhaps not made: a crash may have come first, so both states are the
+            // session's own.
             expected.push(delta.before.identity());
         }
         match planned.get_mut(delta.path.as_str()) {
@@ -44,6 +46,7 @@ pub fn plan<'a>(changes: impl IntoIterator<Item = &'a RecordedChange>) -> Vec<Pl
                 // A late record repeats changes of tools that the journal has already.
                 let repeated = file.expected.first().is_some_and(|it| it.same_as(&delta.after));
                 file.changed_outside |= !repeated && !file.expects(&delta.before);
+                // Only the last change counts: the file has to be as the session left it.
                 file.expected = expected;
             }
             None => {
@@ -71,6 +74,7 @@ impl PlannedFile {
         if now.same_as(&self.target) {
             return RestoreStep::Nothing;
         }
+        // Asked before conflicts: there is nothing to write back, whatever the user decides.
         if let PathState::Unsaved { .. } = self.target {
             return RestoreStep::Impossible;
         }

@@ -99,6 +99,8 @@ impl ModelRun {
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
         if this.buffer.is_empty() {
+            // A deadline and not a duration: this future is dropped and created again whenever the
+            // session does something else.
             let item = match tokio::time::timeout_at(this.deadline, this.next_item()).await {
                 Ok(item) => item,
                 Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
@@ -127,6 +129,7 @@ impl ModelRun {
         if this.buffer.bytes > 0 {
             this.last_passed_on = Some(now);
         }
+        // Read before the buffer is taken, which resets it.
         let ended = this.buffer.ended;
         let inputs = this.take_arrived();
         if ended {
@@ -210,6 +213,8 @@ impl DeltaBuffer {
         let delta = match item {
             Some(Ok(delta)) => delta,
             Some(Err(error)) => return self.end(Input::ModelFailed(error)),
+            // A stream has to say that it ends; a closed connection in the middle looks the same as
+            // a short answer.
             None => return self.end(Input::ModelFailed(ProviderError::truncated())),
         };
         match delta {
@@ -235,6 +240,7 @@ impl DeltaBuffer {
                 self.bytes += json.len();
                 match self.inputs.back_mut() {
                     Some(Input::Delta(Delta::ToolInput { index: at, json: last, .. }))
+                        // A piece with a name or an id starts another call.
                         if *at == index && name.is_none() && id.is_none() && fits(last, &json) =>
                     {
                         last.push_str(&json);
@@ -279,6 +285,7 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
     ModelRequest {
         model: config.turn.model.clone(),
         system: config.system.clone(),
+        // A clone of a pointer: the conversation itself is shared with the state.
         messages: state.view.messages.clone(),
         instruction: call.instruction.map(|text| Message::user(&*ports.ids, text)),
         tools: ports.tools.specs(),
@@ -291,6 +298,8 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
         max_output_tokens: Some(call.max_output),
         temperature: config.temperature,
         native_web: config.native_web,
+        // Services route requests with the same key to the machine that has the prefix in its
+        // cache.
         cache_key: state.session.as_ref().map(ToString::to_string),
         options: config.options.clone(),
     }

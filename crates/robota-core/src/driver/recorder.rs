@@ -71,6 +71,8 @@ impl Recorder {
             epoch,
             next_seq,
             observers: Vec::new(),
+            // Observers of a resumed session get the events from now on; the stored ones are read
+            // from the journal.
             last_observed: next_seq - 1,
             unwritten: Vec::new(),
             unsynced: Vec::new(),
@@ -167,6 +169,8 @@ impl Recorder {
             if let Err(error) = self.state.apply(&envelope) {
                 tracing::error!(%error, "an event does not follow the one before it");
             }
+            // Kept until the journal has acknowledged it, with its number and time: a repeated
+            // append has to be equal byte by byte.
             self.unwritten.push(envelope);
         }
     }
@@ -193,6 +197,7 @@ impl Recorder {
             }
             match appended {
                 Ok(()) => self.on_written(durability),
+                // Without a delay: the journal works, it only has to get the older events first.
                 Err(JournalError::OutOfOrder { last, .. }) if self.requeue_after(last) => {
                     tracing::warn!(%last, "the journal forgot unsynced events; writing them again");
                 }
@@ -227,6 +232,7 @@ impl Recorder {
     }
 
     fn durability(&self) -> Durability {
+        // After a sync the journal cannot lose them, so they need not be kept any longer.
         if self.unsynced.len() >= SYNC_EVERY {
             return Durability::Synced;
         }
@@ -236,6 +242,7 @@ impl Recorder {
 
     fn on_written(&mut self, durability: Durability) {
         let written = std::mem::take(&mut self.unwritten);
+        // Events that were written again after a crash of a database were shown before.
         for envelope in written.iter().filter(|envelope| envelope.seq > self.last_observed) {
             for observer in &self.observers {
                 // The event is written, so a panicking observer must not fail the append or stop
@@ -261,6 +268,7 @@ impl Recorder {
         let Some(at) = self.unsynced.iter().position(|envelope| envelope.seq == next) else {
             return false;
         };
+        // In front of the unwritten ones, since the journal accepts events only in order.
         let mut forgotten = self.unsynced.split_off(at);
         forgotten.append(&mut self.unwritten);
         self.unwritten = forgotten;

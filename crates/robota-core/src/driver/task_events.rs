@@ -16,6 +16,8 @@ use crate::ids::CallId;
 use crate::journal::JournalError;
 
 /// The maximum number of bytes of output that wait to be appended.
+// A command can print faster than a journal is written. Its complete output is kept by the tool;
+// this is what people watch.
 const MAX_WAITING: usize = 1024 * 1024;
 /// Waiting output is joined into events of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
@@ -63,6 +65,7 @@ impl TaskEventQueue {
         {
             let mut queue = self.lock();
             if queue.closed {
+                // Dropped at once, so that the caller below gets its error.
                 drop(ack);
             } else {
                 queue.items.push_back((event, Some(ack)));

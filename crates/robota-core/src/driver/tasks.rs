@@ -91,6 +91,7 @@ impl Tasks {
                 self.spawn(Some(Target::Wait), Input::WaitOver, task);
             }
             // The driver performs these itself.
+            // Listed instead of `_`, so that a new effect is a compile error here.
             Effect::Append(_) | Effect::CallModel(_) | Effect::Cancel(_) | Effect::Finish(_) => {}
         }
     }
@@ -169,6 +170,7 @@ impl Tasks {
                 grant: Grant::Full,
             }),
         };
+        // A gate that fails must never let a call through.
         let fallback = denied("the gate panicked, so nothing may run");
         let call = tool_use.call.clone();
         self.spawn(None, fallback, async move {
@@ -188,6 +190,7 @@ impl Tasks {
         let call = tool_use.call.clone();
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let scope = self.context.child();
+        // Registered before the task is spawned: an abort in between finds the token.
         self.tools.insert(call.clone(), scope.cancel.clone());
         let output = Arc::new(Mutex::new(scope.redactor.stream()));
         let (task_events, id, piece) =
@@ -222,6 +225,7 @@ impl Tasks {
             output: None,
             grant,
         };
+        // The tool knows best: a command has a time limit of its own, which the model may choose.
         let time = tool.timeout().or(config.tool_timeout);
         let limits = Limits { time, grace: config.tool_grace };
         let task_events = self.task_events.clone();

@@ -7,8 +7,20 @@ use serde::{Deserialize, Serialize};
 /// never restart. Each process that opens the journal for writing begins a new epoch. So the store
 /// can detect a reader whose cursor points to events that were lost in a power failure: another
 /// epoch has reused their numbers.
+///
+/// ```
+/// use robota_core::event::Cursor;
+///
+/// let cursor: Cursor = "3-1042".parse()?;
+/// assert_eq!((cursor.epoch, cursor.seq), (3, 1042));
+/// assert_eq!(cursor.to_string(), "3-1042");
+/// # Ok::<(), robota_core::event::CursorError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
 #[schemars(with = "String")]
+#[schemars(
+    description = "A position in a journal, written `epoch-seq` (`3-1042`). Sequence numbers are monotonic and\nnever restart. Each process that opens the journal for writing begins a new epoch. So the store\ncan detect a reader whose cursor points to events that were lost in a power failure: another\nepoch has reused their numbers."
+)]
 pub struct Cursor {
     /// The opening of the journal in which the event was written.
     pub epoch: u32,

@@ -22,6 +22,9 @@ pub const READER: u32 = 1;
 /// computing the next sequence number needs no further check.
 const MAX_SEQ: u64 = (1 << 53) - 1;
 
+/// What precedes the type of the event in a line.
+pub const TYPE_FIELD: &[u8] = b"\"type\":\"";
+
 /// The length of the checksum field: `,"crc":"` + eight digits + `"}`.
 const CHECKSUM_BYTES: usize = 8 + 8 + 2;
 
@@ -117,10 +120,13 @@ impl Envelope {
             kind: self.event.kind(),
         };
         serde_json::to_writer(&mut *out, &head)?;
+        // The closing brace of the head: the data and the checksum are written into the same
+        // object.
         out.pop();
         out.extend_from_slice(b",\"data\":");
         let data = out.len();
         self.event.encode_data(out)?;
+        // The data of an unknown event was read from a line and is written as it was.
         if !matches!(self.event, Event::Unknown { .. }) {
             depth::check(&out[data..]).map_err(serde_json::Error::custom)?;
         }
@@ -141,6 +147,20 @@ impl Envelope {
         }
     }
 
+    /// Returns true if the line is a [chunk](super::Nature::Chunk), as [`Envelope::encode`] writes it.
+    /// Only the type is read: quotes in the values before it are escaped, so the first type field is
+    /// that of the line.
+    #[must_use]
+    pub fn is_chunk_line(line: &[u8]) -> bool {
+        let Some(at) = line.windows(TYPE_FIELD.len()).position(|bytes| bytes == TYPE_FIELD) else {
+            return false;
+        };
+        let kind = line.get(at + TYPE_FIELD.len()..).unwrap_or_default();
+        super::chunk_kinds().any(|chunk| {
+            kind.strip_prefix(chunk.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'"'))
+        })
+    }
+
     /// Decodes a line, with or without its newline.
     ///
     /// # Errors
@@ -158,6 +178,8 @@ impl Envelope {
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .ok_or(DecodeError::Torn)?;
         let expected = crc32fast::hash(body);
+        // Only the form that is written: `from_str_radix` would accept a sign and upper case, and
+        // the line would not be the same after writing it again.
         let digits = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
         if !found.bytes().all(digits) || u32::from_str_radix(found, 16) != Ok(expected) {
             let expected = format!("{expected:08x}");
@@ -191,6 +213,7 @@ impl Envelope {
             .map_err(|error| DecodeError::Malformed(format!("{kind}: {error}")))?;
         let seq = line.seq.ok_or_else(|| missing("seq"))?;
         let epoch = line.epoch.ok_or_else(|| missing("epoch"))?;
+        // A damaged or hostile line must not make the next number overflow.
         if seq > MAX_SEQ || epoch == u32::MAX {
             return Err(DecodeError::Malformed(format!("no writer gets to {epoch}-{seq}")));
         }

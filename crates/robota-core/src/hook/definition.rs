@@ -125,6 +125,7 @@ pub struct UnusableHook {
 const MAX_TIMEOUT_SECS: f64 = 3_600.0;
 
 /// A timeout of at least this many seconds was probably meant in milliseconds.
+// Other programs write milliseconds in this field.
 const SUSPICIOUS_TIMEOUT_SECS: f64 = 1_000.0;
 
 /// The maximum number of characters of a command, a URL or a prompt in a label.
@@ -251,6 +252,8 @@ impl HookDefinition {
             "http" => Self::Http(read_fields(fields)?),
             "prompt" => Self::Prompt(read_fields(fields)?),
             "agent" => Self::Agent(read_fields(fields)?),
+            // Kept instead of refused: a hook that cannot run has to block where hooks decide, and
+            // the rest of the file has to work.
             other => Self::Unusable(UnusableHook {
                 kind: Some(other.to_owned()),
                 reason: format!("hooks of kind `{}` cannot be run", other.escape_debug()),
@@ -271,6 +274,7 @@ fn read_fields<T: DeserializeOwned + HasTimeout>(fields: Map<String, Value>) -> 
     let hook: T =
         serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())?;
     match hook.seconds() {
+        // Written this way round, because every comparison with NaN is false.
         Some(seconds) if !(seconds.is_finite() && seconds > 0.0) => {
             Err("`timeout` must be more than 0 seconds".to_owned())
         }

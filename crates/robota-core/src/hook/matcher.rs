@@ -15,6 +15,7 @@ use regex::{Regex, RegexBuilder};
 use super::{HookEvent, MatchedOn};
 
 /// The maximum memory of a compiled expression, in bytes.
+// The pattern comes from a checkout: `(a{1000}){1000}` would take gigabytes.
 const COMPILED_LIMIT: usize = 1 << 20;
 
 /// A parsed matcher.
@@ -56,6 +57,8 @@ impl Matcher {
         if event.matched_on() == MatchedOn::Nothing || text.is_empty() || text == "*" {
             return (Self(Kind::All), None);
         }
+        // Names are compared as a whole. As a regular expression, `Edit` would match `MultiEdit`
+        // too.
         if text.bytes().all(is_plain) {
             let names: Vec<_> = text
                 .split(['|', ','])
@@ -74,6 +77,8 @@ impl Matcher {
                     regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
                     error => last_line(&error.to_string()),
                 };
+                // Where hooks decide, a broken matcher must not let calls through; elsewhere it
+                // must not run things at random.
                 let kind = if event.is_gate() { Kind::All } else { Kind::Never };
                 (Self(kind), Some(InvalidMatcher { event, matcher: text.to_owned(), reason }))
             }

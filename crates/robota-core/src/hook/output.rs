@@ -99,6 +99,8 @@ impl Reader {
         match &exit.end {
             HookEnd::Code(0) => self.on_success(exit),
             HookEnd::Code(2) => self.on_block_code(exit),
+            // The shell could not run the command at all. That is no answer of the hook, and
+            // treating it as a warning would let calls through.
             HookEnd::Code(code @ (126 | 127)) => {
                 let why = if *code == 126 { "may not be run" } else { "was not found" };
                 self.fail(&with_stderr(&format!("its command {why} (code {code})"), &exit.stderr));
@@ -138,6 +140,8 @@ impl Reader {
         if let Some(Ok(wire)) = json(exit) {
             self.apply_json(wire);
         }
+        // Exit code 2 blocks: an allow in the same output contradicts it, and the stricter one
+        // counts.
         self.output.permission = None;
         if self.output.block.is_none() && self.output.feedback.is_none() {
             let text = plain_text(&exit.stderr);
@@ -179,6 +183,7 @@ impl Reader {
             self.output.stop = Some(reason.map_or_else(|| self.no_reason(), |it| truncated(&it)));
         }
         let reason = wire.reason.map(|reason| truncated(&reason));
+        // `ok` is the answer of prompt hooks, which ask a model for it.
         let decision = if wire.ok == Some(false) { Some(Decision::Block) } else { wire.decision };
         match decision {
             Some(Decision::Block) => {

@@ -187,6 +187,8 @@ impl HookData {
     #[must_use]
     pub fn to_json(&self, context: &HookContext) -> Value {
         let mut fields = object(serde_json::to_value(context));
+        // Fields of the event win over those of the context: a subagent's event names the agent
+        // itself.
         fields.extend(object(serde_json::to_value(self)));
         // Some hooks use other names for these fields, so both names are sent.
         let also: &[(&str, &str)] = match self {

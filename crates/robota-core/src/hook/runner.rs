@@ -68,6 +68,7 @@ impl Entry {
 
     /// Returns whether the hook may run now. A hook that runs once may not run a second time.
     fn claim(&self) -> bool {
+        // One atomic step: two calls at the same time must not both run it.
         !self.runs_once() || !self.spent.swap(true, Ordering::SeqCst)
     }
 
@@ -184,6 +185,7 @@ impl HookRunner {
             let own = all.filter(|(_, entry)| entry.skill.as_ref() == Some(&skill));
             own.map(|(event, it)| (event, format!("{:?}", it.matcher), it.hook.clone())).collect()
         };
+        // Replacing equal hooks would make those that run once run again.
         if definitions(&table) != definitions(&added) {
             for list in table.values_mut() {
                 list.retain(|entry| entry.skill.as_ref() != Some(&skill));
@@ -298,6 +300,7 @@ impl HookRunner {
             if entry.matcher.matches(data.target())
                 && self.condition_holds(&entry.hook, data)
                 && !matching.iter().any(|other| entry.is_copy_of(other))
+                // Last, because it uses the hook up: a hook that does not match has not run.
                 && entry.claim()
             {
                 matching.push(entry.clone());
@@ -312,6 +315,8 @@ impl HookRunner {
         let Some(rule) = hook.condition() else { return true };
         match (data.call(), &self.condition) {
             (Some((tool, input)), Some(condition)) => {
+                // A rule that cannot be read does not keep a hook from running: a hook may be what
+                // forbids the call.
                 condition.holds(rule, tool, input).unwrap_or(true)
             }
             (Some(_), None) => true,
@@ -338,6 +343,7 @@ impl HookRunner {
             return HookOutput::default();
         }
         if let Some(transcript) = &self.transcript {
+            // Written now and not with every event: most sessions have no hook that reads it.
             let path = transcript.write().await;
             self.update_context(|context| context.transcript_path = path);
         }
@@ -360,6 +366,7 @@ impl HookRunner {
                     let limit = hook.timeout().unwrap_or(self.timeout);
                     let task = execute(executor, hook.clone(), payload.clone(), limit);
                     if hook.is_detached() {
+                        // A detached hook cannot decide anything; its exit is reported as a notice.
                         exits[at] = HookExit::code(0, "", "");
                         self.detach(event, hook.clone(), task);
                     } else {

@@ -75,6 +75,7 @@ impl SessionHead {
     #[must_use]
     pub fn fork(&self, child: SessionId, at: Cursor) -> Self {
         let parent = Some(Origin { session: self.session.clone(), at });
+        // A later snapshot is not part of the fork.
         let snapshot = self.snapshot.filter(|snapshot| *snapshot <= at.seq);
         let child = Self { session: child, parent, last: at, name: None, ..self.clone() };
         Self { snapshot, foreign: false, ..child }
@@ -91,6 +92,7 @@ impl SessionHead {
     /// Folds one more event.
     pub fn apply(&mut self, envelope: &Envelope) {
         self.last = envelope.cursor();
+        // A clock that was set back must not move a session down in the list.
         self.updated = self.updated.max(envelope.ts);
         match &envelope.event {
             Event::SessionCreated(data) => {
@@ -127,6 +129,7 @@ fn title(content: &[Block]) -> Option<String> {
             title.push(' ');
         }
         title.push_str(word);
+        // Enough bytes for any characters; a prompt may have megabytes.
         if title.len() > 4 * MAX_TITLE_CHARS {
             break;
         }
@@ -188,6 +191,8 @@ impl SessionFilter {
             && self.until.is_none_or(|until| head.updated < until)
             && self.after.as_ref().is_none_or(|mark| {
                 head.updated < mark.updated
+                    // Sessions that were changed at the same time are ordered by id, so that no
+                    // page repeats or skips one.
                     || (head.updated == mark.updated && head.session > mark.session)
             })
     }

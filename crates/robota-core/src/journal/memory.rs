@@ -63,6 +63,7 @@ fn overlap(
     let count = repeated(session, order, events.iter().map(|event| &**event))?;
     let Some(first) = events.first().filter(|_| count > 0) else { return Ok(0) };
     let from = stored.partition_point(|event| event.seq < first.seq);
+    // The same allocation in most cases: the recorder repeats the envelopes that it kept.
     let same = |(a, b): (&Arc<Envelope>, &Arc<Envelope>)| Arc::ptr_eq(a, b) || a == b;
     if stored.len() - from >= count && events.iter().zip(&stored[from..]).all(same) {
         return Ok(count);

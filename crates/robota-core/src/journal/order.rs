@@ -72,6 +72,7 @@ pub fn repeated<'a>(
             }
             (Some(before), _) => after(before),
             (None, Order::Empty) => found.seq > 0,
+            // Neither stored nor the next one: there is a gap before it.
             (None, Order::After(_)) => stored && found.seq > 0,
         };
         // No event could follow the largest sequence number.

@@ -13,8 +13,17 @@ use serde_json::{Map, Value};
 use crate::ids::CallId;
 
 /// One part of a message. A block of an unknown type is preserved.
+///
+/// ```
+/// use robota_core::message::Block;
+///
+/// let block = Block::text("Hello");
+/// assert_eq!(serde_json::to_value(&block)?["type"], "text");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(description = "One part of a message. A block of an unknown type is preserved.")]
 pub enum Block {
     /// Text.
     Text(Text),
@@ -170,6 +179,8 @@ impl Serialize for ToolInput {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Unparsed(unparsed) => unparsed.serialize(serializer),
+            // Arguments of a model that look like our own marker are wrapped, so that reading them
+            // gives the same value again.
             Self::Json(value) if is_reserved(value) => {
                 let mut map = serializer.serialize_map(Some(1))?;
                 map.serialize_entry(ESCAPED, value)?;
@@ -217,6 +228,7 @@ impl ToolInput {
     /// Parses the arguments that a model wrote; empty text is an empty object.
     #[must_use]
     pub fn parse(raw: &str) -> Self {
+        // Services send an empty text for a call without arguments.
         if raw.trim().is_empty() {
             return Self::Json(Value::Object(Map::new()));
         }
@@ -325,6 +337,8 @@ macro_rules! deserialize_blocks {
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$enum, A::Error> {
                         let mut block = Map::new();
                         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                            // The fast path: the tag is the first field, as we write it, so the
+                            // rest is read without an intermediate map.
                             if key != "type" || !block.is_empty() {
                                 block.insert(key.into_owned(), map.next_value()?);
                                 continue;
@@ -341,6 +355,8 @@ macro_rules! deserialize_blocks {
                         let tag = block.get("type").and_then(Value::as_str);
                         match tag.ok_or_else(|| A::Error::custom("a content block has no `type`"))? {
                             $($tag => data(block).map($enum::$variant),)+
+                            // A block of a newer version is kept as it is and written back
+                            // unchanged.
                             _ => Ok($enum::Unknown(Value::Object(block))),
                         }
                     }

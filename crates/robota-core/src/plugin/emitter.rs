@@ -52,6 +52,7 @@ impl EventEmitter {
 
     /// Sends a message to the functions that wait for its name, and returns how many there are.
     pub fn emit(&self, name: &str, message: &Value) -> usize {
+        // Copied out of the lock: a function may register another one.
         let calls = matching(&self.messages, name);
         calls.iter().for_each(|call| call(message));
         calls.len()

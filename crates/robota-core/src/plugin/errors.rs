@@ -17,7 +17,7 @@ use crate::message::Block;
 /// again.
 ///
 /// Single model calls are retried by the turn itself
-/// ([`AgentBuilder::retry`](crate::agent::AgentBuilder::retry)).
+/// ([`TurnRules::retry`](crate::turn::TurnRules::retry)).
 ///
 /// ```
 /// use std::time::Duration;

@@ -88,6 +88,7 @@ impl LimitsPlugin {
         let period = SignedDuration::try_from(self.limits.period).unwrap_or(SignedDuration::MAX);
         let now = self.clock.now();
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        // A sliding period, so that no moment allows twice the limit.
         runs.retain(|run| now.duration_since(run.at) < period);
         let used =
             |what: String| Some(format!("{what} in {} seconds is reached", period.as_secs()));
@@ -99,6 +100,7 @@ impl LimitsPlugin {
             return used(format!("the limit of {most} tokens"));
         }
         let most = self.limits.dollars?;
+        // One run without a price makes the sum unknown, and an unknown sum cannot keep a limit.
         match runs.iter().map(|run| run.dollars).sum::<Option<f64>>() {
             None => Some("the cost is limited, and the price of the model is not known".to_owned()),
             Some(dollars) if dollars >= most => used(format!("the limit of ${most}")),

@@ -42,6 +42,7 @@ impl PluginSet {
         next: Arc<dyn Hooks>,
     ) -> Self {
         let mut plugins: Vec<_> = plugins.into_iter().collect();
+        // A stable sort: plugins with the same rank keep the order in which they were added.
         plugins.sort_by_key(|plugin| (std::cmp::Reverse(plugin.priority()), plugin.category()));
         Self { plugins, next, running: Mutex::default() }
     }
@@ -77,6 +78,7 @@ impl PluginSet {
                 self.running().insert(envelope.turn.clone(), start);
             }
             Event::TurnFinished(finished) => {
+                // Removed, so that the map has only the turns that run.
                 let started = self.running().remove(&envelope.turn);
                 let (start, model) = started.unwrap_or((envelope.ts, String::new()));
                 let took = envelope.ts.duration_since(start);
@@ -169,6 +171,8 @@ impl PluginSet {
             return HookAnswer::PostToolUse(own).into();
         }
         let mut reply = self.next.run(HookInput::PostToolUse { tool_use: call, outcome }).await;
+        // The hooks got the outcome that the plugins replaced; only if they leave it as it is, the
+        // plugins' change is the answer.
         if reply.answer == HookAnswer::PostToolUse(PostToolDecision::Continue) {
             reply.answer = HookAnswer::PostToolUse(own);
         }

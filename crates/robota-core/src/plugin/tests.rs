@@ -134,7 +134,11 @@ async fn core_27_a_plugin_sees_failures() {
     let plugin = Recording { name: "p", ..Recording::default() };
     let seen = plugin.seen.clone();
     let script = Script::new().error(down());
-    let mut agent = agent(script).retry(RetryPolicy::never()).plugin(plugin).build().unwrap();
+    let mut agent = agent(script)
+        .configure(|config| config.turn.retry = RetryPolicy::never())
+        .plugin(plugin)
+        .build()
+        .unwrap();
     assert!(agent.run("Go.").await.error.is_some());
     let seen = seen.lock().unwrap();
     assert_eq!(seen[1], "p on_error PROVIDER_ERROR", "{seen:?}");
@@ -264,8 +268,11 @@ async fn core_27_failed_runs_open_the_circuit_and_a_good_one_closes_it() {
     let breaker = Arc::new(breaker);
     let script =
         Script::new().error(down()).error(down()).error(down()).text("Back.").error(down());
-    let mut agent =
-        agent(script).retry(RetryPolicy::never()).plugin(breaker.clone()).build().unwrap();
+    let mut agent = agent(script)
+        .configure(|config| config.turn.retry = RetryPolicy::never())
+        .plugin(breaker.clone())
+        .build()
+        .unwrap();
     agent.run("1").await;
     assert!(!breaker.is_open());
     agent.run("2").await;

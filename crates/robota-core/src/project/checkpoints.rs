@@ -160,6 +160,7 @@ impl CheckpointLog {
             return Vec::new();
         }
         let mut list = self.list.clone();
+        // A checkpoint shows what changed up to the next one; restoring it undoes everything since.
         let ends: Vec<_> = list.iter().skip(1).map(|next| next.after).chain([u64::MAX]).collect();
         for (checkpoint, end) in list.iter_mut().zip(ends) {
             let changes = self.since(checkpoint).filter(|change| change.seq <= end);
@@ -174,6 +175,7 @@ impl CheckpointLog {
         let list = self.list();
         let number = reference.parse::<usize>().ok();
         let found = list.iter().position(|checkpoint| {
+            // Ids are UUIDs, so they cannot be confused with numbers.
             checkpoint.id == reference
                 || number == Some(checkpoint.number)
                 || checkpoint.messages.iter().any(|message| message.as_str() == reference)
@@ -248,6 +250,7 @@ fn tool_deltas(change: &FileChange) -> Vec<FileDelta> {
         Some(blob) => PathState::File { content: saved(blob), mode: change.mode },
     };
     let content = FileContent { hash: change.after_sha256.clone(), saved: None };
+    // A file tool keeps the mode of the file.
     let after = PathState::File { content, mode: change.mode };
     let file = FileDelta { path: change.path.clone(), before, after };
     folders.chain([file]).collect()
@@ -258,6 +261,7 @@ fn touched(file: &PlannedFile) -> Option<TouchedFile> {
     let folder = |state: &PathState| matches!(state, PathState::Folder { .. });
     let only_folder = (folder(after) || *after == PathState::Missing)
         && (folder(&file.target) || file.target == PathState::Missing);
+    // Folders are made and removed with the files in them and would only lengthen the list.
     if only_folder {
         return None;
     }

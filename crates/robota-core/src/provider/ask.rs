@@ -105,6 +105,7 @@ pub(super) async fn collect(
             Delta::Block(block) => {
                 pending.push_block(block, ids);
             }
+            // Running totals, as in a turn.
             Delta::Usage(now) => usage = Some(now),
             Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
             Delta::End(stop) => {

@@ -31,6 +31,8 @@ pub enum FailureReason {
     BadRequest,
     /// The service had an internal error.
     Server,
+    /// The name of the service's host does not exist.
+    UnknownHost,
     /// The service could not be reached, or the connection broke.
     Connection,
     /// The stream ended too early.

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::ProviderError;
+use super::{FailureReason, ProviderError};
 use crate::error::Diagnose as _;
+
+/// A name that does not exist is mostly mistyped, so it is not tried for the whole budget.
+const UNKNOWN_HOST_RETRIES: u32 = 3;
 
 /// How failed model calls are retried: limited by elapsed time, and by number if that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,23 +49,33 @@ impl RetryPolicy {
         spent: Duration,
         seed: impl std::hash::Hash,
     ) -> Option<Duration> {
-        let used_up = self.max_retries.is_some_and(|most| failures > most);
+        let of_reason = match error.reason {
+            Some(FailureReason::UnknownHost) => Some(UNKNOWN_HOST_RETRIES),
+            _ => None,
+        };
+        let used_up =
+            [self.max_retries, of_reason].into_iter().flatten().any(|most| failures > most);
         if !error.retryable() || self.budget.is_zero() || used_up {
             return None;
         }
         // A `Retry-After` of zero is ignored: it would flood a service that is down with requests.
         let asked = error.retry_after.filter(|delay| !delay.is_zero());
         let delay = asked.unwrap_or_else(|| self.backoff(failures, seed));
+        // A wait that would end after the budget is not begun: the caller learns of the failure
+        // now.
         (spent.saturating_add(delay) <= self.budget).then_some(delay)
     }
 
     /// Doubles with each failure up to the cap, and varies so that many clients do not retry at the
     /// same moment. The variation depends only on the seed, so that a run can be repeated exactly.
     fn backoff(&self, failures: u32, seed: impl std::hash::Hash) -> Duration {
+        // The cap is reached long before; the limit keeps the shift below from overflowing.
         let doublings = failures.saturating_sub(1).min(16);
         let full = self.base.saturating_mul(1 << doublings).min(self.cap.max(self.base));
         let mut hasher = DefaultHasher::new();
         (seed, failures).hash(&mut hasher);
+        // Between half and all of the delay, so that many sessions that failed together do not
+        // return together.
         let spread = (hasher.finish() % 1000) as u32;
         full / 2 + full.saturating_mul(spread) / 2000
     }

@@ -292,19 +292,26 @@ proptest! {
     ) {
         runtime().block_on(async {
             let mut written = Written::begin().await;
-            let mut views = Vec::new();
+            let mut states = Vec::new();
             for step in &steps {
-                views.push(written.state.view.clone());
+                states.push(written.state.clone());
                 written.step(step).await;
                 let resumed = load(&written.store, &written.session).await.unwrap();
                 assert_eq!(resumed, written.state, "after {step:?}");
             }
             let whole = load_whole(&written.store, &written.session).await.unwrap();
             assert_eq!(whole, written.state);
-            // Sharing messages with any other view gives the same state.
-            for view in &views {
-                let forked = load_fork(&written.store, &written.session, view).await.unwrap();
-                assert_eq!(forked, written.state);
+            // The state at any event is the one that there was then, whichever snapshot is used, and
+            // whether its messages are shared with the last view or read.
+            let (store, session, last) = (&written.store, &written.session, &written.state);
+            for state in &states {
+                let (at, snapshot) = (state.cursor.unwrap().seq, state.sources.snapshot);
+                let shared = load_at(store, session, at, snapshot, &last.view).await.unwrap();
+                assert_eq!(shared, *state);
+                let read = load_at(store, session, at, None, &ModelView::default()).await.unwrap();
+                assert_eq!(read, *state);
+                let other = load_at(store, session, last.cursor.unwrap().seq, snapshot, &state.view);
+                assert_eq!(other.await.unwrap(), *last);
             }
         });
     }
@@ -384,7 +391,8 @@ fn a_fork_shares_the_messages_of_its_parent() {
         }
         written.step(&Step::Snapshot).await;
         let parent = written.state.view.clone();
-        let fork = load_fork(&written.store, &written.session, &parent).await.unwrap();
+        let (at, snapshot) = (written.state.cursor.unwrap().seq, written.state.sources.snapshot);
+        let fork = load_at(&written.store, &written.session, at, snapshot, &parent).await.unwrap();
         for (own, other) in fork.view.messages.iter().zip(parent.messages.iter()) {
             assert!(Arc::ptr_eq(own, other));
         }

@@ -58,6 +58,7 @@ impl Play {
             }
             let answer = self.answer.clone();
             let Some(step) = answer.steps.get(self.next_step) else {
+                // A script need not write `stop`; services always send one.
                 return Some(Ok(self.end(self.natural_stop())));
             };
             self.next_step += 1;
@@ -84,6 +85,7 @@ impl Play {
                     self.report();
                     return Some(Err(error.clone()));
                 }
+                // The stream ends without `End`, as a broken connection does.
                 Step::Drop => self.over = true,
                 Step::Stop(reason) => return Some(Ok(self.end(reason.clone()))),
             }

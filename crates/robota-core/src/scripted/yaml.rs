@@ -44,11 +44,13 @@ pub(super) fn parse(text: &str) -> Result<Script, ScriptError> {
             max_events: 3 * MAX_NODES,
             max_total_scalar_bytes: MAX_SCRIPT_BYTES,
             max_documents: 1,
+            // Aliases can make a small file expand without limit, and scripts do not need them.
             max_aliases: 0,
             max_anchors: 0,
             max_merge_keys: 0,
             max_inclusion_depth: 0,
         },
+        // Otherwise `no` as an answer of the model would be read as false.
         strict_booleans: true,
         with_snippet: false,
     };

@@ -87,6 +87,8 @@ impl State {
                 tools_executed: turn.tools_executed,
                 interrupted: turn.interrupted,
             })),
+            // A snapshot with an open call would have to repeat the call, its processes and files;
+            // the next safe moment comes soon.
             Some(_) => return None,
         };
         if self.session.is_none() || self.compacting || self.restoring.is_some() {
@@ -153,6 +155,8 @@ impl State {
             snapshot.left_out,
             snapshot.watched,
         ];
+        // The same fold as for a whole journal, so that a restored value cannot differ from a
+        // folded one.
         for seq in single.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
@@ -175,6 +179,8 @@ impl State {
             let view = view(&refs.view, needed.before, &mut event).map_err(mismatch)?;
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
+                // The journal may come from another machine: a wrong number must be an error, not a
+                // panic.
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
                 .ok_or_else(|| {
                     mismatch("its summary replaces more messages than there are".to_owned())
@@ -199,6 +205,7 @@ impl State {
         state.tasks.clone_from(&snapshot.tasks);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
+        // The snapshot itself is an event of the journal, so its fold comes last.
         state.on_snapshot(at.seq, snapshot);
         Ok(state)
     }

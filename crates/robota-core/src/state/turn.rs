@@ -183,6 +183,8 @@ impl OpenTurn {
             Event::StreamReset(_) => {
                 self.text.clear();
                 self.thinking.clear();
+                // Calls of the failed answer never existed for the model; those of earlier answers
+                // of the turn keep their stage.
                 self.calls.retain(|_, call| call.committed);
             }
             Event::AssistantMessage(data) => {
@@ -193,6 +195,7 @@ impl OpenTurn {
                 self.thinking.clear();
                 for tool_use in data.message.tool_uses() {
                     if let Some(call) = self.calls.get_mut(&tool_use.call) {
+                        // From now on the call needs a result, whatever happens.
                         call.committed = true;
                     }
                 }

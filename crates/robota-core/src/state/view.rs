@@ -72,6 +72,8 @@ impl ModelView {
             self.latest_usage = Some((message.id.clone(), usage));
         }
         self.push_source(seq, self.messages.len());
+        // Copies the list only if a request still holds it; the messages themselves are never
+        // copied.
         Arc::make_mut(&mut self.messages).push(Arc::new(message));
     }
 
@@ -122,6 +124,7 @@ impl ModelView {
     pub(super) fn rewind(&mut self, keep: u64) {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(self.messages.len());
         self.before = self.before.take().filter(|before| before.replaced_by <= keep);
+        // The count of the provider was for messages that are gone.
         self.latest_usage = None;
         Arc::make_mut(&mut self.messages).truncate(keep);
         self.sources.truncate(self.sources_before(keep));
@@ -216,6 +219,7 @@ impl ModelView {
     /// lists more than twice as much as the next one, and a resume follows few links, however many
     /// snapshots the session has.
     fn base(&self) -> Option<SnapshotLink> {
+        // From the newest link on: a short chain is more important than a short list.
         let mut links = self.listed.as_slice();
         while let [older @ .., last] = links {
             let own = last.sources - older.last().map_or(0, |link| link.sources);
@@ -260,6 +264,8 @@ fn block_chars(block: &Block) -> u64 {
 pub(crate) fn result_chars(result: &ToolResult) -> u64 {
     let chars = |block: &ResultBlock| match block {
         ResultBlock::Text(part) => part.text.chars().count() as u64,
+        // An image counts by its size in pixels on every service, which is not known here; the
+        // exact usage corrects the estimate.
         ResultBlock::Image(_) | ResultBlock::Unknown(_) => 0,
     };
     result.content.iter().map(chars).sum()

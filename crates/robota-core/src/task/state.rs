@@ -185,6 +185,7 @@ impl TaskState {
     pub fn apply(&mut self, change: &TaskChange, at: Timestamp) -> Result<(), InvalidChange> {
         let invalid = InvalidChange { status: self.status, change: change.name() };
         let mut next = transition(self.status, change).ok_or(invalid)?;
+        // Reporting to the model is no activity of the task itself.
         if !matches!(change, TaskChange::Reported) {
             self.last_activity = at;
         }
@@ -198,6 +199,8 @@ impl TaskState {
             TaskChange::PermissionDecided { call } => {
                 self.questions.retain(|question| question.call != *call);
                 if !self.questions.is_empty() {
+                    // An agent may ask several questions at once; it runs again when all are
+                    // decided.
                     next = TaskStatus::WaitingPermission;
                 }
             }
@@ -208,11 +211,13 @@ impl TaskState {
         Ok(())
     }
 
-    fn place(&mut self, TaskPlace { pid, session, log, worktree }: &TaskPlace) {
+    fn place(&mut self, TaskPlace { pid, session, log, worktree, mode }: &TaskPlace) {
+        // A place is reported piece by piece; what is absent stays as it was.
         self.pid = pid.or(self.pid);
         self.session = session.clone().or(self.session.take());
         self.log = log.clone().or(self.log.take());
         self.worktree = worktree.clone().or(self.worktree.take());
+        self.mode = mode.unwrap_or(self.mode);
     }
 
     fn finish(&mut self, end: &TaskFinished, at: Timestamp) {

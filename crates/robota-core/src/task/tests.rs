@@ -137,3 +137,14 @@ fn run_06_the_policies_of_groups() {
     assert!(!fulfilled(WaitPolicy::Manual, &ended));
     assert!(fulfilled(WaitPolicy::Detached, &ended));
 }
+
+#[test]
+fn the_end_of_a_task_that_was_moved_to_the_background_is_reported() {
+    let mut state = TaskState::new(TaskId::from("t1"), &spawned(TaskMode::Foreground), AT);
+    let moved = TaskPlace { mode: Some(TaskMode::Background), ..TaskPlace::default() };
+    let end = TaskFinished::new(TaskStatus::Completed);
+    for change in [TaskChange::Started, TaskChange::Placed(moved), TaskChange::Finished(end)] {
+        state.apply(&change, AT).unwrap();
+    }
+    assert_eq!((state.mode, state.reported), (TaskMode::Background, false));
+}

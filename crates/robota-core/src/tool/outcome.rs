@@ -20,7 +20,18 @@ pub enum DidRun {
 }
 
 /// The outcome of a call. Denial, failure, timeout and panic are outcomes too.
+///
+/// ```
+/// use robota_core::tool::{DidRun, ToolOutcome};
+///
+/// let refused = ToolOutcome::not_run("denied", "The user said no.");
+/// assert_eq!((refused.ok, refused.ran), (false, DidRun::No));
+/// assert_eq!(ToolOutcome::ok("3").text(), "3");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(
+    description = "The outcome of a call. Denial, failure, timeout and panic are outcomes too."
+)]
 pub struct ToolOutcome {
     /// Whether the call succeeded.
     pub ok: bool,

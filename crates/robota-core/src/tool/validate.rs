@@ -21,6 +21,7 @@ pub fn validate(schema: &Value, input: &Value) -> Result<(), InvalidInput> {
 }
 
 /// More than this many mistakes do not help a model: further ones are counted only.
+// The model gets this text; a thousand wrong items of a list would fill its context.
 const MAX_MISTAKES: usize = 16;
 
 #[derive(Default)]
@@ -52,6 +53,8 @@ const MAX_DEPTH: usize = 16;
 
 fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Mistakes, depth: usize) {
     let Some(schema) = schema.as_object() else { return };
+    // Accepted beyond it: the tool itself reads the arguments with types, and a recursive schema
+    // must not overflow the stack.
     if depth > MAX_DEPTH {
         return;
     }
@@ -100,6 +103,7 @@ fn check_object(
             mistakes.push(|| format!("{} is required", name(&join(at, key))));
         }
     }
+    // Only an explicit `false`: models add harmless arguments, and a refusal costs a round.
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     for (key, value) in object {
         match properties.get(key) {

@@ -16,18 +16,24 @@ impl Turn {
         &mut self,
         cause: Cause,
         note: Option<String>,
+        keep_inputs: bool,
         env: &Env<'_>,
         out: &mut Out,
     ) {
         self.cancel_running(out);
         out.emit(Interrupted { cause, note });
         if cause == Cause::User {
-            // The user stops the waiting inputs together with the turn. A shutdown keeps them for
-            // later.
-            for input in env.state.inputs.keys() {
+            // The user stops the waiting inputs together with the turn, unless one of them is the
+            // reason to stop it; the input of the turn itself is stopped in any case. A shutdown keeps
+            // all of them for later.
+            let taken = env.state.turn.as_ref().and_then(|turn| turn.input.as_ref());
+            let inputs = env.state.inputs.keys();
+            for input in inputs.filter(|input| !keep_inputs || taken == Some(*input)) {
                 out.emit(InputCancelled { input: input.clone(), cause });
             }
         }
+        // After the cancellations are queued: what still arrives of cancelled effects is ignored
+        // from now on.
         self.begin_closing(Ending::Interrupted(cause), cause, env, out);
     }
 
@@ -86,6 +92,7 @@ impl Turn {
         }
         self.ending = Some(ending);
         self.phase = Phase::Closing;
+        // With an append, `Appended` calls it again when the state has the new events.
         if !out.has_append() {
             self.close_when_idle(env, out);
         }
@@ -99,6 +106,7 @@ impl Turn {
         let (end, cause, error) = match self.ending.take() {
             Some(Ending::StoreFailed(error)) => (TurnEnd::StoreFailed, Cause::Store, Some(error)),
             Some(Ending::Interrupted(cause)) => (TurnEnd::Interrupted, cause, None),
+            // The other endings settle their calls themselves and never get here.
             _ => (TurnEnd::Interrupted, Cause::User, None),
         };
         self.calls.clear();

@@ -57,6 +57,8 @@ fn default_max_repeats() -> u32 {
 
 /// The output limit in tokens for a model whose limit is not known. Servers refuse a limit above their
 /// own, and an answer that reaches a lower one is continued.
+// Services refuse a request that asks for more output than the model has. A small number works
+// everywhere, and a cut answer is continued.
 pub const CAREFUL_MAX_OUTPUT: u64 = 8_192;
 
 impl TurnRules {
@@ -75,6 +77,8 @@ impl TurnRules {
     #[must_use]
     pub fn has_assumed_limits(&self) -> bool {
         let assumed = Self::of_model(self.model.clone());
+        // A server of one's own may run a model with open weights with a smaller window than the
+        // model has.
         let known = Catalogue::builtin().get(&self.model).is_some_and(|model| !model.open_weights);
         !known
             && self.context_window == assumed.context_window
@@ -110,6 +114,7 @@ impl TurnRules {
         if estimate.max == 0 {
             return self.max_output;
         }
+        // The estimate may be too low; a request that exceeds the window is refused as a whole.
         let margin = estimate.max / 50;
         let room = estimate.max.saturating_sub(estimate.effective.saturating_add(margin));
         self.short_request_output().min(room.max(MIN_OUTPUT))
@@ -178,6 +183,7 @@ pub enum ToolConcurrency {
 
 impl Default for ToolConcurrency {
     fn default() -> Self {
+        // More parallel reads than this do not finish sooner on one disk.
         Self::Parallel { max: Some(8) }
     }
 }

@@ -100,6 +100,8 @@ pub enum Input {
         cause: Cause,
         /// The reason that the client gave, as text.
         note: Option<String>,
+        /// Whether the inputs that wait stay, although the user interrupts the turn.
+        keep_inputs: bool,
     },
 }
 

@@ -10,12 +10,15 @@ use crate::message::Block;
 use crate::provider::AnswerEnd;
 
 /// A Stop hook may continue a turn this many times. The limit prevents an endless loop.
+// A hook that never lets a turn end would spend money without end.
 const MAX_STOP_CONTINUES: u8 = 8;
 
 impl Turn {
     /// Handles an answer without calls, which is in the conversation now. It is final unless an
     /// input for the next round is waiting or a Stop hook continues the turn.
     pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
+        // Before the hooks: an input that arrived in time continues the turn, so this is not its
+        // end.
         if env.state.inputs.values().any(super::prepare::is_for_next_round) {
             self.phase = Phase::Preparing;
             self.prepare(env, out);

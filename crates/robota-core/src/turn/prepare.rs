@@ -33,6 +33,7 @@ impl Turn {
         }
         let estimate = env.state.context(self.rules.context_window);
         if self.facts.assumed_limits && estimate.effective > LIMITS_MATTER {
+            // Asked once per turn, also if the service does not answer.
             self.facts.assumed_limits = false;
             self.phase = Phase::FindingLimits;
             out.push(Effect::FindLimits);
@@ -40,6 +41,7 @@ impl Turn {
         }
         let over_threshold = self.rules.compact_at.is_some_and(|share| estimate.exceeds(share));
         if self.facts.has_compactor
+            // Once per round: a compaction that did not help will not help a moment later.
             && !self.compaction_tried
             && (over_threshold || estimate.exceeds(GUARD))
         {
@@ -68,6 +70,7 @@ impl Turn {
         if self.phase != Phase::FindingLimits {
             return;
         }
+        // Without an answer the assumed limits stay.
         self.rules.set_limits(limits.unwrap_or_default());
         self.phase = Phase::Preparing;
         self.prepare(env, out);
@@ -105,6 +108,7 @@ impl Turn {
     fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
         self.max_output = self.rules.output_limit(&estimate);
         if self.overflow == Some(Overflow::Compacting) {
+            // The same round goes on, so neither its number nor the limit of rounds changes.
             self.overflow = Some(Overflow::Retried);
             out.emit(ContextMeasured { estimate });
             self.call_model(env, out);
@@ -125,6 +129,7 @@ impl Turn {
         };
         self.round += 1;
         self.attempt = 0;
+        // The next round may compact again: it adds results.
         self.compaction_tried = false;
         out.emit(ContextMeasured { estimate });
         self.call_model(env, out);

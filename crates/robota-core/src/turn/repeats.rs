@@ -27,12 +27,14 @@ impl Repeats {
     pub(super) fn record(&mut self, call: &ToolUse, class: Option<Class>, outcome: &ToolOutcome) {
         let key = key(call, outcome);
         if !outcome.ok {
+            // Once per round: several equal calls in one answer are one attempt of the model.
             if self.counted.insert(key.clone()) {
                 *self.failed.entry(key).or_default() += 1;
             }
             return;
         }
         match class {
+            // A call with effects may have removed the cause of earlier failures.
             Some(Class::Modify | Class::Execute) => self.failed.clear(),
             Some(Class::Inspect) | None => {
                 self.failed.remove(&key);
@@ -57,6 +59,7 @@ impl Repeats {
 /// same: a model that cannot call a tool correctly makes another mistake each time.
 fn key(call: &ToolUse, outcome: &ToolOutcome) -> String {
     let input = match &call.input {
+        // A model that varies wrong arguments makes no progress either.
         ToolInput::Json(_) if outcome.error_code.as_deref() == Some("invalid_input") => {
             String::new()
         }

@@ -15,6 +15,7 @@ impl Turn {
             return;
         }
         let started = self.calls.iter().any(super::CallState::has_started);
+        // Once: if the compacted conversation is refused too, a further compaction would not help.
         if error.is_overflow() && self.facts.has_compactor && self.overflow.is_none() && !started {
             self.compact_and_retry(error, env, out);
             return;
@@ -55,6 +56,7 @@ impl Turn {
             error: error.to_data(),
             delay_ms: 0,
         });
+        // If the service does not name its window, it is smaller than what it refused.
         let refused = env.state.context(self.rules.context_window).effective;
         let window = error.context_window.unwrap_or(refused.max(1));
         self.rules.context_window = self.rules.context_window.min(window);
@@ -150,8 +152,11 @@ impl Turn {
     }
 
     fn next_delay(&mut self, error: &ProviderError, elapsed: Duration) -> Option<Duration> {
+        // The budget is for a series of failures and starts with its first one.
         let since = *self.failing_since.get_or_insert(elapsed);
         self.failures += 1;
+        // The jitter is computed from the turn, so that a test sees the same delays and two
+        // sessions different ones.
         let seed = (self.id.as_str(), self.round);
         let spent = elapsed.saturating_sub(since);
         self.rules.retry.delay(error, self.failures, spent, seed)

@@ -22,6 +22,7 @@ impl Turn {
             return;
         }
         let round = self.round;
+        // Only what clients can see: a retry has to take back nothing else.
         self.streamed |= !matches!(delta, Delta::Usage(_) | Delta::LeftOut(_) | Delta::Activity);
         match delta {
             Delta::Text(text) => {
@@ -36,6 +37,7 @@ impl Turn {
                 out.emit(ToolInputChunk { round, index, id, name, json });
             }
             Delta::Block(block) => self.on_block(block, env, out),
+            // Services report running totals, so the last report counts; they are not added.
             Delta::Usage(usage) => self.answer_usage = Some(usage),
             Delta::LeftOut(parts) => self.on_left_out(parts, env, out),
             Delta::Activity => {}
@@ -64,6 +66,8 @@ impl Turn {
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         out.emit(ToolCalled { round: self.round, index, tool_use: tool_use.clone() });
         self.calls.push(CallState::new(tool_use.clone()));
+        // Calls of a forced summary never run, and calls of unknown tools get their result without
+        // a judgement.
         if self.purpose == Purpose::Answer && self.can_be_judged(&tool_use) {
             out.push(Effect::Judge(tool_use));
         }
@@ -103,6 +107,8 @@ impl Turn {
             Message::assistant(env.ids, self.pending.take_blocks(), MessageState::Complete);
         self.commit_message(if withheld { message.with_answer_withheld() } else { message }, out);
         if withheld || answer == AnswerEnd::Cut {
+            // A cut answer may end in the middle of a call's arguments, and a refused one must have
+            // no effects.
             self.finish_incomplete_calls(withheld, out);
         }
         if !self.calls.is_empty() {

@@ -38,9 +38,13 @@ impl Turn {
                     format!("Error: {error}. Nothing was run; correct the call and try again.");
                 self.finish_call(at, ToolOutcome::not_run("invalid_input", text), out);
             }
+            // First, and also for a call that was approved with changes: a deny rule counts for
+            // what will run, not for what was shown.
             JudgeResult::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
+            // The user has approved exactly these arguments, so an ask is answered. Nothing is
+            // remembered: the rules that were shown were those of the original arguments.
             JudgeResult::Judgement(judgement) if self.calls[at].approved.is_some() => {
                 let note = self.calls[at].approved.take();
                 self.approve(at, judgement.class, note, (Scope::Once, Vec::new()), out);
@@ -48,6 +52,8 @@ impl Turn {
             JudgeResult::Judgement(judgement) => {
                 let decision = std::mem::take(&mut self.calls[at].then);
                 let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
+                // Allowed without waiting for the commit, so that a read can start while the answer
+                // streams.
                 let decided = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
                 if decided {
                     self.calls[at].grant = judgement.grant;
@@ -73,6 +79,8 @@ impl Turn {
                 && self.may_start(at, class)
             {
                 let call = &mut self.calls[at];
+                // The stage and the event are set together with the effect: the driver performs it
+                // only after the event is durable.
                 call.stage = Stage::Running(class);
                 call.class = Some(class);
                 out.emit(ToolStarted {
@@ -140,6 +148,8 @@ impl Turn {
             return false;
         }
         let running = self.calls.iter().filter(|call| call.is_running()).count();
+        // Asked for every call again after each append, so a call that finds no place now starts
+        // when another one ends.
         if running >= self.rules.concurrency.limit() {
             return false;
         }
@@ -148,6 +158,8 @@ impl Turn {
             // May start while the answer still streams, since it has no effects.
             Class::Inspect => earlier.iter().all(super::CallState::allows_parallel_reads),
             Class::Modify | Class::Execute => {
+                // In the order of the answer, one at a time: the model wrote the second call
+                // knowing what the first one does.
                 self.committed && earlier.iter().all(super::CallState::is_done)
             }
         }
@@ -162,6 +174,7 @@ impl Turn {
             Stage::PreHook(judgement) => {
                 let decision = match (answer, &extras.stop) {
                     (HookAnswer::PreToolUse(decision), None) => decision,
+                    // The hook's own reason is more precise than the reason of the stop.
                     (HookAnswer::PreToolUse(decision @ PreToolDecision::Deny { .. }), Some(_)) => {
                         decision
                     }
@@ -251,6 +264,8 @@ impl Turn {
             PreToolDecision::Change { input, then } => {
                 self.apply_extras(at, extras, out);
                 self.calls[at].input = Some(input);
+                // What the hook decided about the change is applied after the gate has judged it: a
+                // hook cannot allow what a rule denies.
                 self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
                 let call = &self.calls[at];
@@ -259,6 +274,8 @@ impl Turn {
             }
             PreToolDecision::Answer { outcome } => {
                 self.apply_extras(at, extras, out);
+                // The answer is the hook's, whatever it claims: recovery must not treat the call as
+                // one with effects.
                 self.finish_call(at, ToolOutcome { ran: DidRun::No, ..outcome }, out);
                 return;
             }
@@ -289,6 +306,7 @@ impl Turn {
             }
             AfterChange::Ask(question) => {
                 judgement.verdict = judgement.verdict.max(Verdict::Ask);
+                // So that no later hook can lift the ask that this hook requires.
                 judgement.source = Source::Rule;
                 judgement.reason = question.reason;
                 self.calls[at].question_metadata = question.metadata;
@@ -355,6 +373,7 @@ impl Turn {
                 self.deny(at, DecidedBy::User, Some(class), &reason, out);
             }
             Answer::Unanswered { reason } => {
+                // Recorded as a decision of the gate: no person has denied it.
                 self.deny(at, DecidedBy::Gate, Some(class), &reason, out);
             }
         }
@@ -374,6 +393,7 @@ impl Turn {
             by: DecidedBy::User,
             class: Some(class),
             reason: note.unwrap_or_else(|| "approved".to_owned()),
+            // Once is the meaning of an absent scope in journals of format 1.
             scope: (scope != Scope::Once).then_some(scope),
             rules,
         });
@@ -436,6 +456,8 @@ impl Turn {
     ) {
         let Some(at) = self.position(call) else { return };
         let Stage::Running(class) = self.calls[at].stage else { return };
+        // Counted here and not at the start: a call that a crash interrupted has no place in a
+        // report.
         self.tools_executed += 1;
         let call = call.clone();
         out.emit(ToolFinished {
@@ -475,6 +497,8 @@ impl Turn {
                 failed += 1;
                 self.failed_calls.push(FailedCall::new(&call.tool_use, &outcome));
             }
+            // Measured after the previous result, with two characters per token: results are code
+            // and data, which need more tokens than prose.
             let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
             // The first result is always added: omitting all of them would not help the model.
             let result = if full && added > 0 {
@@ -490,6 +514,7 @@ impl Turn {
             out.emit(ToolResultAdded { round: self.round, message: message.clone(), result });
         }
         out.emit(ToolBatchFinished { round: self.round, added, skipped, failed });
+        // The state has the results only after this append; the next step waits for it.
         self.phase = Phase::Preparing;
         match self.ending.take() {
             None => self.next_round_or_wait(out),

@@ -70,6 +70,8 @@ fn read(value: &Value) -> Option<Usage> {
     let thoughts_separate = count(value, THOUGHTS_SEPARATE);
     [input, output, total, read_separate, write_separate, thoughts_separate]
         .iter()
+        // An object without any count is not a usage report, and a zero would look like an exact
+        // one.
         .any(Option::is_some)
         .then_some(())?;
 
@@ -103,6 +105,8 @@ fn read(value: &Value) -> Option<Usage> {
         .or_else(|| count(value, READ_INCLUDED))
         .or_else(|| detail(value, INPUT_DETAILS, &["cached_tokens", "cachedTokens"]))
         .unwrap_or(0)
+        // Some servers report more cached tokens than input; a part cannot be larger than the
+        // whole.
         .min(sent);
     let cache_write = write_separate
         .or_else(|| count(value, WRITE_INCLUDED))

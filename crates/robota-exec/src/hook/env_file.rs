@@ -83,11 +83,14 @@ impl Reader<'_> {
             let name = self.name();
             if self.chars.next_if_eq(&'=').is_some() {
                 let value = self.value()?;
+                // Later assignments may refer to this one, as in a script.
                 self.env.set(&name, &value);
                 assigned.push((name, value));
             } else {
                 let export = name == "export" || (name == "declare" && self.option_x());
                 let end = self.chars.peek().is_none_or(|c| matches!(c, ' ' | '\t'));
+                // `export` counts only where bash would take it as a command: at the start of a
+                // line or after `;`. Anything else would have to be run, and the file is only read.
                 if !(first && export && end) {
                     return None;
                 }
@@ -124,6 +127,7 @@ impl Reader<'_> {
                 (None, '\'' | '"') => quote = Some(c),
                 (Some(open), c) if c == open => quote = None,
                 (Some('\''), c) => value.push(c),
+                // These run something or redirect in bash.
                 (_, '`') | (None, '&' | '|' | '<' | '>' | '(' | ')') => return None,
                 (_, '$') => value.push_str(&self.variable()?),
                 (None, '\\') => value.push(self.next()?),

@@ -43,6 +43,8 @@ pub(crate) fn ends_by(pid: i32, signal: Signal) -> bool {
         u64::from_str_radix(line.trim(), 16).ok()
     });
     let bit = 1_u64 << (signal.as_raw() - 1);
+    // A mask that cannot be read counts as a handler: the caller then waits instead of assuming the
+    // end.
     masks.iter().all(|mask| mask.is_some_and(|mask| mask & bit == 0))
 }
 
@@ -97,6 +99,7 @@ fn members_of(
         for pid in ids() {
             match entry(pid) {
                 Some(entry) if entry.group != group => {}
+                // A zombie that is new may have started a process just before it ended.
                 Some(entry) if entry.zombie => changed |= known_zombies.insert(pid),
                 Some(entry) => found.push((pid, entry)),
                 None => changed = true,

@@ -128,6 +128,7 @@ pub(crate) fn send(
     // Four bytes are never sent partially.
     sendmsg(socket, &[IoSlice::new(&len)], &mut extra, SendFlags::NOSIGNAL)?;
     let mut socket = socket;
+    // The descriptors went with the length, so the body needs no ancillary data and may be split.
     socket.write_all(&body)
 }
 
@@ -143,6 +144,7 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(LaunchRequest, 
             other => break other?,
         }
     };
+    // MSG_WAITALL returns fewer than four bytes only at the end of the stream.
     if received.bytes == 0 {
         return Ok(None);
     }
@@ -254,6 +256,8 @@ impl<'a> Reader<'a> {
     }
 
     fn list(&mut self) -> Option<Vec<OsString>> {
+        // A wrong count cannot allocate much: each text has to be present, and the first missing
+        // one ends the loop.
         (0..self.number()?).map(|_| self.text()).collect()
     }
 }

@@ -40,6 +40,8 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     for folder in folders_above(&protected, &fence.writable) {
         args.extend(["--bind".into(), folder.into(), folder.into()]);
     }
+    // The order of the arguments is the order of the mounts, and a later mount covers an earlier
+    // one.
     for path in protected {
         args.extend(["--ro-bind".into(), path.into(), path.into()]);
     }

@@ -165,6 +165,7 @@ impl Sandbox for LocalSandbox {
             Exit::TimedOut => ExecEnd::TimedOut,
             Exit::Cancelled => ExecEnd::Cancelled,
         };
+        // The driver returns bytes, which have no place for the note that text has.
         let cut = !outcome.stdout.is_complete() || !outcome.stderr.is_complete();
         let joined = |captured: crate::capture::Captured| [captured.head, captured.tail].concat();
         Ok(Executed {

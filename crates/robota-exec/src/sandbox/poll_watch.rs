@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use robota_core::sandbox::SandboxError;
 use tokio::sync::mpsc;
 
+// Short enough that a person does not notice the delay, long enough that polling costs nothing
+// measurable.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Sends the path of each file that changes, until the receiver is dropped.

@@ -99,6 +99,8 @@ struct ScratchDir {
 impl Drop for ScratchDir {
     fn drop(&mut self) {
         let (Some(dir), Some(idle)) = (self.dir.take(), self.idle.upgrade()) else { return };
+        // A folder with leftovers is deleted instead of reused: the next command must not see the
+        // files of this one.
         if dir.path().read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(dir);
         }
@@ -124,6 +126,8 @@ impl ReadOnlyFence {
         })?;
         let list = |paths: fn(&Fence) -> &Vec<_>| user.map(paths).cloned().unwrap_or_default();
         let fence = Fence {
+            // Many programs that only read fail without a folder for temporary files, so the level
+            // is not read-only: one empty folder can be written.
             level: SandboxLevel::WorkspaceWrite,
             writable: vec![scratch.path().to_owned()],
             protected: Vec::new(),
@@ -152,6 +156,7 @@ impl ReadOnlyFence {
             None => tempfile::tempdir_in(self.scratch.path())?,
         };
         spec.confinement = Some(self.confinement.clone());
+        // Programs differ in which of the three they read.
         for name in ["TMPDIR", "TMP", "TEMP"] {
             spec.env.set(name, dir.path());
         }
@@ -164,6 +169,8 @@ impl ReadOnlyFence {
         let mut settings = spec.env.get(GIT_CONFIG).map(OsString::from).unwrap_or_default();
         for setting in GIT_SETTINGS {
             let space = if settings.is_empty() { "" } else { " " };
+            // The format of git's own `-c` options: quoted words separated by spaces. Later ones
+            // win, so ours come last.
             settings.push(format!("{space}'{setting}'"));
         }
         spec.env.set(GIT_CONFIG, settings);

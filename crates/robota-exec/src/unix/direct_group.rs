@@ -49,6 +49,8 @@ impl DirectGroup {
     pub(super) fn leader_exited(&self) -> impl Future<Output = ()> + use<> {
         let id = self.id;
         let waiter = tokio::task::spawn_blocking(move || {
+            // NOWAIT leaves the leader unreaped: after it was reaped its id could name another
+            // group, and a signal would hit other processes.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(id), options) {}
         });

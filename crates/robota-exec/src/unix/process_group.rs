@@ -58,6 +58,8 @@ impl ProcessGroup {
         let program = find_program(spec)?;
         let fail = |source| ExecError::Spawn { program: program.clone(), source };
         let (child_streams, own_ends) = open_streams(spec).map_err(fail)?;
+        // The program is looked up before the wrapper is put in front of it, so that a missing
+        // program is reported by its own name and not as a failure of bubblewrap.
         let (executable, args) = match spec.confinement.as_ref().and_then(|c| c.wrapper.as_ref()) {
             None => (program.clone(), spec.args.clone()),
             Some((wrapper, before)) => {
@@ -224,6 +226,8 @@ struct OwnEnds {
 fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
     let mut own = OwnEnds::default();
     let terminal = spec.terminal.map(terminal::open).transpose()?;
+    // The rule set is built after the terminal is open: the program has to write to its own
+    // terminal, whose file is known only now.
     let ruleset = match &spec.confinement {
         Some(confinement) => {
             confinement.ruleset(terminal.as_ref().map(|own| own.path.as_path()))?
@@ -254,6 +258,8 @@ fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
         }
     };
     if let Some(path) = &spec.output_file {
+        // Both streams share one open file in append mode, so neither overwrites the other, and a
+        // program that survives this process keeps writing to it.
         let stdout = OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?);
         let stderr = stdout.try_clone()?;
         return Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, own));
@@ -278,6 +284,8 @@ fn reader(fd: OwnedFd) -> io::Result<ChildStdout> {
 
 fn find_program(spec: &CommandSpec) -> Result<PathBuf, ExecError> {
     let given = Path::new(&spec.program);
+    // As execvp does: only a name without a slash is looked up in PATH, and `./name` is relative to
+    // the folder in which the program will start, not to ours.
     let bare_name = given.components().count() == 1 && !given.has_root();
     let slash = spec.program.as_encoded_bytes().contains(&b'/');
     let path = if bare_name && !slash {

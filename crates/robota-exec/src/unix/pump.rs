@@ -72,6 +72,7 @@ impl Pump {
     /// Reads to the end of the pipe. No byte that was read is lost if the future is dropped.
     pub(super) async fn run(&mut self) {
         let Some(source) = &mut self.source else { return };
+        // As large as a pipe of the default size, so one read empties it.
         let mut chunk = vec![0; CHUNK];
         // A read error is treated as the end of the pipe.
         while let Ok(read @ 1..) = source.read(&mut chunk).await {
@@ -103,6 +104,7 @@ impl Pump {
                 Err(_) => break,
             }
         }
+        // Still open, so `is_open` reports the writer that is left.
         self.source = ChildStdout::from_std(std::os::fd::OwnedFd::from(pipe).into()).ok();
     }
 

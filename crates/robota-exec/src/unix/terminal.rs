@@ -28,6 +28,7 @@ pub(super) fn open(size: TerminalSize) -> io::Result<Terminal> {
     grantpt(&master)?;
     unlockpt(&master)?;
     let name = ptsname(&master, Vec::new())?;
+    // NOCTTY on both ends: the terminal must not become the controlling terminal of this process.
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let slave = rustix::fs::open(&name, flags, Mode::empty())?;
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };

@@ -56,18 +56,32 @@ impl McpCall {
         params.insert("name".to_owned(), json!(self.definition.name()));
         params.insert("arguments".to_owned(), arguments);
         if let Some(call) = call {
+            // Servers that were written for Claude Code log this id; others ignore it.
             params.insert("_meta".to_owned(), json!({"claudecode/toolUseId": call}));
         }
         match self.rounds(&connection, &params, cancel, progress).await {
-            // The server has forgotten the session, so it did not run the call.
-            Err(McpError::Expired { .. }) => {
+            // The server has forgotten the session, or refused the headers of the helper, which can print
+            // others now. It did not run the call.
+            Err(error) if self.is_outdated(&error) => {
                 // A lost session is not a failure of the server, so no wait applies.
                 self.server.reset().await;
                 let connection = self.server.connection().await?;
+                // Repeated: the new session may be with another version of the server.
                 self.still_approved()?;
                 self.rounds(&connection, &params, cancel, progress).await
             }
             result => result,
+        }
+    }
+
+    /// Returns whether a new connection can succeed where this one failed.
+    fn is_outdated(&self, error: &McpError) -> bool {
+        match error {
+            McpError::Expired { .. } => true,
+            McpError::NeedsLogin { .. } | McpError::NeedsRights { .. } => {
+                self.server.config.has_headers_helper()
+            }
+            _ => false,
         }
     }
 
@@ -138,6 +152,7 @@ impl McpCall {
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
                     let asking = connection.handler().elicit(params);
+                    // As long as a call may take in total; the server would have given up by then.
                     tokio::time::timeout(Duration::from_secs(3_600), asking)
                         .await
                         .unwrap_or_else(|_| json!({"action": "cancel"}))

@@ -122,14 +122,23 @@ impl Connection {
             }
         };
         let service = started.map_err(|error| start_error(&config.name, &error, stdio.as_ref()))?;
-        Ok(Self {
+        let connection = Self {
             server: config.name.clone(),
             peer: service.peer().clone(),
             service: tokio::sync::Mutex::new(Some(service)),
             handler,
             stdio,
             login: options.tokens.clone().zip(config.url().map(str::to_owned)),
-        })
+        };
+        let info = connection.info();
+        let version = info.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        if version.is_empty() || known.any(|known| known.as_str() == version) {
+            return Ok(connection);
+        }
+        connection.close().await;
+        let version = clean_line(version, 50);
+        Err(failed(format!("it has version `{version}` of the protocol, which is not supported")))
     }
 
     /// Returns what the server said about itself.
@@ -166,12 +175,15 @@ impl Connection {
         // Progress restarts the idle limit; the total limit holds in any case.
         let options = PeerRequestOptions::with_timeout(limits.idle)
             .reset_timeout_on_progress()
+            // A server that reports progress forever would otherwise hold the call forever.
             .with_max_total_timeout(limits.total);
         let handle =
+            // Sending waits when the server does not read; the limit of the request starts only
+            // after it.
             tokio::time::timeout(limits.idle, self.peer.send_request_with_option(request, options));
         let handle = match handle.await {
             Ok(handle) => handle.map_err(|error| self.error(error))?,
-            Err(_) => return Err(McpError::TimedOut { server: server(), limit: limits.idle }),
+            Err(_) => return Err(self.timed_out(limits.idle)),
         };
         let _guard = progress.map(|progress| self.handler.watch(&handle.progress_token, progress));
         let (id, peer) = (handle.id.clone(), handle.peer.clone());
@@ -188,6 +200,7 @@ impl Connection {
             },
             () = cancel.cancelled() => {
                 // The server may ignore it; its answer is dropped.
+                // In a task of its own, since the caller does not wait for it and may be dropped.
                 tokio::spawn(async move { cancel_request(&peer, id).await });
                 Err(McpError::Cancelled { server: server() })
             }
@@ -200,6 +213,11 @@ impl Connection {
         let limits =
             RequestLimits { idle: Duration::from_secs(10), total: Duration::from_secs(10) };
         self.request("ping", json!({}), limits, &token, None).await.map(|_| ())
+    }
+
+    /// Returns the error of a request that took too long.
+    pub(super) fn timed_out(&self, limit: Duration) -> McpError {
+        McpError::TimedOut { server: self.server.clone(), limit }
     }
 
     fn error(&self, error: ServiceError) -> McpError {
@@ -294,6 +312,9 @@ pub(super) fn start_error(
             format!("it answered: {}", error.message)
         }
         (ClientInitializeError::TransportError { error, .. }, None) => error_chain(error),
+        (ClientInitializeError::ExpectedInitResult(_), _) => {
+            "its answer to the handshake is not valid".to_owned()
+        }
         (other, _) => other.to_string(),
     };
     McpError::Connect { server, problem: clean_line(&problem, 2_000) }

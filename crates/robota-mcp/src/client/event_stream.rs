@@ -111,7 +111,7 @@ pub(super) fn read(
                             ))
                         })
                     }),
-                    Err(error) => Err(LinkError::new(error)),
+                    Err(error) => Err(LinkError::of_request(error)),
                 };
                 match pushed {
                     Ok(events) => found.extend(events),
@@ -148,6 +148,7 @@ impl Parser {
                 }
                 byte => self.line.push(*byte),
             }
+            // Checked for each byte, since neither a line nor an event has to end.
             if self.line.len() + self.event.data.len() > MAX_MESSAGE {
                 return Err(TooLong);
             }
@@ -161,6 +162,8 @@ impl Parser {
             if event.data.ends_with('\n') {
                 event.data.pop();
             }
+            // The standard drops events without data; an id or a delay matters for a stream that is
+            // opened again.
             let says = !event.data.is_empty() || event.id.is_some() || event.retry.is_some();
             return says.then_some(event);
         }
@@ -172,6 +175,8 @@ impl Parser {
                 self.event.data.push_str(value);
                 self.event.data.push('\n');
             }
+            // As the standard says: such an id is ignored, because it could not be sent back in a
+            // header.
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
             "retry" => self.event.retry = value.parse().ok(),
             // Comments and fields without a meaning here.

@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 use crate::text::{clean, clean_line};
 
 /// How many fields a form may have.
+// A person answers the form; longer ones are an error of the server or an attack.
 const MAX_FIELDS: usize = 50;
 /// How many choices a field may have.
 const MAX_CHOICES: usize = 500;
@@ -117,6 +118,8 @@ impl Form {
     pub fn complete(&self, content: &Value) -> Result<Value, String> {
         let mut complete = Map::new();
         for field in &self.fields {
+            // Only fields of the form are taken over: a client must not send more than the server
+            // asked for and the user saw.
             let given = content.get(&field.name).filter(|value| !value.is_null());
             match given.or(field.default.as_ref()) {
                 Some(value) => {
@@ -180,6 +183,7 @@ impl FormField {
     }
 
     fn choose(&self, choices: &[Choice], text: &str) -> Result<String, String> {
+        // Users see the title; clients without a terminal pass the value.
         let found = choices.iter().find(|choice| choice.title == text || choice.value == text);
         found
             .map(|choice| choice.value.clone())
@@ -200,6 +204,7 @@ impl FormField {
                 }
             }
             (FieldKind::Number { integer, min, max }, Value::Number(number)) => {
+                // A number outside of the range of f64 compares as neither too small nor too large.
                 let number = number.as_f64().unwrap_or(f64::NAN);
                 if number.is_nan() || (*integer && number.fract() != 0.0) {
                     return Err(format!("`{title}` needs an integer"));

@@ -17,7 +17,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::form::Form;
 use super::options::{ElicitAnswer, Elicitation, ElicitationKind, McpOptions};
@@ -29,6 +29,12 @@ const MAX_LOGGED: usize = 1_000;
 
 /// How often a server may use the model through one connection.
 const MAX_SAMPLED: usize = 100;
+/// How often a server may ask the user through one connection.
+const MAX_ASKED: usize = 100;
+/// How many questions of a server may be open at the same time.
+const MAX_OPEN: usize = 8;
+/// At most this many messages about a server's requests are shown to the user.
+const MAX_NOTICES: usize = 20;
 /// The code of a request that the user, a rule or the budget refused.
 const REFUSED: ErrorCode = ErrorCode(-1);
 
@@ -42,6 +48,9 @@ struct Shared {
     progress: Mutex<HashMap<ProgressToken, Progress>>,
     logged: AtomicUsize,
     sampled: AtomicUsize,
+    asked: AtomicUsize,
+    open: Semaphore,
+    noticed: AtomicUsize,
     /// Notified when the server says that its tools or prompts have changed.
     changed: Notify,
 }
@@ -54,6 +63,9 @@ impl Handler {
             progress: Mutex::default(),
             logged: AtomicUsize::new(0),
             sampled: AtomicUsize::new(0),
+            asked: AtomicUsize::new(0),
+            open: Semaphore::new(MAX_OPEN),
+            noticed: AtomicUsize::new(0),
             changed: Notify::new(),
         }))
     }
@@ -82,6 +94,7 @@ impl Handler {
 
     /// Asks the user for the server.
     pub(super) async fn elicit(&self, params: &Value) -> Value {
+        // Declined and not an error: servers are written for users who say no.
         let Some(elicitor) = &self.0.options.elicitor else { return json!({"action": "decline"}) };
         let kind = match elicitation_kind(params, elicitor.shows_addresses()) {
             Ok(kind) => kind,
@@ -90,6 +103,7 @@ impl Handler {
                 return json!({"action": "decline"});
             }
         };
+        let Some(_open) = self.may_ask() else { return json!({"action": "decline"}) };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let message = clean(message, 4 * 1024);
         let question = Elicitation { server: self.0.server.clone(), message, kind: kind.clone() };
@@ -111,6 +125,18 @@ impl Handler {
         }
     }
 
+    /// Counts a question; none if the server asks too much.
+    fn may_ask(&self) -> Option<SemaphorePermit<'_>> {
+        let open = self.0.open.try_acquire().ok();
+        if open.is_none() {
+            self.notice(&format!("a question was declined: {MAX_OPEN} others are open"));
+        } else if self.0.asked.fetch_add(1, Ordering::Relaxed) >= MAX_ASKED {
+            self.notice(&format!("a question was declined: it has asked {MAX_ASKED} times"));
+            return None;
+        }
+        open
+    }
+
     /// Asks the model of the user for the server.
     pub(super) async fn sample(&self, params: &Value) -> Result<Value, ErrorData> {
         let Some(sampler) = &self.0.options.sampler else {
@@ -119,6 +145,7 @@ impl Handler {
         };
         let request = SamplingRequest::parse(&self.0.server, params)
             .map_err(|why| ErrorData::invalid_params(why, None))?;
+        // Counted before the user is asked, so that a server cannot ask without end either.
         if self.0.sampled.fetch_add(1, Ordering::Relaxed) >= MAX_SAMPLED {
             let text = format!("a server may use the model {MAX_SAMPLED} times in a session");
             return Err(ErrorData::new(REFUSED, text, None));
@@ -129,6 +156,9 @@ impl Handler {
     }
 
     fn notice(&self, text: &str) {
+        if self.0.noticed.fetch_add(1, Ordering::Relaxed) >= MAX_NOTICES {
+            return;
+        }
         self.0.options.notice(format!("MCP server `{}`: {text}", self.0.server));
     }
 }
@@ -142,6 +172,7 @@ fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<Elicitation
         }
         let url = text("url").unwrap_or_default();
         let parsed = url::Url::parse(url).map_err(|error| format!("its address: {error}"))?;
+        // A browser would run `javascript:` and open `file:`.
         if !matches!(parsed.scheme(), "https" | "http") {
             return Err(format!("its address is `{}:`", parsed.scheme()));
         }
@@ -156,6 +187,7 @@ fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<Elicitation
 fn root(folder: &Path) -> Option<Root> {
     let url = url::Url::from_file_path(folder).ok()?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    // Servers compare roots as text, and other clients write them without the slash.
     let mut root = Root::new(url.as_str().trim_end_matches('/').to_owned());
     root.name = name;
     Some(root)

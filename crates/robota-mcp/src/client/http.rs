@@ -49,6 +49,7 @@ pub(crate) fn client() -> Result<reqwest::Client, String> {
     let same_origin = reqwest::redirect::Policy::custom(|attempt| {
         let same =
             attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+        // With the other codes a client repeats a POST as a GET, which loses the message.
         let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
         if same && keeps_method && attempt.previous().len() <= 5 {
             attempt.follow()
@@ -73,6 +74,8 @@ pub(super) async fn connect(
     let headers = headers(endpoint, options).await.map_err(failed)?;
     let mut settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .max_sse_event_size(MAX_MESSAGE)
+        // The library would repeat the call by itself. A call that may have run is repeated only by
+        // `call`, which knows that it did not.
         .reinit_on_expired_session(false);
     settings.retry_config = Arc::new(ReopenStream);
     settings.custom_headers = headers
@@ -125,7 +128,9 @@ pub(super) async fn headers(
             name.parse().map_err(|_| format!("`{name}` is not the name of a header"))?;
         let mut value: HeaderValue =
             value.parse().map_err(|_| format!("the value of the header `{name}` is not valid"))?;
+        // Keeps the value out of the debug output of the HTTP library.
         value.set_sensitive(true);
+        // Inserted in order: a header that the command prints replaces the configured one.
         headers.insert(name, value);
     }
     Ok(headers)

@@ -16,11 +16,11 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
     StreamableHttpError, StreamableHttpPostResponse,
 };
-use robota_core::error::error_chain;
 use sse_stream::{Error as SseError, Sse};
 
 use super::event_stream::{self, StreamOf};
 use super::link::{LinkError, MAX_MESSAGE};
+use super::nesting::flatten;
 
 const SESSION_ID: &str = "Mcp-Session-Id";
 const LAST_EVENT_ID: &str = "Last-Event-ID";
@@ -51,8 +51,8 @@ impl HttpClient {
             request = request.bearer_auth(token);
         }
         let response = request.send().await;
-        let response = response
-            .map_err(|error| StreamableHttpError::Client(LinkError::new(error_chain(&error))))?;
+        let response =
+            response.map_err(|error| StreamableHttpError::Client(LinkError::of_request(error)))?;
         check_authorisation(&response)?;
         Ok(response)
     }
@@ -63,6 +63,8 @@ fn check_authorisation(response: &Response) -> Result<(), HttpError> {
     let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok());
     match (response.status(), challenge) {
         (StatusCode::UNAUTHORIZED, challenge) => {
+            // Some servers refuse without a challenge; the metadata may still be in the usual
+            // places.
             let challenge = challenge.unwrap_or("Bearer").to_owned();
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
         }
@@ -100,13 +102,16 @@ async fn body(response: Response) -> Result<Vec<u8>, HttpError> {
         let problem = format!("it sent a message of more than {MAX_MESSAGE} bytes");
         StreamableHttpError::Client(LinkError::new(problem))
     };
+    // The header saves reading a body that is too long anyway; it may be absent or wrong, so the
+    // loop counts too.
     if response.content_length().is_some_and(|length| length > MAX_MESSAGE as u64) {
         return Err(too_long());
     }
     let mut bytes = Vec::new();
     let mut stream = response.bytes_stream();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|error| StreamableHttpError::Client(LinkError::new(error)))?;
+        let chunk =
+            chunk.map_err(|error| StreamableHttpError::Client(LinkError::of_request(error)))?;
         if bytes.len() + chunk.len() > MAX_MESSAGE {
             return Err(too_long());
         }
@@ -119,12 +124,18 @@ async fn body(response: Response) -> Result<Vec<u8>, HttpError> {
 /// up, an error is its last event: the library would wait for an answer until the time limit.
 fn events(response: Response, of: StreamOf, request: Option<RequestId>) -> EventStream {
     let events = event_stream::read(response, of).map(move |event| match (event, &request) {
-        (Ok(event), _) => Ok(Sse {
-            event: (!event.name.is_empty()).then_some(event.name),
-            data: Some(event.data),
-            id: event.id,
-            retry: event.retry,
-        }),
+        (Ok(event), _) => {
+            let flat = match flatten(event.data.as_bytes()) {
+                Cow::Owned(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+                Cow::Borrowed(_) => None,
+            };
+            Ok(Sse {
+                event: (!event.name.is_empty()).then_some(event.name),
+                data: Some(flat.unwrap_or(event.data)),
+                id: event.id,
+                retry: event.retry,
+            })
+        }
         (Err(error), Some(id)) if error.is_limit() => {
             let error = ErrorData::internal_error(error.to_string(), None);
             let answer = ServerJsonRpcMessage::error(error, Some(id.clone()));
@@ -147,6 +158,8 @@ async fn failure(
     let retry_after = response.headers().get("retry-after").and_then(|it| it.to_str().ok());
     let failed = HttpStatusError::new(status.as_u16(), retry_after.map(str::to_owned));
     let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    // The library retries these. A server error with a JSON body is the answer of the server
+    // itself, and a retry would get the same.
     if is_busy && (!is_json || status == StatusCode::TOO_MANY_REQUESTS) {
         return Err(failed.into());
     }
@@ -200,6 +213,8 @@ impl StreamableHttpClient for HttpClient {
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
+        // The protocol uses 404 for a session that the server no longer has; a new handshake
+        // follows.
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
@@ -226,7 +241,7 @@ impl StreamableHttpClient for HttpClient {
             return Err(StreamableHttpError::UnexpectedContentType(content_type));
         }
         let bytes = body(response).await?;
-        let answer = serde_json::from_slice(&bytes).map_err(|error| {
+        let answer = serde_json::from_slice(&flatten(&bytes)).map_err(|error| {
             let problem = format!("the body is not an answer: {error}");
             StreamableHttpError::UnexpectedServerResponse(Cow::Owned(problem))
         })?;
@@ -263,6 +278,7 @@ impl StreamableHttpClient for HttpClient {
             self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
         let content_type = content_type(&response);
         match response.status() {
+            // The protocol allows servers without a stream of their own.
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => {
                 Err(HttpStatusError::new(status.as_u16(), None).into())

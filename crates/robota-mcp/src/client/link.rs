@@ -2,6 +2,7 @@
 
 use rmcp::model::{CustomResult, JsonRpcMessage, RequestId, ServerResult};
 use rmcp::service::{RoleClient, RxJsonRpcMessage};
+use robota_core::error::error_chain;
 use serde_json::Value;
 
 /// A message is at most this long, in bytes.
@@ -21,6 +22,11 @@ impl LinkError {
         Self { problem: error.to_string(), limit: false }
     }
 
+    /// Tells what happened to a request, without its address, which may have secrets.
+    pub(super) fn of_request(error: reqwest::Error) -> Self {
+        Self::new(error_chain(&error.without_url()))
+    }
+
     /// Says that the server sent more than is read.
     pub(super) fn limit(problem: String) -> Self {
         Self { problem, limit: true }
@@ -33,7 +39,7 @@ impl LinkError {
 
 /// Decodes a message. Results are kept as they are: the library would try one type after another, and
 /// lose what does not fit. Only the handshake needs its types. Returns none for what is not a message.
-pub(super) fn decode(value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+pub(super) fn decode(mut value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
     let is_response = value.get("result").is_some() && value.get("method").is_none();
     let is_handshake = value.pointer("/result/protocolVersion").is_some()
         || value.pointer("/result/supportedVersions").is_some();
@@ -43,5 +49,17 @@ pub(super) fn decode(value: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
         let result = ServerResult::CustomResult(CustomResult::new(fields.remove("result")?));
         return Some(JsonRpcMessage::response(result, id));
     }
+    if is_response && let Some(info) = value.pointer_mut("/result/serverInfo") {
+        complete(info);
+    }
     serde_json::from_value(value).ok()
+}
+
+/// Adds what a server left out of its description, which is for people only.
+fn complete(info: &mut Value) {
+    if let Value::Object(fields) = info {
+        for key in ["name", "version"] {
+            fields.entry(key).or_insert_with(|| Value::String(String::new()));
+        }
+    }
 }

@@ -6,12 +6,15 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestLimits};
+use super::link::MAX_MESSAGE;
 use crate::error::McpError;
 
 /// At most this many pages of a list are read.
 const MAX_PAGES: usize = 100;
 /// At most this many items of a list are used.
-pub(super) const MAX_ITEMS: usize = 2_048;
+const MAX_ITEMS: usize = 2_048;
+/// At most this many bytes of a list are kept, as JSON. A list of one page cannot have more.
+const MAX_BYTES: usize = MAX_MESSAGE;
 /// The longest cursor that is sent back, in bytes.
 const MAX_CURSOR: usize = 64 * 1024;
 
@@ -28,16 +31,14 @@ pub(super) async fn list(
     method: &str,
     key: &str,
 ) -> Result<Listed, McpError> {
-    let limit = RequestLimits::SHORT;
+    let limit = RequestLimits::SHORT.total;
     let reading = pages(connection, method, key);
-    match tokio::time::timeout(limit.total, reading).await {
-        Ok(listed) => listed,
-        Err(_) => Ok(Listed { items: Vec::new(), cut: true }),
-    }
+    let timed_out = |_| connection.timed_out(limit);
+    tokio::time::timeout(limit, reading).await.map_err(timed_out)?
 }
 
 async fn pages(connection: &Connection, method: &str, key: &str) -> Result<Listed, McpError> {
-    let (mut items, mut seen) = (Vec::new(), HashSet::new());
+    let (mut items, mut seen, mut bytes) = (Vec::new(), HashSet::new(), 0);
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let params = match &cursor {
@@ -48,11 +49,13 @@ async fn pages(connection: &Connection, method: &str, key: &str) -> Result<Liste
         let mut page =
             connection.request(method, params, RequestLimits::SHORT, &token, None).await?;
         if let Some(Value::Array(found)) = page.get_mut(key).map(Value::take) {
-            items.extend(found);
-        }
-        if items.len() > MAX_ITEMS {
-            items.truncate(MAX_ITEMS);
-            return Ok(Listed { items, cut: true });
+            for item in found {
+                bytes += item.to_string().len();
+                if items.len() == MAX_ITEMS || bytes > MAX_BYTES {
+                    return Ok(Listed { items, cut: true });
+                }
+                items.push(item);
+            }
         }
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         match next {

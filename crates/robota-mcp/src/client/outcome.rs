@@ -43,6 +43,7 @@ pub(super) async fn from_result(result: &Value, blobs: &dyn Blobs) -> ToolOutcom
         content.push(note(&format!("{} more parts are left out", count - MAX_PARTS)));
     }
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
+    // The protocol asks servers to send structured content as text too; not all do.
     if let Some(structured) = structured
         && content.is_empty()
     {
@@ -118,6 +119,7 @@ async fn image(data: &str, kind: &str, blobs: &dyn Blobs) -> Vec<ResultBlock> {
     if !SHOWN.contains(&kind.as_str()) {
         return vec![note(&format!("an image of type `{kind}`, which models cannot read"))];
     }
+    // Base64 has four characters for three bytes; checked before it is decoded.
     if data.len() / 4 * 3 > MAX_IMAGE {
         return vec![note(&format!("an image of more than {MAX_IMAGE} bytes is left out"))];
     }

@@ -28,6 +28,7 @@ pub struct PromptCommand {
 pub(super) fn commands(server: &Arc<Server>) -> Vec<PromptCommand> {
     let command = |definition: PromptDefinition| {
         let characters = definition.name.chars();
+        // A slash command ends at the first space.
         let part: String = characters.map(|it| if it.is_whitespace() { '_' } else { it }).collect();
         let hints: Vec<_> = definition
             .arguments
@@ -61,9 +62,9 @@ pub(super) async fn get(
             _ => (rest, ""),
         };
         if word.is_empty() && argument.required {
-            return Err(McpError::Invalid {
-                server: command.server.clone(),
-                problem: format!("/{} needs the argument `{}`", command.name, argument.name),
+            return Err(McpError::MissingArgument {
+                command: command.name.clone(),
+                argument: argument.name.clone(),
             });
         }
         if !word.is_empty() {

@@ -54,6 +54,7 @@ impl Tool for ListResources {
             };
             match listed {
                 Ok(listed) => lines.extend(listed.items.iter().map(|it| line(server.name(), it))),
+                // One server that fails must not hide the resources of the others.
                 Err(error) => lines.push(error.to_string()),
             }
         }
@@ -95,6 +96,8 @@ impl ReadResource {
                 "required": ["server", "uri"],
                 "additionalProperties": false,
             }),
+            // The server decides what reading means, and the address is an argument that the model
+            // chooses.
             class: Class::Execute,
         };
         Self { spec, servers }

@@ -59,6 +59,7 @@ impl SamplingRequest {
     /// Reads the parameters of `sampling/createMessage`.
     pub(super) fn parse(server: &str, params: &Value) -> Result<Self, String> {
         let offers_tools = |tools: &Value| tools.as_array().is_some_and(|tools| !tools.is_empty());
+        // Calls of such tools would run in the server, past the gate of the session.
         if params.get("tools").is_some_and(offers_tools) {
             return Err("this client does not let servers offer tools to its model".to_owned());
         }

@@ -8,7 +8,7 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 use super::server::ServerStatus;
-use super::session_tools::{Found, SessionTools, TOOL_SEARCH};
+use super::session_tools::{Found, Named, SessionTools, TOOL_SEARCH};
 
 /// How many tools a search finds by default.
 const DEFAULT_RESULTS: usize = 5;
@@ -26,7 +26,7 @@ pub(super) struct ToolSearch {
 }
 
 impl ToolSearch {
-    pub(super) fn new(tools: SessionTools, all: &[Found]) -> Self {
+    pub(super) fn new(tools: SessionTools, all: &[Named]) -> Self {
         let spec = ToolSpec {
             name: TOOL_SEARCH.to_owned(),
             description: description(&tools, all),
@@ -48,7 +48,7 @@ impl ToolSearch {
     }
 }
 
-fn description(tools: &SessionTools, all: &[Found]) -> String {
+fn description(tools: &SessionTools, all: &[Named]) -> String {
     let mut text =
         "Finds more tools, of MCP servers. Returns their descriptions and schemas; they can \
                     be called afterwards."
@@ -64,12 +64,13 @@ fn description(tools: &SessionTools, all: &[Found]) -> String {
         text.push_str(&format!(" Servers that are starting: {}.", starting.join(", ")));
     }
     let mut by_server: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (server, (spec, _)) in all {
+    for tool in all {
         match by_server.last_mut() {
-            Some((name, names)) if *name == server.name() => names.push(&spec.name),
-            _ => by_server.push((server.name(), vec![&spec.name])),
+            Some((name, names)) if *name == tool.server.name() => names.push(&tool.name),
+            _ => by_server.push((tool.server.name(), vec![&tool.name])),
         }
     }
+    // Each server gets the same share: one with hundreds of tools must not hide the others.
     let share = MAX_NAMES / by_server.len().max(1);
     for (server, names) in by_server {
         let mut listed = String::new();
@@ -103,6 +104,8 @@ impl Tool for ToolSearch {
         let limit = input.get("max_results").and_then(Value::as_u64);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_RESULTS);
         tokio::select! {
+            // A search right after the start would otherwise find nothing of servers that are still
+            // starting.
             _ = self.tools.servers().settled(START_WAIT) => {}
             () = context.scope.cancel.cancelled() => {}
         }
@@ -122,6 +125,7 @@ impl Tool for ToolSearch {
             }
             return ToolOutcome::ok(text);
         }
+        // The tools are offered from the next model call on; the result has their schemas already.
         self.tools.load(found.iter().map(|(_, (spec, _))| spec.name.clone()));
         let described = found.iter().map(|(_, (spec, _))| {
             let tool = json!({
@@ -156,6 +160,7 @@ pub(super) fn find<'a>(query: &str, all: &'a [Found], limit: usize) -> Vec<&'a F
     let scores = bm25(&wanted, &texts);
     let mut order: Vec<_> =
         scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+    // Equal scores keep the order of the list, so that the same search has the same answer.
     order.sort_by(|(one, a), (other, b)| b.total_cmp(a).then(one.cmp(other)));
     order.into_iter().take(limit).filter_map(|(at, _)| all.get(at)).collect()
 }
@@ -183,11 +188,13 @@ fn words(text: &str) -> Vec<String> {
         Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
         _ => word,
     };
+    // Every name begins with `mcp`, so the word says nothing.
     words.into_iter().filter(|word| word != "mcp").map(stem).collect()
 }
 
 /// Rates texts for a query (Okapi BM25).
 fn bm25(wanted: &[String], texts: &[Vec<&str>]) -> Vec<f64> {
+    // The usual constants of the method.
     const K: f64 = 1.2;
     const B: f64 = 0.75;
     let count = texts.len() as f64;

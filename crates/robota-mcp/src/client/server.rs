@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::Connection;
-use super::list::{self, MAX_ITEMS};
+use super::list;
 use super::options::McpOptions;
 use crate::catalog::{Catalog, PromptDefinition, ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
@@ -159,6 +159,26 @@ impl Server {
         self.state().status
     }
 
+    /// Returns whether its tools are not known and it was not started yet.
+    pub(super) fn waits_for_start(self: &Arc<Self>) -> bool {
+        let state = self.state();
+        state.approved.is_none() && state.status == ServerStatus::Pending
+    }
+
+    /// Returns whether its tools are not known yet, and will be once it has started.
+    pub(super) fn is_starting(&self) -> bool {
+        let state = self.state();
+        state.approved.is_none()
+            && matches!(state.status, ServerStatus::Pending | ServerStatus::Starting)
+    }
+
+    /// Returns whether the first request waits for it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.config.always_load
+            || self.config.named_for_run
+            || self.config.endpoint == Endpoint::Host
+    }
+
     /// Returns the tools that the user approved and the server, as far as is known, still has.
     pub(super) fn tools(&self) -> Vec<ToolDefinition> {
         let state = self.state();
@@ -166,6 +186,8 @@ impl Server {
             return Vec::new();
         }
         let approved = state.approved.iter().flat_map(|catalog| &catalog.tools);
+        // Hidden as soon as it differs: a server could otherwise get a tool approved and change its
+        // description, which a model follows, later.
         let usable = approved.filter(|tool| {
             let name = tool.name();
             !state.changes.concern(name) && !state.changes.removed.iter().any(|gone| gone == name)
@@ -176,6 +198,8 @@ impl Server {
     fn with_catalog<T>(&self, read: impl FnOnce(&Catalog) -> T) -> Option<T> {
         let state = self.state();
         let enabled = state.status != ServerStatus::Disabled;
+        // Prompts need no approval: a user calls them by name. Reading a resource is a call that the
+        // gate judges.
         state.live.as_ref().or(state.approved.as_ref()).filter(|_| enabled).map(read)
     }
 
@@ -212,6 +236,8 @@ impl Server {
 
     /// Returns the connection; starts the server if it does not run.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, McpError> {
+        // Held during the start: callers that arrive meanwhile wait for this start instead of
+        // starting a second program.
         let mut slot = self.connection.lock().await;
         if self.status() == ServerStatus::Disabled {
             return Err(McpError::Connect {
@@ -233,6 +259,8 @@ impl Server {
         let opened = match Connection::open(&self.config, &self.options).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
+                // A connection whose lists cannot be read is a failed start, since nothing of the
+                // server could be offered.
                 self.refresh(&connection).await.map(|()| connection)
             }
             Err(error) => Err(error),
@@ -255,6 +283,8 @@ impl Server {
                     }
                     _ => ServerStatus::Failed,
                 };
+                // Counted also for a missing login: a retry without one would only repeat the
+                // refusal.
                 self.state().failures.push(Instant::now());
                 self.set_status(status, Some(error.to_string()));
                 Err(error)
@@ -300,13 +330,18 @@ impl Server {
             if listed.cut {
                 let name = &self.config.name;
                 let text = format!(
-                    "the MCP server `{name}` has more than {MAX_ITEMS} tools; the rest is not used"
+                    "the MCP server `{name}` has more tools than can be used ({}); the rest is left out",
+                    listed.items.len()
                 );
                 self.options.notice(text);
             }
             let mut names = std::collections::HashSet::new();
             let tools = listed.items.into_iter().filter_map(ToolDefinition::read);
+            // The first of two tools with one name counts. With the second, a server could replace
+            // an approved tool.
             catalog.tools = tools.filter(|tool| names.insert(tool.name().to_owned())).collect();
+            // Sorted, so that a server that lists in another order each time does not change the
+            // prompt, which would empty the cache of the service.
             catalog.tools.sort_by(|one, other| one.name().cmp(other.name()));
         }
         if has("prompts") {
@@ -338,6 +373,7 @@ impl Server {
                 state.approved = Some(catalog.clone());
                 state.changes = ToolChanges::default();
             }
+            // A server that announces the same change again and again is reported once.
             let news = state.changes.need_approval() && state.changes != before;
             let notice = news.then(|| {
                 let name = &self.config.name;
@@ -364,6 +400,8 @@ impl Server {
 
     /// Approves the tools that the server has now.
     pub(super) fn approve(&self) -> Result<ToolChanges, std::io::Error> {
+        // What is approved is what the server has at this moment and `robota mcp get` has shown; a
+        // change that arrives later asks again.
         let (catalog, changes) = {
             let mut state = self.state();
             let Some(live) = state.live.clone() else { return Ok(ToolChanges::default()) };
@@ -425,6 +463,7 @@ fn is_pinned(config: &ServerConfig) -> bool {
 /// Reads the lists again when the server says that they changed.
 async fn watch_lists(server: Weak<Server>, connection: Arc<Connection>, stop: CancellationToken) {
     let handler = connection.handler().clone();
+    // Weak, so that this task does not keep a closed connection and its program alive.
     let connection = {
         let weak = Arc::downgrade(&connection);
         drop(connection);
@@ -442,6 +481,8 @@ async fn watch_lists(server: Weak<Server>, connection: Arc<Connection>, stop: Ca
             return;
         }
         drop((server, connection));
+        // After the read, not before it: the first change is seen at once, and a flood of them
+        // costs one read a second.
         tokio::time::sleep(REFRESH_PERIOD).await;
     }
 }

@@ -11,7 +11,7 @@ use super::connection::RequestLimits;
 use super::options::McpOptions;
 use super::outcome;
 use super::prompts::{self, PromptCommand};
-use super::server::{Changes, Server, ServerReport, ServerStatus};
+use super::server::{Changes, Server, ServerReport};
 use super::session_tools::SessionTools;
 use crate::catalog::{ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
@@ -68,6 +68,7 @@ impl McpServers {
         };
         let Some(removed) = removed else { return false };
         self.changes.announce();
+        // In the background: a program may take seconds to end, and the caller only wants it gone.
         tokio::spawn(async move { removed.close().await });
         true
     }
@@ -109,6 +110,7 @@ impl McpServers {
         let part = server_part(name);
         let servers = self.all();
         let exact = servers.iter().find(|server| server.name() == name);
+        // Models and rules know only the part that is in the names of tools.
         exact.or_else(|| servers.iter().find(|server| server_part(server.name()) == part)).cloned()
     }
 
@@ -119,9 +121,33 @@ impl McpServers {
         })
     }
 
-    /// Starts the servers whose tools are not known, all at once, without waiting for them.
+    /// Starts the servers whose tools are not known and that were not started yet, all at once, without
+    /// waiting for them.
     pub fn start_unknown(&self) {
-        for server in self.all().into_iter().filter(|server| !server.is_known()) {
+        self.start_if(|_| true);
+    }
+
+    /// Starts the servers like [`McpServers::start_unknown`], but only after `delay` those that the first
+    /// request can do without: their processes would compete with it. They start earlier if they are
+    /// needed, and not at all if the last clone of these servers is dropped before.
+    pub fn start_unknown_after(&self, delay: Duration) {
+        self.start_if(Server::is_awaited);
+        if !self.all().iter().any(Server::waits_for_start) {
+            return;
+        }
+        let (servers, changes) = (Arc::downgrade(&self.servers), self.changes.clone());
+        let options = self.options.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            if let Some(servers) = servers.upgrade() {
+                Self { servers, options, changes }.start_unknown();
+            }
+        });
+    }
+
+    fn start_if(&self, of: impl Fn(&Server) -> bool) {
+        let waiting = self.all().into_iter().filter(Server::waits_for_start);
+        for server in waiting.filter(|server| of(server)) {
             tokio::spawn(async move {
                 if let Err(error) = server.connection().await {
                     server.options.notice(error.to_string());
@@ -130,24 +156,28 @@ impl McpServers {
         }
     }
 
-    /// Waits until the tools of all servers are known or the servers failed, at most for `limit`.
-    /// Returns whether all are.
+    /// Starts the servers whose tools are not known, and waits until they are known or the servers failed,
+    /// at most for `limit`. Returns whether all are.
     pub async fn settled(&self, limit: Duration) -> bool {
+        self.start_unknown();
         self.wait(limit, |_| true).await
     }
 
-    /// Waits like [`McpServers::settled`] for the servers in the host program.
+    /// Waits for the servers that were named for this run, and for those whose tools every request
+    /// offers (`alwaysLoad`), at most for `limit`.
+    pub async fn awaited_settled(&self, limit: Duration) -> bool {
+        self.wait(limit, |server| server.config.always_load || server.config.named_for_run).await
+    }
+
+    /// Waits for the servers in the host program, at most for `limit`.
     pub async fn host_settled(&self, limit: Duration) -> bool {
         self.wait(limit, |server| server.config.endpoint == Endpoint::Host).await
     }
 
     async fn wait(&self, limit: Duration, of: impl Fn(&Server) -> bool) -> bool {
+        // Subscribed before the first look, so that no change in between is missed.
         let mut changes = self.changes.watch();
-        let waits = |server: &Arc<Server>| {
-            of(server)
-                && !server.is_known()
-                && matches!(server.status(), ServerStatus::Pending | ServerStatus::Starting)
-        };
+        let waits = |server: &Arc<Server>| of(server) && server.is_starting();
         let all = async {
             while self.all().iter().any(waits) {
                 if changes.changed().await.is_err() {

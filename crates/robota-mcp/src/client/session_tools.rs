@@ -9,10 +9,11 @@ use robota_core::tool::{Tool, ToolSource, ToolSpec};
 
 use super::resources::{ListResources, ReadResource};
 use super::search::ToolSearch;
-use super::server::{Server, ServerStatus};
+use super::server::Server;
 use super::servers::McpServers;
 use super::tool::McpTool;
 use crate::catalog::ToolDefinition;
+use crate::names::tool_names;
 
 /// The name of the tool that finds tools.
 pub const TOOL_SEARCH: &str = "ToolSearch";
@@ -40,6 +41,20 @@ struct Shared {
 /// A tool of a server that can be called.
 pub(super) type Found = (Arc<Server>, (ToolSpec, ToolDefinition));
 
+/// A tool of a server, and its name for models.
+pub(super) struct Named {
+    pub(super) server: Arc<Server>,
+    pub(super) name: String,
+    definition: ToolDefinition,
+}
+
+impl Named {
+    fn found(self) -> Option<Found> {
+        let spec = McpTool::spec_of(&self.name, &self.definition)?;
+        Some((self.server, (spec, self.definition)))
+    }
+}
+
 impl SessionTools {
     pub(super) fn new(servers: McpServers) -> Self {
         let shared = Shared { servers, loaded: Mutex::default(), loads: AtomicU64::new(0) };
@@ -50,19 +65,36 @@ impl SessionTools {
         &self.0.servers
     }
 
+    /// Returns all tools, with their names for models.
+    fn named(&self) -> Vec<Named> {
+        let mut named = Vec::new();
+        for server in self.servers().all() {
+            let tools = server.tools();
+            let names: Vec<_> = tools.iter().map(ToolDefinition::name).collect();
+            let names = tool_names(server.name(), &names);
+            let of_server = names.into_iter().zip(tools);
+            named.extend(of_server.map(|(name, definition)| Named {
+                server: server.clone(),
+                name,
+                definition,
+            }));
+        }
+        named
+    }
+
     /// Returns all tools that can be called.
     pub(super) fn all(&self) -> Vec<Found> {
-        let of = |server: Arc<Server>| {
-            McpTool::specs(&server).into_iter().map(move |found| (server.clone(), found))
-        };
-        self.servers().all().into_iter().flat_map(of).collect()
+        self.named().into_iter().filter_map(Named::found).collect()
     }
 
     /// Returns whether the tools of servers are found by a search instead of being offered.
-    pub(super) fn defers(tools: &[Found]) -> bool {
-        let deferrable = || tools.iter().filter(|(server, _)| !server.config.always_load);
-        let bytes = |(_, (spec, _)): &Found| {
-            spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+    fn defers(tools: &[Named]) -> bool {
+        let deferrable = || tools.iter().filter(|tool| !tool.server.config.always_load);
+        let bytes = |tool: &Named| match McpTool::spec_of(&tool.name, &tool.definition) {
+            Some(spec) => {
+                spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+            }
+            None => 0,
         };
         deferrable().count() > MAX_OFFERED
             || deferrable().map(bytes).sum::<usize>() > MAX_OFFERED_BYTES
@@ -82,12 +114,9 @@ impl SessionTools {
         }
     }
 
-    /// Returns whether a server is being started for the first time.
+    /// Returns whether a server is, or will be, started for the first time.
     pub(super) fn is_starting(&self) -> bool {
-        self.servers()
-            .all()
-            .iter()
-            .any(|server| !server.is_known() && server.status() == ServerStatus::Starting)
+        self.servers().all().iter().any(|server| server.is_starting())
     }
 }
 
@@ -97,7 +126,7 @@ impl ToolSource for SessionTools {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let all = self.all();
+        let all = self.named();
         let defers = SessionTools::defers(&all);
         let loaded = self.loaded().clone();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -111,9 +140,16 @@ impl ToolSource for SessionTools {
         let this = self.clone();
         let on_call: Arc<dyn Fn(&str) + Send + Sync> =
             Arc::new(move |name| this.load([name.to_owned()]));
-        for (server, found) in all {
-            let offered = !defers || server.config.always_load || loaded.contains(&found.0.name);
-            tools.push(Arc::new(McpTool::new(&server, found, offered, on_call.clone())));
+        for tool in all {
+            let offered = !defers || tool.server.config.always_load || loaded.contains(&tool.name);
+            let found = if offered {
+                tool.found()
+            } else {
+                Some((tool.server, (McpTool::hidden_spec(tool.name), tool.definition)))
+            };
+            if let Some((server, found)) = found {
+                tools.push(Arc::new(McpTool::new(&server, found, offered, on_call.clone())));
+            }
         }
         tools
     }

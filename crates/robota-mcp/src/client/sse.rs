@@ -7,7 +7,6 @@ use futures::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use robota_core::error::error_chain;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -16,6 +15,7 @@ use url::Url;
 use super::event_stream::{self, Event, StreamOf};
 use super::http;
 use super::link::{self, LinkError};
+use super::nesting::flatten;
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
@@ -56,10 +56,12 @@ impl Requests {
                 request = request.bearer_auth(token);
             }
             let response = request.send().await;
-            let response = response.map_err(|error| LinkError::new(error_chain(&error)))?;
+            let response = response.map_err(LinkError::of_request)?;
             let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
             match (&self.token, &token) {
                 (Some(stored), Some(sent)) if refused => match stored.renew().await {
+                    // Only a token that differs is worth another request; the loop ends with the
+                    // second refusal.
                     Some(renewed) if renewed != *sent => token = Some(renewed),
                     _ => return Ok(response),
                 },
@@ -112,13 +114,17 @@ pub(super) async fn connect(
     let post = post.await.ok().flatten();
     let post = post.ok_or_else(|| failed("it named no address for messages".to_owned()))?;
     let post = base.join(post.trim()).map_err(|error| failed(error.to_string()))?;
+    // The request carries the user's token, which belongs to the configured server.
     if post.origin() != base.origin() {
         return Err(failed(format!("it asks to send messages to another server: {post}")));
     }
+    // Bounded: a server that sends faster than messages are handled waits.
     let (values, received) = mpsc::channel(64);
     tokio::spawn(async move {
         while let Some(event) = incoming.recv().await {
-            let Ok(value) = serde_json::from_str(&event.data) else { continue };
+            let Ok(value) = serde_json::from_slice(&flatten(event.data.as_bytes())) else {
+                continue;
+            };
             if values.send(value).await.is_err() {
                 return;
             }

@@ -12,13 +12,16 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::link::{self, LinkError, MAX_MESSAGE};
+use super::nesting::flatten;
 use super::options::McpOptions;
 use crate::text::clean;
 
 /// At most this many bytes wait to be read; a server that sends more than can be processed is ended.
 const MAX_WAITING: usize = 4 * MAX_MESSAGE;
-/// After this many bytes of notifications without a response in between a server is ended.
+/// After this many bytes of messages without a request of this side in between a server is ended.
 const MAX_UNASKED: usize = 4 * MAX_MESSAGE;
+/// After this many messages without a request of this side in between a server is ended.
+const MAX_UNASKED_MESSAGES: usize = 100_000;
 /// After this many lines that are no messages a server is ended.
 const MAX_NOISE: usize = 1_000;
 /// How much of the standard error of a server is kept for error messages, in bytes.
@@ -43,6 +46,8 @@ impl Inbox {
             }
             if self.partial.len() + piece.len() > MAX_MESSAGE {
                 self.fail(format!("it sent a message of more than {MAX_MESSAGE} bytes"));
+            // The sink must not block, because it runs in the thread that supervises all programs;
+            // so a limit and not back pressure.
             } else if self.waiting + piece.len() > MAX_WAITING {
                 self.fail("it sends more than can be read".to_owned());
             } else {
@@ -100,8 +105,25 @@ pub(super) struct StdioTransport {
     running: Running,
     state: StdioState,
     noise: usize,
-    /// The bytes of notifications since the last other message.
-    unasked: usize,
+    /// What the server sent since the last request of this side.
+    unasked: Unasked,
+}
+
+/// Counts messages. Those that are answers count too: a server can make up answers, and questions that
+/// this side has to answer.
+#[derive(Default)]
+struct Unasked {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Unasked {
+    /// Counts a message. Returns false if there are too many.
+    fn add(&mut self, bytes: usize) -> bool {
+        self.messages += 1;
+        self.bytes += bytes;
+        self.messages <= MAX_UNASKED_MESSAGES && self.bytes <= MAX_UNASKED
+    }
 }
 
 /// Starts a program.
@@ -115,6 +137,7 @@ pub(super) async fn start(
     // Servers that were written for Claude Code find their project by this variable.
     environment.set("CLAUDE_PROJECT_DIR", options.cwd.as_os_str());
     for (name, value) in env {
+        // After our own variable, so that the user can override it.
         environment.set(name, value);
     }
     let state = StdioState::default();
@@ -136,12 +159,17 @@ pub(super) async fn start(
         }));
     spec.stdin = Stdin::Open;
     let running = options.supervisor.start(spec).await.map_err(|error| error.to_string())?;
-    Ok((StdioTransport { running, state: state.clone(), noise: 0, unasked: 0 }, state))
+    Ok((
+        StdioTransport { running, state: state.clone(), noise: 0, unasked: Unasked::default() },
+        state,
+    ))
 }
 
 impl StdioTransport {
     async fn next_line(&self) -> Option<Vec<u8>> {
         loop {
+            // Asked before the inbox is read: lines that were printed before the end are all in it
+            // by then.
             let ended = self.running.outcome().is_some();
             {
                 let mut inbox = self.state.inbox();
@@ -172,6 +200,9 @@ impl Transport<RoleClient> for StdioTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
         let line = serde_json::to_vec(&item).map_err(LinkError::new);
+        if matches!(item, JsonRpcMessage::Request(_)) {
+            self.unasked = Unasked::default();
+        }
         let ended = self.running.outcome().is_some();
         let result = line.and_then(|mut line| {
             if ended {
@@ -194,17 +225,13 @@ impl Transport<RoleClient> for StdioTransport {
             if line.is_empty() {
                 continue;
             }
-            let message = serde_json::from_slice::<Value>(line).ok().and_then(link::decode);
+            let message =
+                serde_json::from_slice::<Value>(&flatten(line)).ok().and_then(link::decode);
             if let Some(message) = message {
-                if !matches!(message, JsonRpcMessage::Notification(_)) {
-                    self.unasked = 0;
+                if self.unasked.add(line.len()) {
                     return Some(message);
                 }
-                self.unasked += line.len();
-                if self.unasked <= MAX_UNASKED {
-                    return Some(message);
-                }
-                self.state.inbox().fail("it sends notifications without end".to_owned());
+                self.state.inbox().fail("it sends messages without end".to_owned());
                 continue;
             }
             self.noise += 1;

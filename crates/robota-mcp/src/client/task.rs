@@ -52,6 +52,8 @@ pub(super) async fn finish(
             "input_required" => {
                 let asked = unanswered(state.get("inputRequests"), &answered);
                 if !asked.is_empty() {
+                    // Noted before the answer is sent: the state may still list the question when
+                    // it is read next, and the user must not be asked twice.
                     answered.extend(asked.keys().cloned());
                     let answers = call.answer(connection, Some(&Value::Object(asked))).await?;
                     let params = json!({"taskId": id, "inputResponses": answers});
@@ -66,6 +68,7 @@ pub(super) async fn finish(
             }
         }
         let wait = state.get("pollIntervalMs").and_then(Value::as_u64);
+        // A server must make this client neither spin nor sleep for an hour.
         let wait = wait.map_or(POLL, Duration::from_millis).clamp(POLL_LIMITS.0, POLL_LIMITS.1);
         let stop = tokio::select! {
             () = cancel.cancelled() => {

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::McpCall;
 use super::outcome;
 use super::server::Server;
 use crate::catalog::ToolDefinition;
-use crate::names::tool_names;
 use crate::schema;
 
 /// A tool of a server. Its class is always the strictest: the annotations of a server's tools grant
@@ -24,26 +23,27 @@ pub(super) struct McpTool {
 }
 
 impl McpTool {
-    /// Returns the specs of all usable tools of a server, with their definitions.
-    pub(super) fn specs(server: &Arc<Server>) -> Vec<(ToolSpec, ToolDefinition)> {
-        let tools = server.tools();
-        let names: Vec<_> = tools.iter().map(ToolDefinition::name).collect();
-        let names = tool_names(server.name(), &names);
-        let named = names.into_iter().zip(tools);
-        named
-            .filter_map(|(name, definition)| {
-                let input_schema = match schema::for_models(definition.input_schema()) {
-                    Ok(schema) => schema,
-                    Err(why) => {
-                        tracing::warn!(tool = %name, "a tool is left out: {why}");
-                        return None;
-                    }
-                };
-                let description = definition.description();
-                let class = Class::Execute;
-                Some((ToolSpec { name, description, input_schema, class }, definition))
-            })
-            .collect()
+    /// Returns what models see of a tool; none if its schema cannot be offered.
+    pub(super) fn spec_of(name: &str, definition: &ToolDefinition) -> Option<ToolSpec> {
+        match schema::for_models(definition.input_schema()) {
+            Ok(input_schema) => Some(ToolSpec {
+                name: name.to_owned(),
+                description: definition.description(),
+                input_schema,
+                class: Class::Execute,
+            }),
+            Err(why) => {
+                tracing::warn!(tool = %name, "a tool is left out: {why}");
+                None
+            }
+        }
+    }
+
+    /// Returns the spec of a tool that models do not see. With many tools it would take long to make
+    /// their schemas acceptable.
+    pub(super) fn hidden_spec(name: String) -> ToolSpec {
+        let input_schema = json!({"type": "object"});
+        ToolSpec { name, description: String::new(), input_schema, class: Class::Execute }
     }
 
     pub(super) fn new(

@@ -27,21 +27,20 @@ impl<'a> Expander<'a> {
                 Some((name, default)) => (name, Some(default)),
                 None => (inside, None),
             };
-            if !is_name(name) {
-                expanded.push_str("${");
-                expanded.push_str(inside);
-                expanded.push('}');
-            } else if let Some(value) = (self.lookup)(name).filter(|value| !value.is_empty()) {
-                expanded.push_str(&value);
-            } else if let Some(default) = default {
-                expanded.push_str(default);
-            } else {
-                if !self.missing.iter().any(|missing| missing == name) {
-                    self.missing.push(name.to_owned());
+            let value = if is_name(name) { (self.lookup)(name) } else { None };
+            match (value, default) {
+                (Some(value), _) if !value.is_empty() => expanded.push_str(&value),
+                // As in a shell: a default replaces an empty value too.
+                (_, Some(default)) if is_name(name) => expanded.push_str(default),
+                (Some(_), _) => {}
+                (None, _) => {
+                    if is_name(name) && !self.missing.iter().any(|missing| missing == name) {
+                        self.missing.push(name.to_owned());
+                    }
+                    expanded.push_str("${");
+                    expanded.push_str(inside);
+                    expanded.push('}');
                 }
-                expanded.push_str("${");
-                expanded.push_str(inside);
-                expanded.push('}');
             }
             rest = after;
         }

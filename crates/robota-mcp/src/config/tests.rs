@@ -8,6 +8,7 @@ fn parse(entry: Value) -> Result<ParsedServer, ConfigError> {
     let lookup = |name: &str| match name {
         "TOKEN" => Some("secret".to_owned()),
         "TOOL" => Some("/opt/tool".to_owned()),
+        "EMPTY" => Some(String::new()),
         _ => None,
     };
     ServerConfig::parse("one", entry.as_object().unwrap(), &lookup)
@@ -38,6 +39,43 @@ fn a_variable_that_is_not_set_stays_and_is_reported_once() {
     assert_eq!(parsed.warnings, ["the variable NOPE is not set"]);
     let Endpoint::Stdio { args, .. } = parsed.config.endpoint else { panic!() };
     assert_eq!(args, ["${NOPE}", "${NOPE}"]);
+}
+
+#[test]
+fn a_variable_that_is_empty_is_empty_unless_there_is_a_default() {
+    let parsed =
+        parse(json!({"command": "x", "args": ["a${EMPTY}b", "${EMPTY:-c}", "${ABSENT:-}"]}));
+    let parsed = parsed.unwrap();
+    assert_eq!(parsed.warnings, Vec::<String>::new());
+    let Endpoint::Stdio { args, .. } = parsed.config.endpoint else { panic!() };
+    assert_eq!(args, ["ab", "c", ""]);
+}
+
+#[test]
+fn the_line_for_people_has_no_secrets() {
+    for (entry, shown) in [
+        (json!({"command": "x", "args": ["--key=${TOKEN}", "-v", "."]}), "x --key=${TOKEN} -v ."),
+        (
+            json!({"command": "npx", "args": ["-y", "server", "--api-key", "k123", "--token=t1", "z"]}),
+            "npx -y server --api-key *** --token=*** z",
+        ),
+        (
+            json!({"command": "npx", "args": ["remote", "--header", "Authorization: Bearer t1"]}),
+            "npx remote --header Authorization: ***",
+        ),
+        (
+            json!({"type": "http", "url": "https://ada:pw@example.com/a/mcp?api_key=k1&x=1&token=${TOKEN}"}),
+            "https://***@example.com/a/mcp?api_key=***&x=1&token=${TOKEN} (HTTP)",
+        ),
+        (
+            json!({"type": "sse", "url": "https://${ABSENT:-x.example}/@a"}),
+            "https://${ABSENT:-x.example}/@a (SSE)",
+        ),
+    ] {
+        assert_eq!(parse(entry).unwrap().config.summary(), shown);
+    }
+    let broken = parse(json!({"type": "http", "url": "http://[${TOKEN}"})).unwrap_err();
+    assert!(!broken.to_string().contains("secret"), "{broken}");
 }
 
 #[test]

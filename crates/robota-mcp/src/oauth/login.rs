@@ -59,6 +59,8 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
     let port = config.oauth.callback_port.unwrap_or(0);
     let redirect =
         |error: std::io::Error| LoginError::Redirect { port, problem: error.to_string() };
+    // Bound before the registration, which names the port. Loopback only: no other machine may send
+    // the code.
     let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(redirect)?;
     let port = listener.local_addr().map_err(redirect)?.port();
     let mut manager = AuthorizationManager::new(url).await?;
@@ -76,10 +78,12 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
             scopes.push(scope);
         }
     }
+    // The authorisation server compares this text with the registered one.
     let mut request = AuthorizationRequest::new(format!("http://localhost:{port}/callback"))
         .with_client_name("Robota")
         .with_scopes(scopes.iter().cloned());
     if scopes.is_empty() {
+        // Without scopes of the user, those of the challenge or of the metadata are asked for.
         request = request.with_initial_scope_selection();
     }
     if let Some(id) = &config.oauth.client_id {
@@ -133,7 +137,10 @@ impl Login {
                 .await
                 .map_err(|error| LoginError::Redirect { port: 0, problem: error.to_string() })?;
             let served = tokio::time::timeout(REQUEST_LIMIT, read_path(stream)).await;
+            // Browsers open connections in advance and send nothing on them; the next one is the
+            // real one.
             let Ok(Some((path, mut stream))) = served else { continue };
+            // For instance the request for an icon.
             if !path.starts_with("/callback") {
                 answer(&mut stream, "404 Not Found", "Not found").await;
                 continue;
@@ -180,6 +187,7 @@ async fn read_path(mut stream: TcpStream) -> Option<(String, TcpStream)> {
     }
     let text = String::from_utf8_lossy(&request).into_owned();
     let mut words = text.lines().next()?.split(' ');
+    // A page of another site could make the browser send other requests here.
     (words.next()? == "GET").then_some(())?;
     Some((words.next()?.to_owned(), stream))
 }
@@ -188,6 +196,7 @@ async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
     let text: String = text
         .chars()
         .map(|it| match it {
+            // The text can contain what the authorisation server wrote in the address.
             '<' | '>' | '&' => ' ',
             other => other,
         })

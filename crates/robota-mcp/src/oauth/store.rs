@@ -68,6 +68,7 @@ impl TokenStore {
         let mut logins = self.read();
         let Some(login) = logins.get_mut(url) else { return Ok(()) };
         let granted = login.credentials.granted_scopes.clone();
+        // With the granted ones: a login that asks only for the new scopes would lose the others.
         for scope in granted.into_iter().chain(scopes.split_whitespace().map(str::to_owned)) {
             if !login.wanted_scopes.contains(&scope) && login.wanted_scopes.len() < MAX_SCOPES {
                 login.wanted_scopes.push(scope);
@@ -112,6 +113,7 @@ impl TokenStore {
             std::fs::create_dir_all(folder)?;
         }
         let file = std::fs::File::create(self.file.with_extension(extension))?;
+        // A lock of the kernel, which ends with the process.
         file.lock()?;
         Ok(file)
     }
@@ -137,6 +139,7 @@ impl CredentialStore for AddressStore {
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let client_secret = self.client_secret.clone();
         let client_secret = client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
+        // The new login has been asked for them, so they are wanted no longer.
         let wanted_scopes = Vec::new();
         let login = StoredLogin { credentials, client_secret, wanted_scopes };
         self.tokens.put(&self.url, login).map_err(failed)

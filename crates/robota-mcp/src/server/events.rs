@@ -15,6 +15,8 @@ use robota_core::ids::Ids;
 use tokio::sync::watch;
 
 /// How many events of a stream are kept.
+// A host that lost its connection comes back within seconds; a call reports progress a few times a
+// second.
 const KEPT_EVENTS: usize = 256;
 /// How many streams are kept.
 const KEPT_STREAMS: usize = 256;
@@ -63,6 +65,7 @@ impl EventStore for Events {
         let name = match streams.names.get(stream_id) {
             Some(name) => name.clone(),
             None => {
+                // Random, because who knows the id of an event can read what follows it.
                 let name = self.ids.next().to_string();
                 streams.add(stream_id, name.clone());
                 name
@@ -96,6 +99,8 @@ impl EventStore for Events {
             let streams = lock(&self.streams);
             let stream = streams.by_name.get(name).ok_or_else(unknown)?;
             let first = stream.events.front().map_or(0, |(first, _)| *first);
+            // Events that were dropped cannot be replayed, and a gap must not look like a complete
+            // answer.
             if number > *stream.last.borrow() || number + 1 < first {
                 return Err(unknown());
             }
@@ -114,6 +119,7 @@ impl Streams {
         if self.order.len() >= KEPT_STREAMS
             && let Some((id, name)) = self.order.pop_front()
         {
+            // The oldest stream is given up: its host has probably gone.
             self.names.remove(&id);
             self.by_name.remove(&name);
         }

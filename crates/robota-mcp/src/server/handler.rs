@@ -11,15 +11,19 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    Prompt, PromptArgument, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceTemplate, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations, UnsubscribeRequestParams,
+    Prompt, PromptArgument, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::json;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
 
+use super::host::Asks;
+use super::rounds::{Rounds, RunningCall};
 use super::subscriptions::{Changed, Choices, next};
 use super::{
     LogLevel, McpHost, PromptInfo, ResourceInfo, Served, ServedCall, ServedResult, ServedTool,
@@ -32,11 +36,40 @@ pub struct Handler {
     info: ServerInfo,
     served: Served,
     choices: Arc<Choices>,
+    rounds: Rounds,
 }
 
 impl Handler {
-    pub(super) fn new(info: ServerInfo, served: Served) -> Self {
-        Self { info, served, choices: Arc::default() }
+    pub(super) fn new(info: ServerInfo, served: Served, rounds: Rounds) -> Self {
+        Self { info, served, choices: Arc::default(), rounds }
+    }
+
+    /// Runs a call of a host that takes no requests of a server.
+    async fn call_in_rounds(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+        level: LogLevel,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let running = match &request.request_state {
+            Some(state) => self.rounds.resume(&request, state)?,
+            None => {
+                let capabilities = Box::new(context.client_capabilities().unwrap_or_default());
+                let (questions, asked) = mpsc::channel(16);
+                let cancel = CancellationToken::new();
+                let token = context.meta.get_progress_token();
+                let asks = Asks::Rounds { capabilities, questions };
+                let call = ServedCall {
+                    tool: request.name.to_string(),
+                    arguments: request.arguments.clone().unwrap_or_default(),
+                    cancel: cancel.clone(),
+                    host: McpHost::new(context.peer, token, level, asks),
+                };
+                let tools = self.served.tools.clone();
+                RunningCall::start(&request, asked, cancel, async move { tools.call(call).await })
+            }
+        };
+        Ok(self.rounds.run(running, &context.ct).await)
     }
 
     fn changes(&self) -> Option<broadcast::Receiver<String>> {
@@ -54,6 +87,7 @@ impl ServerHandler for Handler {
             ServerCapabilities::builder().enable_tools().enable_logging().build();
         if self.served.resources.is_some() {
             let mut resources = rmcp::model::ResourcesCapability::default();
+            // Hosts of older versions only subscribe if this is announced.
             resources.subscribe = self.changes().map(|_| true);
             capabilities.resources = Some(resources);
         }
@@ -93,6 +127,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        // The protocol makes an unknown tool an error of the request; a failed call is a result.
         if self.get_tool(&request.name).is_none() {
             let problem = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(problem, None));
@@ -100,11 +135,19 @@ impl ServerHandler for Handler {
         // Newer hosts send the level with each request.
         let level = context.meta.log_level().map(LogLevel::of);
         let level = level.unwrap_or_else(|| self.choices.level());
+        if context.protocol_version().is_some_and(|it| it >= ProtocolVersion::V_2026_07_28) {
+            return self.call_in_rounds(request, context, level).await;
+        }
         let call = ServedCall {
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             cancel: context.ct.clone(),
-            host: McpHost::new(context.peer, context.meta.get_progress_token(), level),
+            host: McpHost::new(
+                context.peer,
+                context.meta.get_progress_token(),
+                level,
+                Asks::Requests,
+            ),
         };
         Ok(result(self.served.tools.call(call).await).into())
     }
@@ -192,6 +235,7 @@ impl ServerHandler for Handler {
                 None => return Ok(()),
                 Some(Changed::One(uri)) if accepted.contains(uri) => std::slice::from_ref(uri),
                 Some(Changed::One(_)) => &[],
+                // The host was too slow and missed some: each of its resources may have changed.
                 Some(Changed::Any) => &accepted,
             };
             for uri in wanted {
@@ -227,6 +271,7 @@ impl ServerHandler for Handler {
         };
         let arguments = request.arguments.unwrap_or_default();
         let mut required = info.arguments.iter().filter(|argument| argument.required);
+        // Checked for all prompts here, so that no prompt has to.
         if let Some(missing) = required.find(|argument| !arguments.contains_key(&argument.name)) {
             let problem = format!("the prompt `{}` needs `{}`", info.name, missing.name);
             return Err(invalid(problem));
@@ -271,7 +316,7 @@ fn prompt(info: PromptInfo) -> Prompt {
     Prompt::new(info.name, Some(info.description), Some(arguments.collect()))
 }
 
-fn result(served: ServedResult) -> CallToolResult {
+pub(super) fn result(served: ServedResult) -> CallToolResult {
     let content = served.content.into_iter().map(content::block);
     let mut result = CallToolResult::success(content.collect());
     result.is_error = Some(served.is_error);

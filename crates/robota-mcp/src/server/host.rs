@@ -4,11 +4,18 @@
 #![expect(deprecated, reason = "hosts of older versions have log levels and sampling")]
 
 use rmcp::model::{
-    CreateMessageRequestParams, ElicitRequestParams, ElicitationAction, LoggingLevel,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SamplingMessage,
+    CancelledNotificationParam, ClientCapabilities, ClientResult, CreateMessageRequest,
+    CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, InputRequest, LoggingLevel, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProgressToken, SamplingMessage, ServerRequest,
 };
-use rmcp::service::{ElicitationMode, Peer, RoleServer};
+use rmcp::service::{
+    ElicitationMode, Peer, PeerRequestOptions, RequestHandle, RoleServer, ServiceError,
+};
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::rounds::RoundQuestion;
 
 /// The host that a call came from. Progress and questions belong to the call, so that they must be
 /// sent by the task that runs it.
@@ -17,6 +24,20 @@ pub struct McpHost {
     token: Option<ProgressToken>,
     /// The lowest level of the log messages that the host wants.
     level: LogLevel,
+    asks: Asks,
+}
+
+/// How a host is asked.
+pub(super) enum Asks {
+    /// By requests of the server.
+    Requests,
+    /// By the result of the call, which the host repeats with the answers.
+    Rounds {
+        /// What the host can do.
+        capabilities: Box<ClientCapabilities>,
+        /// Passes the questions to the request that waits for the call.
+        questions: mpsc::Sender<RoundQuestion>,
+    },
 }
 
 /// What a user answered.
@@ -28,6 +49,53 @@ pub enum Asked {
     Declined,
     /// The host cannot ask its user.
     Unsupported,
+    /// The connection ended before an answer came.
+    Gone,
+}
+
+/// A question that a host shows to its user.
+pub struct OpenQuestion(Sent);
+
+enum Sent {
+    Request(Box<RequestHandle<RoleServer>>),
+    Round(oneshot::Receiver<Value>),
+}
+
+impl OpenQuestion {
+    /// Waits for the answer. The question is withdrawn if `unneeded` ends first; then there is none.
+    pub async fn answer(self, unneeded: impl Future<Output = ()>) -> Option<Asked> {
+        let handle = match self.0 {
+            Sent::Request(handle) => *handle,
+            Sent::Round(answer) => {
+                let answer = tokio::select! {
+                    biased;
+                    answer = answer => answer,
+                    () = unneeded => return None,
+                };
+                return Some(answer.map_or(Asked::Gone, |answer| {
+                    serde_json::from_value(answer).map_or(Asked::Unsupported, asked)
+                }));
+            }
+        };
+        let (peer, id) = (handle.peer.clone(), handle.id.clone());
+        let answer = tokio::select! {
+            biased;
+            // Biased: an answer that has arrived counts.
+            answer = handle.await_response() => answer,
+            () = unneeded => {
+                let reason = "the answer is no longer needed".to_owned();
+                let cancelled = CancelledNotificationParam::new(Some(id), Some(reason));
+                // The host may be gone.
+                let _ = peer.notify_cancelled(cancelled).await;
+                return None;
+            }
+        };
+        Some(match answer {
+            Ok(ClientResult::ElicitResult(answer)) => asked(answer),
+            Ok(_) | Err(ServiceError::McpError(_)) => Asked::Unsupported,
+            Err(_) => Asked::Gone,
+        })
+    }
 }
 
 /// How important a log message is.
@@ -50,6 +118,13 @@ pub enum LogLevel {
     Alert,
     /// The server cannot be used.
     Emergency,
+}
+
+fn asked(answer: ElicitResult) -> Asked {
+    match answer.action {
+        ElicitationAction::Accept => Asked::Accepted(answer.content.unwrap_or_default()),
+        _ => Asked::Declined,
+    }
 }
 
 impl LogLevel {
@@ -85,20 +160,35 @@ impl McpHost {
         peer: Peer<RoleServer>,
         token: Option<ProgressToken>,
         level: LogLevel,
+        asks: Asks,
     ) -> Self {
-        Self { peer, token, level }
+        Self { peer, token, level, asks }
     }
 
     /// Returns whether the host shows forms to its user.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
+        match &self.asks {
+            Asks::Requests => {
+                self.peer.supported_elicitation_modes().contains(&ElicitationMode::Form)
+            }
+            Asks::Rounds { capabilities, .. } => {
+                let modes = capabilities.elicitation.as_ref();
+                // A host that names no mode has forms.
+                modes.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+            }
+        }
     }
 
     /// Returns whether the host lets servers ask its model.
     #[must_use]
     pub fn can_sample(&self) -> bool {
-        self.peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some())
+        match &self.asks {
+            Asks::Requests => {
+                self.peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some())
+            }
+            Asks::Rounds { capabilities, .. } => capabilities.sampling.is_some(),
+        }
     }
 
     /// Reports how far the call is, out of `total` if that is known. `step` must grow. Nothing is sent to
@@ -123,20 +213,30 @@ impl McpHost {
 
     /// Asks the user of the host. `schema` is a flat object of simple fields.
     pub async fn ask(&self, message: &str, schema: Value) -> Asked {
+        let answer = match self.begin_ask(message, schema).await {
+            Some(question) => question.answer(std::future::pending()).await,
+            None => None,
+        };
+        answer.unwrap_or(Asked::Unsupported)
+    }
+
+    /// Sends a question to the user of the host. Its answer can be awaited by another task and after the
+    /// end of the call. Returns none if the host cannot ask.
+    pub async fn begin_ask(&self, message: &str, schema: Value) -> Option<OpenQuestion> {
         if !self.can_ask() {
-            return Asked::Unsupported;
+            return None;
         }
         let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-        let Ok(params) = serde_json::from_value::<ElicitRequestParams>(params) else {
-            return Asked::Unsupported;
-        };
-        match self.peer.create_elicitation(params).await {
-            Ok(answer) => match answer.action {
-                ElicitationAction::Accept => Asked::Accepted(answer.content.unwrap_or_default()),
-                _ => Asked::Declined,
-            },
-            Err(_) => Asked::Unsupported,
+        let params = serde_json::from_value::<ElicitRequestParams>(params).ok()?;
+        let request = ElicitRequest::new(params);
+        if let Asks::Rounds { questions, .. } = &self.asks {
+            let answer = round(questions, InputRequest::Elicitation(request)).await?;
+            return Some(OpenQuestion(Sent::Round(answer)));
         }
+        let (request, options) =
+            (ServerRequest::ElicitRequest(request), PeerRequestOptions::no_options());
+        let handle = self.peer.send_request_with_option(request, options).await.ok()?;
+        Some(OpenQuestion(Sent::Request(Box::new(handle))))
     }
 
     /// Asks the model of the host. Returns the text of its answer.
@@ -149,9 +249,30 @@ impl McpHost {
         }
         let messages = vec![SamplingMessage::user_text(prompt)];
         let params = CreateMessageRequestParams::new(messages, max_tokens);
-        let answer = self.peer.create_message(params).await.map_err(|error| error.to_string())?;
+        let answer = match &self.asks {
+            Asks::Requests => {
+                self.peer.create_message(params).await.map_err(|error| error.to_string())?
+            }
+            Asks::Rounds { questions, .. } => {
+                let request = InputRequest::CreateMessage(CreateMessageRequest::new(params));
+                let gone = || "the host did not answer".to_owned();
+                let answer = round(questions, request).await.ok_or_else(gone)?;
+                let answer = answer.await.map_err(|_| gone())?;
+                serde_json::from_value(answer).map_err(|error| error.to_string())?
+            }
+        };
         let parts = answer.message.content.into_vec();
         let texts = parts.iter().filter_map(|part| part.as_text().map(|text| text.text.as_str()));
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// Asks by the result of the call; none if nobody waits for it.
+async fn round(
+    questions: &mpsc::Sender<RoundQuestion>,
+    request: InputRequest,
+) -> Option<oneshot::Receiver<Value>> {
+    let (answer, given) = oneshot::channel();
+    questions.send(RoundQuestion { request, answer }).await.ok()?;
+    Some(given)
 }

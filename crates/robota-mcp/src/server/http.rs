@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::Events;
 use super::handler::Handler;
+use super::rounds::Rounds;
 use super::{Served, ServerInfo};
 
 /// The service of the protocol. It checks `Host` and `Origin`; the caller that serves it checks the
@@ -24,12 +25,13 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// Stops all connections.
     pub stop: CancellationToken,
-    /// Makes the ids of streams, which must not be guessable.
+    /// Makes the ids of streams and of calls that wait for answers, which must not be guessable.
     pub ids: Arc<dyn Ids>,
 }
 
 /// Returns the service that answers HTTP requests.
 pub fn http_service(info: ServerInfo, served: Served, options: HttpOptions) -> HttpService {
+    let rounds = Rounds::new(options.ids.clone());
     let sessions =
         LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
     let config = StreamableHttpServerConfig::default()
@@ -38,6 +40,6 @@ pub fn http_service(info: ServerInfo, served: Served, options: HttpOptions) -> H
         .enforce_origin_validation()
         .with_cancellation_token(options.stop);
     // Each session of a client has choices of its own.
-    let handler = move || Ok(Handler::new(info.clone(), served.clone()));
+    let handler = move || Ok(Handler::new(info.clone(), served.clone(), rounds.clone()));
     StreamableHttpService::new(handler, Arc::new(sessions), config)
 }

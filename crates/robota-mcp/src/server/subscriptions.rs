@@ -1,4 +1,4 @@
-//! What one host chose: the resources whose changes it wants to hear of, and its log level.
+//! What one host chose: the resources that it subscribed to, and its log level.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

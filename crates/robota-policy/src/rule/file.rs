@@ -29,6 +29,7 @@ impl FilePattern {
             bases = anchors.roots.home.clone();
             pattern = spec[1..].to_owned();
         } else if spec.starts_with('~') {
+            // The home of another user would have to be looked up in a database, which can change.
             return Err("only `~/` is understood, not another user's home".into());
         } else if spec.starts_with('/') {
             bases = match root {
@@ -58,6 +59,8 @@ impl FilePattern {
                 globs.push(PathGlob::new(base, &pattern)?);
             }
         }
+        // An allow rule does not follow links: it covers what is written, and a link can be
+        // changed.
         let this = Self { globs };
         Ok(if list == List::Allow { this } else { this.following_links(anchors) })
     }

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use robota_core::env_ref::Secret;
 use url::Url;
 
-use super::token::Exchange;
+use super::token::{Exchange, form};
 use crate::failure::Failure;
+use crate::http::Request;
 
 const AUTHORITY: &str = "https://login.microsoftonline.com";
 const SCOPE: &str = "https://cognitiveservices.azure.com/.default";
@@ -33,16 +34,13 @@ impl Application {
 }
 
 impl Exchange for Application {
-    fn address(&self) -> &Url {
-        &self.address
-    }
-
-    fn form(&self, _now: Timestamp) -> Result<Vec<(&'static str, String)>, Failure> {
-        Ok(vec![
+    fn request(&self, _now: Timestamp) -> Result<Request, Failure> {
+        let fields = [
             ("grant_type", "client_credentials".to_owned()),
             ("client_id", self.client_id.clone()),
             ("client_secret", self.client_secret.expose().to_owned()),
             ("scope", SCOPE.to_owned()),
-        ])
+        ];
+        Ok(form(&self.address, &fields))
     }
 }

@@ -9,11 +9,12 @@ use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use robota_core::env_ref::Secret;
 use robota_core::provider::FailureReason;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::Url;
 
-use super::token::Exchange;
+use super::token::{Exchange, form};
 use crate::failure::Failure;
+use crate::http::Request;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 pub(super) const TOKEN_ADDRESS: &str = "https://oauth2.googleapis.com/token";
@@ -44,7 +45,7 @@ impl ServiceAccount {
     /// Reads a key file.
     pub(super) fn parse(key_file: &Secret) -> Result<Self, String> {
         let file: KeyFile = serde_json::from_str(key_file.expose())
-            .map_err(|_| "it is not the key file of a service account".to_owned())?;
+            .map_err(|_| not_a_key_file(key_file.expose()))?;
         let address = file.token_uri.as_deref().unwrap_or(TOKEN_ADDRESS);
         Ok(Self {
             key: key_pair(&file.private_key)?,
@@ -72,12 +73,21 @@ impl ServiceAccount {
 }
 
 impl Exchange for ServiceAccount {
-    fn address(&self) -> &Url {
-        &self.address
+    fn request(&self, now: Timestamp) -> Result<Request, Failure> {
+        let fields = [("grant_type", GRANT.to_owned()), ("assertion", self.assertion(now)?)];
+        Ok(form(&self.address, &fields))
     }
+}
 
-    fn form(&self, now: Timestamp) -> Result<Vec<(&'static str, String)>, Failure> {
-        Ok(vec![("grant_type", GRANT.to_owned()), ("assertion", self.assertion(now)?)])
+/// Says why a file cannot be used.
+fn not_a_key_file(text: &str) -> String {
+    let file: Value = serde_json::from_str(text).unwrap_or_default();
+    match file["type"].as_str() {
+        Some(kind) if kind != "service_account" => format!(
+            "credentials of the type `{kind}` are not supported; use the key file of a service \
+             account, or that of `gcloud auth application-default login`"
+        ),
+        _ => "it is not the key file of a service account".to_owned(),
     }
 }
 

@@ -22,11 +22,33 @@ const MAX_ANSWER: usize = 64 << 10;
 
 /// What is exchanged for a token.
 pub(crate) trait Exchange: Send + Sync {
-    /// Returns the address of the token service.
-    fn address(&self) -> &Url;
+    /// Returns the request to the token service.
+    fn request(&self, now: Timestamp) -> Result<Request, Failure>;
 
-    /// Returns the fields of the form to send.
-    fn form(&self, now: Timestamp) -> Result<Vec<(&'static str, String)>, Failure>;
+    /// Returns the project that pays for requests, if it is not the one that owns the credentials.
+    fn quota_project(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns whether the token service is part of this machine, so that no proxy may see its
+    /// tokens.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the headers of an answer are those of the token service.
+    fn accepts(&self, _headers: &HeaderMap) -> bool {
+        true
+    }
+}
+
+/// Makes the request that sends a form to a token service.
+pub(super) fn form(address: &Url, fields: &[(&'static str, String)]) -> Request {
+    let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    let mut headers = HeaderMap::new();
+    let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+    headers.insert(CONTENT_TYPE, kind);
+    Request { method: Method::Post, url: address.clone(), headers, body: Bytes::from(form) }
 }
 
 /// Returns tokens.
@@ -53,6 +75,11 @@ impl TokenSource {
         Self { exchange, current: Mutex::new(None) }
     }
 
+    /// Returns the project that pays for requests, if it is not the one that owns the credentials.
+    pub(super) fn quota_project(&self) -> Option<&str> {
+        self.exchange.quota_project()
+    }
+
     /// Returns a token that is valid now. Requests that need one at the same time wait for the same.
     pub(super) async fn token(&self, host: &Host) -> Result<Secret, Failure> {
         let mut current = self.current.lock().await;
@@ -68,21 +95,19 @@ impl TokenSource {
     }
 
     async fn request(&self, host: &Host, now: Timestamp) -> Result<(Secret, Duration), Failure> {
-        let fields = self.exchange.form(now)?;
-        let form =
-            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let mut headers = HeaderMap::new();
-        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-        headers.insert(CONTENT_TYPE, kind);
-        let request = Request {
-            method: Method::Post,
-            url: self.exchange.address().clone(),
-            headers,
-            body: Bytes::from(form),
+        let request = self.exchange.request(now)?;
+        let response = if self.exchange.is_local() {
+            host.client.send_directly(request).await?
+        } else {
+            host.client.send(request).await?
         };
-        let response = host.client.send(request).await?;
         let status = response.status;
+        let accepted = self.exchange.accepts(&response.headers);
         let text = response.text(MAX_ANSWER).await?;
+        if !accepted {
+            let text = "something else than the token service has answered";
+            return Err(Failure::with_reason(FailureReason::BadKey, text));
+        }
         if !(200..300).contains(&status) {
             let failure = Failure::from_body(&text);
             let message = format!("the token service refused the credentials: {}", failure.message);

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::service_account::TOKEN_ADDRESS;
-use super::token::Exchange;
+use super::token::{Exchange, form};
 use crate::failure::Failure;
+use crate::http::Request;
 
 /// The `type` of the file of such a login.
 const TYPE: &str = "authorized_user";
@@ -21,6 +22,8 @@ struct LoginFile {
     refresh_token: String,
     #[serde(default)]
     token_uri: Option<String>,
+    #[serde(default)]
+    quota_project_id: Option<String>,
 }
 
 /// A login of a user.
@@ -29,6 +32,7 @@ pub(super) struct UserLogin {
     client_secret: Secret,
     refresh_token: Secret,
     address: Url,
+    quota_project: Option<String>,
 }
 
 impl UserLogin {
@@ -51,23 +55,25 @@ impl UserLogin {
                 client_secret: Secret::new(file.client_secret),
                 refresh_token: Secret::new(file.refresh_token),
                 address,
+                quota_project: file.quota_project_id,
             })
         })
     }
 }
 
 impl Exchange for UserLogin {
-    fn address(&self) -> &Url {
-        &self.address
-    }
-
-    fn form(&self, _now: Timestamp) -> Result<Vec<(&'static str, String)>, Failure> {
-        Ok(vec![
+    fn request(&self, _now: Timestamp) -> Result<Request, Failure> {
+        let fields = [
             ("grant_type", "refresh_token".to_owned()),
             ("client_id", self.client_id.clone()),
             ("client_secret", self.client_secret.expose().to_owned()),
             ("refresh_token", self.refresh_token.expose().to_owned()),
-        ])
+        ];
+        Ok(form(&self.address, &fields))
+    }
+
+    fn quota_project(&self) -> Option<&str> {
+        self.quota_project.as_deref()
     }
 }
 

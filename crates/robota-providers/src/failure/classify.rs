@@ -70,7 +70,9 @@ fn kind(reason: FailureReason) -> ErrorKind {
         | FailureReason::Overloaded
         | FailureReason::Server
         | FailureReason::Unreadable => ErrorKind::Provider,
-        FailureReason::Connection | FailureReason::Truncated => ErrorKind::Network,
+        FailureReason::UnknownHost | FailureReason::Connection | FailureReason::Truncated => {
+            ErrorKind::Network
+        }
     }
 }
 
@@ -79,6 +81,7 @@ fn retryable(reason: FailureReason) -> bool {
         FailureReason::RateLimit
         | FailureReason::Overloaded
         | FailureReason::Server
+        | FailureReason::UnknownHost
         | FailureReason::Connection
         | FailureReason::Truncated
         | FailureReason::Unreadable => true,
@@ -273,6 +276,16 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
         FailureReason::RateLimit => "this key has sent too many requests; wait before the next one".to_owned(),
         FailureReason::ContentFilter => {
             "the service's content filter refused the request; rephrase it".to_owned()
+        }
+        FailureReason::UnknownHost => {
+            let variable = match &service.address_env {
+                Some(name) => format!(" or in `{name}`"),
+                None => String::new(),
+            };
+            format!(
+                "check the address {}, in the provider's `baseURL`{variable}, and the network",
+                service.address
+            )
         }
         FailureReason::Connection if service.local => {
             format!("check that the server runs at {}, or set `baseURL`", service.address)

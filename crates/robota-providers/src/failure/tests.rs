@@ -9,6 +9,7 @@ fn service() -> ServiceInfo {
         model: "m-1".into(),
         address: "https://api.acme.test".into(),
         key_env: Some("ACME_API_KEY".into()),
+        address_env: Some("ACME_BASE_URL".into()),
         help: Some("https://acme.test/keys".into()),
         local: false,
         bare_429_is_final: false,

@@ -10,6 +10,7 @@ use reqwest::header::HeaderMap;
 use robota_core::provider::FailureReason;
 use url::Url;
 
+use super::resolver::{SystemResolver, UnknownHost};
 use crate::error::BuildError;
 use crate::failure::Failure;
 
@@ -113,12 +114,19 @@ impl Response {
 enum Kind {
     Plain,
     Secure,
+    /// Plain, and without the proxy.
+    #[cfg_attr(
+        not(any(feature = "vertex", feature = "entra")),
+        expect(dead_code, reason = "only tokens need it")
+    )]
+    Direct,
 }
 
 struct Clients {
     transport: Transport,
     plain: OnceLock<Result<reqwest::Client, String>>,
     secure: OnceLock<Result<reqwest::Client, String>>,
+    direct: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Clients {
@@ -132,6 +140,7 @@ impl Clients {
         let cell = match kind {
             Kind::Plain => &self.plain,
             Kind::Secure => &self.secure,
+            Kind::Direct => &self.direct,
         };
         cell.get_or_init(|| build(&self.transport, kind)).as_ref().map_err(Clone::clone)
     }
@@ -144,7 +153,8 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn new(transport: Transport) -> Self {
-        let clients = Clients { transport, plain: OnceLock::new(), secure: OnceLock::new() };
+        let (plain, secure, direct) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let clients = Clients { transport, plain, secure, direct };
         Self { clients: Arc::new(clients) }
     }
 
@@ -168,14 +178,22 @@ impl HttpClient {
         Ok(())
     }
 
-    fn client(&self, url: &Url) -> Result<&reqwest::Client, String> {
-        self.clients.get(self.clients.kind(url))
-    }
-
     /// Sends a request and waits for the headers of its response.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, Failure> {
+        self.send_with(self.clients.kind(&request.url), request).await
+    }
+
+    /// Sends a request to an `http:` address without the proxy, and waits for the headers of its
+    /// response.
+    #[cfg(any(feature = "vertex", feature = "entra"))]
+    pub(crate) async fn send_directly(&self, request: Request) -> Result<Response, Failure> {
+        self.send_with(Kind::Direct, request).await
+    }
+
+    async fn send_with(&self, kind: Kind, request: Request) -> Result<Response, Failure> {
         let client = self
-            .client(&request.url)
+            .clients
+            .get(kind)
             .map_err(|reason| Failure::with_reason(FailureReason::BadRequest, reason))?;
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
@@ -212,8 +230,10 @@ pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
         "the request could not be sent"
     };
     let mut causes = Vec::new();
+    let mut unknown_host = false;
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
+        unknown_host |= cause.is::<UnknownHost>();
         let text = cause.to_string();
         if !causes.iter().any(|seen: &String| seen.contains(&text)) {
             causes.push(text);
@@ -224,8 +244,13 @@ pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
         None => what.to_owned(),
         Some(cause) => format!("{what}: {cause}"),
     };
-    let broken = error.is_body() || error.is_decode();
-    let reason = if broken { FailureReason::Truncated } else { FailureReason::Connection };
+    let reason = if unknown_host {
+        FailureReason::UnknownHost
+    } else if error.is_body() || error.is_decode() {
+        FailureReason::Truncated
+    } else {
+        FailureReason::Connection
+    };
     Failure::with_reason(reason, message)
 }
 
@@ -263,9 +288,10 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
         .connect_timeout(transport.connect_timeout)
         .pool_idle_timeout(Duration::from_secs(90))
         .tcp_nodelay(true)
+        .dns_resolver(Arc::new(SystemResolver::default()))
         .user_agent(&transport.user_agent);
     builder = match kind {
-        Kind::Plain => {
+        Kind::Plain | Kind::Direct => {
             let no_roots = rustls::ClientConfig::builder()
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
@@ -276,7 +302,9 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
         }
         Kind::Secure => builder.tls_certs_merge(certificates(transport)?),
     };
-    if let Some(proxy) = proxy(transport)? {
+    if kind != Kind::Direct
+        && let Some(proxy) = proxy(transport)?
+    {
         builder = builder.proxy(proxy);
     }
     builder

@@ -88,6 +88,7 @@ pub fn build(
         model: String::new(),
         address: display_address(&base),
         key_env: profile.api_key_env.first().cloned(),
+        address_env: profile.base_url_env.first().cloned(),
         help: profile.help_link().map(|link| link.url.clone()),
         local: profile.local || is_local(&base),
         bare_429_is_final: wire == Wire::AnthropicMessages,

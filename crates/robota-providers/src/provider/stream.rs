@@ -23,10 +23,13 @@ use crate::wire::{Decode, DeltaQueue, MODEL_KEY, PREFIX_KEY};
 
 /// How long the end of an answer is held back while the remaining bytes are read: the connection
 /// can be reused only after its last bytes were read.
+// After the answer only the end of the body is missing. Reading it lets the HTTP client use the
+// connection again; waiting longer would delay the answer.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How long to wait for usage after the model has stopped: services may keep the connection open
 /// long after the last event.
+// Services that send usage do so within milliseconds after the stop reason.
 const USAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The context of a call that the reader needs for errors and payload reports.
@@ -129,6 +132,7 @@ impl Reader {
             Ok(_) => decoder.finish(queue).err(),
         };
         match (failure, network_failure) {
+            // The answer is complete, so a connection that breaks afterwards does not matter.
             (None, _) => self.state = State::Closed,
             (Some(failure), Some(network_failure))
                 // The network failure says why the answer is truncated.
@@ -214,6 +218,7 @@ fn report_event(call: &CallInfo, name: &str, data: &str) {
 /// Describes a response that is not an event stream: an error with a 2xx status, or other content.
 fn non_sse_failure(non_sse: &str) -> Failure {
     let value = serde_json::from_str::<serde_json::Value>(non_sse.trim());
+    // One vendor wraps its errors into a list.
     let first = |value: &serde_json::Value| value.get(0).cloned().unwrap_or_else(|| value.clone());
     match value.map(|value| first(&value)) {
         Ok(value) if value.get("error").is_some_and(|error| !error.is_null()) => {
@@ -264,6 +269,8 @@ impl Stream for Reader {
                         let still_reading =
                             matches!(this.state, State::Reading | State::Stopped(_));
                         if this.queue.is_empty() && still_reading {
+                            // Bytes without content, such as a comment line, restart the idle timer
+                            // of the driver.
                             return Poll::Ready(Some(Ok(Delta::Activity)));
                         }
                     }

@@ -71,8 +71,7 @@ impl Inner {
     ) -> Result<(), PoolError> {
         self.make_room(id, entry).await?;
         let opened = match self.opening.acquire().await {
-            // The future of opening is large, and most callers find the session open.
-            Ok(_permit) => Box::pin(self.open(id, entry, open_as)).await,
+            Ok(_permit) => self.open(id, entry, open_as).await,
             Err(_) => Err(PoolError::Closing),
         };
         match opened {
@@ -102,11 +101,15 @@ impl Inner {
         entry: &Entry,
         open_as: OpenAs,
     ) -> Result<Session, PoolError> {
+        // The session counts as live now: a shutdown that begins later waits for its slot and closes it,
+        // and one that began before did not see it.
+        self.require_open()?;
         let builder = self.builder(entry);
         let store = self.store.clone();
+        // The futures of opening are large, and most callers find the session open.
         Ok(match open_as {
-            OpenAs::New => builder.create(store, Some(id.clone())).await?,
-            OpenAs::Stored => builder.resume(store, id, Resume::default()).await?,
+            OpenAs::New => Box::pin(builder.create(store, Some(id.clone()))).await?,
+            OpenAs::Stored => Box::pin(builder.resume(store, id, Resume::default())).await?,
         })
     }
 

@@ -31,6 +31,8 @@ impl Pool {
     pub async fn shutdown(&self, grace: Duration) -> ShutdownReport {
         let inner = self.inner();
         inner.closing.store(true, Ordering::Release);
+        // Nothing is woken or made passive any more.
+        inner.stop.cancel();
         let deadline = Instant::now() + grace;
         let live = inner.registry().live_entries();
         let closing = futures::stream::iter(live).map(|(id, entry)| async move {

@@ -64,7 +64,10 @@ async fn close_idle(inner: &Arc<Inner>) -> Option<Duration> {
         let closed = unused >= idle_after && inner.passivate(&id, &entry).await;
         if !closed {
             // A session that is busy or in use is checked again after half the time.
-            let left = idle_after.saturating_sub(unused).max(idle_after / 2);
+            let left = match idle_after.saturating_sub(unused) {
+                Duration::ZERO => idle_after / 2,
+                left => left,
+            };
             let left = left.max(Duration::from_millis(100));
             wait = Some(wait.map_or(left, |wait| wait.min(left)));
         }

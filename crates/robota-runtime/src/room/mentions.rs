@@ -1,23 +1,37 @@
 //! Finds mentions of members in a message.
 
-/// Returns the members that receive a message: those that it mentions, or all but the sender if it
-/// mentions none of them.
+/// Who receives a message.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Receivers {
+    /// The members that receive it.
+    pub(super) to: Vec<String>,
+    /// Names that it mentions and that are not in the room.
+    pub(super) unknown: Vec<String>,
+}
+
+/// Returns who receives a message: the members that it mentions, or all but the sender if it mentions
+/// nobody. What is said to one who is not in the room goes to nobody else.
 pub(super) fn receivers<'a>(
     text: &str,
     from: &str,
     members: impl Iterator<Item = &'a String>,
-) -> Vec<String> {
+) -> Receivers {
     let others: Vec<&String> = members.filter(|name| *name != from).collect();
-    let mentioned = mentions(text);
-    let direct: Vec<String> = others
-        .iter()
-        .filter(|name| mentioned.contains(&name.as_str()))
-        .map(|name| (*name).clone())
-        .collect();
-    match direct.is_empty() {
-        false => direct,
-        true => others.into_iter().cloned().collect(),
+    let mut mentioned = mentions(text);
+    mentioned.retain(|name| *name != from);
+    if mentioned.is_empty() {
+        let to = others.into_iter().cloned().collect();
+        return Receivers { to, unknown: Vec::new() };
     }
+    let mut unknown: Vec<String> = Vec::new();
+    for name in &mentioned {
+        let known = others.iter().any(|other| other == name);
+        if !known && !unknown.iter().any(|other| other == name) {
+            unknown.push((*name).to_owned());
+        }
+    }
+    let direct = others.into_iter().filter(|name| mentioned.contains(&name.as_str()));
+    Receivers { to: direct.cloned().collect(), unknown }
 }
 
 /// Returns the names after an `@` at the start of a word: an address such as `bob@example.com`

@@ -80,10 +80,16 @@ impl Tool for RoomSay {
             Ok(said) => said,
             Err(error) => return ToolOutcome::failed("not_said", error),
         };
-        if said.delivered.is_empty() && said.failed.is_empty() {
-            return ToolOutcome::ok("There are no other members in the room.");
+        let mut text = match (said.delivered.is_empty(), said.unknown.is_empty()) {
+            (true, true) if said.failed.is_empty() => {
+                return ToolOutcome::ok("There are no other members in the room.");
+            }
+            (true, _) => "Delivered to nobody.".to_owned(),
+            (false, _) => format!("Delivered to {}.", said.delivered.join(", ")),
+        };
+        if !said.unknown.is_empty() {
+            text = format!("{text} Not in the room: {}.", said.unknown.join(", "));
         }
-        let mut text = format!("Delivered to {}.", said.delivered.join(", "));
         if !said.failed.is_empty() {
             let failed = said.failed.iter().map(|(name, error)| format!("{name}: {error}"));
             let failed = failed.collect::<Vec<_>>().join("; ");

@@ -18,7 +18,8 @@ const LONGEST_GAP_HOURS: i64 = 49;
 /// How many due times are listed at most.
 pub(super) const MAX_LISTED: usize = 24;
 
-const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const DAYS: [&str; 7] =
+    ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 /// The due times of a schedule.
 #[derive(Debug)]
@@ -57,10 +58,10 @@ impl Plan {
             }
             Trigger::Weekly { day, time } => {
                 let (hour, minute) = clock_time(time)?;
-                let short: String = day.chars().take(3).collect();
-                let day = DAYS.iter().position(|name| *name == short.to_ascii_lowercase());
+                let name = day.to_ascii_lowercase();
+                let number = DAYS.iter().position(|day| *day == name || day[..3] == name);
                 let expected = "a day of the week and a time such as `Mon 09:00`";
-                let day = day.ok_or_else(|| ScheduleError::invalid(&short, expected))?;
+                let day = number.ok_or_else(|| ScheduleError::invalid(day, expected))?;
                 format!("{minute} {hour} * * {day}")
             }
             Trigger::Cron { pattern } => pattern.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use robota_core::event::{MissedRuns, ScheduleAdded, Trigger};
 use robota_core::ids::{Ids, ScheduleId, name_part};
-use robota_core::message::Content;
+use robota_core::message::{Block, Content};
 
 use super::due::Plan;
 use super::error::ScheduleError;
@@ -117,6 +117,9 @@ impl NewSchedule {
             }
             _ => {}
         }
+        if !content.iter().any(says_something) {
+            return Err(ScheduleError::invalid("", "an input that says something"));
+        }
         let most = u64::try_from(jitter.as_millis()).unwrap_or(u64::MAX);
         // The low bits of an id are random, or counted in tests.
         let drawn = (ids.next().as_u128() & u128::from(u64::MAX)) % (u128::from(most) + 1);
@@ -131,5 +134,13 @@ impl NewSchedule {
         };
         Plan::of(&added)?;
         Ok(added)
+    }
+}
+
+/// Returns whether a block is more than empty text.
+fn says_something(block: &Block) -> bool {
+    match block {
+        Block::Text(text) => !text.text.trim().is_empty(),
+        _ => true,
     }
 }

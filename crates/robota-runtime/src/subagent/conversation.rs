@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::event::{Delivery, Envelope, TurnEnd};
-use robota_core::ids::SessionId;
-use robota_core::task::{TaskError, TaskErrorCategory, TaskFinished, TaskStatus};
+use robota_core::task::{TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus};
 use robota_session::{ChatEnd, EventFilter, Reply, SendOptions, Session, SessionError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +15,7 @@ use super::{AgentHooks, AgentJob, AgentStop};
 use crate::task::{TaskJob, TaskReporter};
 
 /// The most bytes of the answer that are recorded and returned.
+// The answer is in the journal of the parent and in the context of its model.
 const MAX_ANSWER: usize = 64 * 1024;
 
 /// How often in a row hooks may keep an agent from ending.
@@ -33,9 +33,6 @@ pub(super) trait Conversation: Send {
         reporter: &TaskReporter,
     ) -> TaskFinished;
 
-    /// Returns the session; none before the process of the agent has opened it.
-    fn session(&self) -> Option<&SessionId>;
-
     /// Ends the session.
     async fn close(&mut self, reason: &str);
 }
@@ -46,7 +43,7 @@ pub(super) trait AgentConversations: Send + Sync {
     /// Returns the hooks that run when agents start and end.
     fn agent_hooks(&self) -> &dyn AgentHooks;
 
-    /// Opens the session of an agent, and reports where it runs.
+    /// Opens the session of an agent, and reports the process that it runs in, if it has its own.
     async fn open(
         &self,
         job: &AgentJob,
@@ -69,7 +66,13 @@ pub(super) async fn run_agent(
     if let Some(added) = hooks.started(&job).await {
         prompt.push_str(&format!("\n\n{added}"));
     }
-    let mut conversation = match agents.open(&job, reporter).await {
+    let session = Some(job.session.clone());
+    let opened = async {
+        // Before the session exists: if this process ends now, the next one finds it and closes it.
+        reporter.intends(TaskPlace { session, ..TaskPlace::default() }).await?;
+        agents.open(&job, reporter).await
+    };
+    let mut conversation = match opened.await {
         Ok(conversation) => conversation,
         Err(error) => return TaskFinished::failed(error),
     };
@@ -80,9 +83,7 @@ pub(super) async fn run_agent(
         if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
             break end;
         }
-        let session = conversation.session().cloned();
-        let stop =
-            AgentStop { session: session.as_ref(), answer: &end.output, again: continued > 0 };
+        let stop = AgentStop { session: &job.session, answer: &end.output, again: continued > 0 };
         match hooks.stopping(&job, stop).await {
             None => break end,
             Some(reason) => prompt = reason,

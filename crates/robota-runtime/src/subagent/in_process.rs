@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use robota_core::ids::SessionId;
-use robota_core::task::{TaskError, TaskFinished, TaskKind, TaskPlace};
+use robota_core::task::{TaskError, TaskFinished, TaskKind};
 use robota_session::Session;
 
 use super::conversation::{AgentConversations, Conversation, follow, run_agent};
@@ -49,10 +48,6 @@ impl Conversation for InProcess {
         follow(&self.0, prompt, inputs, cancel, |event| progress.take(event, reporter)).await
     }
 
-    fn session(&self) -> Option<&SessionId> {
-        Some(self.0.id())
-    }
-
     async fn close(&mut self, reason: &str) {
         if let Err(error) = self.0.shutdown(reason).await {
             tracing::warn!(%error, "the session of an agent could not be closed");
@@ -69,11 +64,9 @@ impl AgentConversations for InProcessAgents {
     async fn open(
         &self,
         job: &AgentJob,
-        reporter: &TaskReporter,
+        _: &TaskReporter,
     ) -> Result<Box<dyn Conversation>, TaskError> {
-        let session = self.sessions.open(job).await?.session;
-        reporter.placed(TaskPlace { session: Some(session.id().clone()), ..TaskPlace::default() });
-        Ok(Box::new(InProcess(session)))
+        Ok(Box::new(InProcess(self.sessions.open(job).await?.session)))
     }
 }
 

@@ -5,7 +5,6 @@
 use robota_core::approve::{Answer, Question};
 use robota_core::event::Envelope;
 use robota_core::hook::{HookInput, HookReply};
-use robota_core::ids::SessionId;
 use robota_core::task::{TaskError, TaskFinished};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,11 +62,8 @@ pub(super) const PARENT_ENDED: &str = "the session that started the agent ended"
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromAgent {
-    /// The session is open.
-    Opened {
-        /// The session.
-        session: SessionId,
-    },
+    /// The session that the parent named is open.
+    Opened,
     /// The session could not be opened.
     Failed {
         /// Why.

@@ -10,7 +10,6 @@ use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use robota_core::event::Envelope;
-use robota_core::ids::SessionId;
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
 };
@@ -22,9 +21,10 @@ use super::conversation::{AgentConversations, Conversation, run_agent};
 use super::events::AgentProgress;
 use super::lines::{AgentReply, AgentRequest, FromAgent, LineSplitter, ToAgent, encode};
 use super::{AgentHooks, AgentJob, NoAgentHooks};
-use crate::task::{TaskJob, TaskReporter, TaskRunner};
+use crate::task::{TaskJob, TaskReporter, TaskRunner, TaskWork};
 
 /// How long a process may take to end after its session was closed.
+// Closing writes a few events and runs SessionEnd hooks; a process that takes longer hangs.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The most bytes of standard error that an error shows.
@@ -55,8 +55,9 @@ pub trait AgentProcesses: Send + Sync {
     /// Answers a question of an agent, or runs hooks for it.
     async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply;
 
-    /// Closes the session of an agent whose process ended without doing so.
-    async fn settle(&self, job: &AgentJob, session: &SessionId, reason: &str);
+    /// Closes the session of an agent whose process ended without doing so. The process may have ended
+    /// before it created the session.
+    async fn settle(&self, job: &AgentJob, reason: &str);
 }
 
 /// Runs agents in processes of their own.
@@ -103,6 +104,8 @@ impl AgentConversations for ProcessAgents {
                 match serde_json::from_slice(&line) {
                     // Fails only if the agent was dropped.
                     Ok(line) => drop(send.send(line)),
+                    // A tool or a library may print to standard output by mistake. The protocol
+                    // continues with the next line.
                     Err(error) => tracing::warn!(%error, "the process of an agent wrote no line"),
                 }
             }
@@ -121,6 +124,8 @@ impl AgentConversations for ProcessAgents {
         let running = self.supervisor.start(spec).await;
         let running =
             running.map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
+        // By standard input and not by arguments or variables: those can be read by other processes
+        // of the user.
         running.write(encode(&ToAgent::Start { start }));
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
@@ -131,7 +136,6 @@ impl AgentConversations for ProcessAgents {
             observer,
             processes: self.processes.clone(),
             job: job.clone(),
-            session: None,
             crashed: None,
             stopped: None,
             replies: FuturesUnordered::new(),
@@ -161,7 +165,6 @@ struct AgentProcess {
     observer: AgentObserver,
     processes: Arc<dyn AgentProcesses>,
     job: AgentJob,
-    session: Option<SessionId>,
     /// Why the process ended before its session was closed.
     crashed: Option<String>,
     /// Why the agent was stopped.
@@ -183,11 +186,7 @@ impl AgentProcess {
         reporter: &TaskReporter,
     ) -> Option<TaskFinished> {
         match line {
-            FromAgent::Opened { session } => {
-                self.session = Some(session.clone());
-                let session = Some(session);
-                reporter.placed(TaskPlace { session, ..TaskPlace::default() });
-            }
+            FromAgent::Opened => {}
             FromAgent::Event { line } => match Envelope::decode(line.as_bytes()) {
                 Ok(envelope) => {
                     let envelope = Arc::new(envelope);
@@ -206,6 +205,7 @@ impl AgentProcess {
                 let (abort, registration) = AbortHandle::new_pair();
                 self.requests.insert(number, abort);
                 let reply = async move { (number, processes.reply(&job, *request).await) };
+                // Not awaited here: a question to the user must not stop the events of the agent.
                 self.replies.push(Abortable::new(reply, registration).boxed());
             }
             FromAgent::Withdrawn { number } => {
@@ -215,6 +215,7 @@ impl AgentProcess {
             }
             FromAgent::Ended { finished } => {
                 return Some(match self.stopped.take() {
+                    // The agent only knows that it was cancelled; the reason is known on this side.
                     Some(reason) if finished.status == TaskStatus::Cancelled => TaskFinished {
                         output: finished.output,
                         ..TaskFinished::failed(TaskError::new(TaskErrorCategory::Limit, reason))
@@ -269,12 +270,15 @@ impl Conversation for AgentProcess {
                         self.send(&ToAgent::Reply { number, reply });
                     }
                 }
+                // Once: the token stays cancelled, and the loop waits for the end that the agent
+                // reports.
                 () = task.cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     self.send(&ToAgent::Cancel { reason: "the agent was cancelled".to_owned() });
                 }
                 Some(text) = task.inputs.recv() => self.send(&ToAgent::Input { text }),
                 outcome = &mut ended => {
+                    // The end of the process and its last lines arrive through different channels.
                     while let Ok(line) = self.lines.try_recv() {
                         if let Some(end) = self.take(line, progress, reporter) {
                             return end;
@@ -284,10 +288,6 @@ impl Conversation for AgentProcess {
                 }
             }
         }
-    }
-
-    fn session(&self) -> Option<&SessionId> {
-        self.session.as_ref()
     }
 
     async fn close(&mut self, reason: &str) {
@@ -308,8 +308,8 @@ impl Conversation for AgentProcess {
                     Some("the process of the agent did not exit and was killed".to_owned());
             }
         }
-        if let (Some(reason), Some(session)) = (&self.crashed, &self.session) {
-            self.processes.settle(&self.job, session, reason).await;
+        if let Some(reason) = &self.crashed {
+            self.processes.settle(&self.job, reason).await;
         }
     }
 }
@@ -342,7 +342,7 @@ impl TaskRunner for AgentRunners {
     }
 
     async fn run(&self, task: TaskJob, reporter: TaskReporter) -> TaskFinished {
-        let own_process = AgentJob::of(&task).is_ok_and(|job| job.work.own_process);
+        let own_process = matches!(&task.work, TaskWork::Agent(work) if work.own_process);
         match (own_process, &self.process) {
             (false, _) => self.in_process.run(task, reporter).await,
             (true, Some(process)) => process.run(task, reporter).await,

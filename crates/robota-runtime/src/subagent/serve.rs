@@ -71,9 +71,12 @@ impl ParentRequests {
 
     /// Sends a request and waits for the reply; none if the parent has ended.
     async fn send(&self, request: AgentRequest) -> Option<AgentReply> {
+        // Relaxed is enough: the numbers only have to differ.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, reply) = oneshot::channel();
         self.lock().insert(number, sender);
+        // Before the request is written, so that a future that is dropped right after it leaves no
+        // question open in the parent.
         let _withdraw = Withdraw(self, number);
         self.output.send(&FromAgent::Request { number, request: Box::new(request) });
         reply.await.ok()
@@ -135,6 +138,8 @@ fn unanswered(point: HookPoint) -> HookReply {
         HookPoint::UserPromptSubmit => {
             HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
         }
+        // The only hook whose absence lets the agent continue: there is nothing to protect, and no
+        // one to work for.
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }
     .into()
@@ -150,7 +155,7 @@ pub async fn serve_agent(
     requests: &ParentRequests,
 ) -> Result<(), SessionError> {
     let output = requests.output.clone();
-    output.send(&FromAgent::Opened { session: session.id().clone() });
+    output.send(&FromAgent::Opened);
     let (inputs, mut received) = mpsc::unbounded_channel();
     let mut ending: Option<String> = None;
     while ending.is_none() {
@@ -179,6 +184,7 @@ pub async fn serve_agent(
         let finished = loop {
             tokio::select! {
                 finished = &mut turn => break finished,
+                // After the end of the input `recv` returns at once, again and again.
                 line = lines.recv(), if ending.is_none() => match line {
                     Some(ToAgent::Input { text }) => drop(inputs.send(text)),
                     Some(ToAgent::Reply { number, reply }) => requests.take(number, reply),

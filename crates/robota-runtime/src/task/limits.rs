@@ -37,6 +37,7 @@ impl TaskLimits {
                 pieces: Some(200_000),
                 repetition: Some((800, 8)),
             },
+            // A server in the background may be silent for days and run as long as the session.
             TaskKind::Process => Self { output: Some(256 * 1024 * 1024), ..Self::NONE },
         }
     }
@@ -107,6 +108,7 @@ impl Watchdog {
     /// Returns when the next limit of time is reached, and which one.
     #[must_use]
     pub fn deadline(&self) -> Option<(Instant, TimeoutReason)> {
+        // A tool or a question may take as long as it needs; they have limits of their own.
         let idle = self.limits.idle.filter(|_| self.busy == 0);
         let idle = idle.map(|limit| (self.active + limit, TimeoutReason::Idle));
         let runtime = self.limits.runtime;
@@ -121,6 +123,7 @@ impl Watchdog {
         let excess = self.tail.len().saturating_sub(wanted);
         self.tail.drain(..excess);
         self.unchecked += text.len();
+        // Searched only once per window of new text: the search reads the whole tail.
         if self.tail.len() < wanted || self.unchecked < window {
             return false;
         }

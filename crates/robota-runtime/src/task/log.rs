@@ -75,6 +75,7 @@ impl TaskLogs for MemoryLogs {
         let (start, log) = logs.entry(task.clone()).or_default();
         log.push_str(&text);
         let mut excess = log.len().saturating_sub(MAX_MEMORY);
+        // The log is text, so it is cut between two characters.
         while !log.is_char_boundary(excess) {
             excess += 1;
         }
@@ -180,6 +181,8 @@ fn page(kept: &[u8], bytes: usize, offset: u64) -> LogPage {
     while end > 0 && end < kept.len() && kept[end] & 0xC0 == 0x80 {
         end -= 1;
     }
+    // The page is smaller than one character, or the bytes are no UTF-8: without this the reader
+    // would never get further.
     if end == 0 {
         end = kept.len().min(bytes);
     }

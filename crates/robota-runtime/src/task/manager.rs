@@ -7,8 +7,9 @@ use robota_core::clock::{Clock, SystemClock};
 use robota_core::event::{Envelope, Event, TaskChanged, TaskGroupChanged};
 use robota_core::ids::{GroupId, Ids, RandomIds, TaskId};
 use robota_core::task::{
-    GroupChange, GroupState, GroupStatus, TaskChange, TaskError, TaskErrorCategory, TaskFinished,
-    TaskKind, TaskState, TaskStatus, Tasks, WaitPolicy,
+    ForegroundCalls, GroupChange, GroupState, GroupStatus, TaskChange, TaskError,
+    TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskState, TaskStatus, Tasks,
+    WaitPolicy,
 };
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -77,6 +78,8 @@ pub struct TaskManagerOptions {
 impl Default for TaskManagerOptions {
     fn default() -> Self {
         Self {
+            // Agents are limited by what a model service accepts at once and by cost; processes
+            // only by memory.
             agents: 8,
             processes: 64,
             max_depth: 1,
@@ -101,8 +104,11 @@ pub(crate) struct Inner {
     journal: OnceLock<Arc<dyn TaskJournal>>,
     attached: CancellationToken,
     registry: Mutex<Registry>,
-    pub(crate) events: broadcast::Sender<TaskEvent>,
+    /// Made for the first subscriber: a channel with all its slots takes more memory than the rest of an
+    /// idle session.
+    events: OnceLock<broadcast::Sender<TaskEvent>>,
     root: CancellationToken,
+    foreground: ForegroundCalls,
 }
 
 pub(crate) struct Registry {
@@ -112,6 +118,9 @@ pub(crate) struct Registry {
     live: HashMap<TaskId, Live>,
     states: HashMap<TaskId, watch::Sender<TaskState>>,
     pub(crate) groups: HashMap<GroupId, watch::Sender<GroupStatus>>,
+    /// The highest number of a command. Closed tasks are not in the list, and their ids are not given
+    /// again.
+    commands: u64,
     closed: bool,
 }
 
@@ -137,6 +146,7 @@ impl TaskManager {
             live: HashMap::new(),
             states: HashMap::new(),
             groups: HashMap::new(),
+            commands: 0,
             closed: false,
         };
         let root = CancellationToken::new();
@@ -146,8 +156,9 @@ impl TaskManager {
             journal: OnceLock::new(),
             attached: CancellationToken::new(),
             registry: Mutex::new(registry),
-            events: broadcast::channel(EVENTS).0,
+            events: OnceLock::new(),
             root: root.clone(),
+            foreground: ForegroundCalls::default(),
         };
         Self { inner: Arc::new(inner), _cancel_on_last_drop: Arc::new(root.drop_guard()) }
     }
@@ -175,6 +186,7 @@ impl TaskManager {
             let error = TaskError::new(TaskErrorCategory::Interrupted, text);
             let end = TaskChange::Finished(TaskFinished::failed(error));
             if let Err(error) = inner.change(&task, end).await {
+                // The next process finds it open again.
                 tracing::warn!(%task, %error, "an interrupted task could not be recorded");
             }
             interrupted.extend(self.get(&task).ok());
@@ -191,6 +203,8 @@ impl TaskManager {
     /// If it cannot be started here, or not be recorded.
     pub async fn spawn(&self, request: TaskRequest) -> Result<TaskId, TaskManagerError> {
         let inner = &self.inner;
+        // Before the tasks of the journal are known, a new id could be one that the journal already
+        // has.
         inner.attached.cancelled().await;
         let kind = request.work.kind();
         let runner = inner.runners.get(&kind).cloned();
@@ -215,9 +229,12 @@ impl TaskManager {
         };
         let event = TaskChanged { task: task.clone(), change: spawned.clone() };
         if let Err(message) = inner.record(vec![event.into()]).await {
+            // It was never recorded, so no later process would know of it either.
             inner.lock().tasks.tasks.shift_remove(&task);
             return Err(TaskManagerError::Journal(message));
         }
+        // Recorded first, started second: after a crash the journal names every task that may have
+        // run.
         let (limits, group) = (request.limits.clone(), request.group.clone());
         let limits = limits.unwrap_or_else(|| TaskLimits::of(kind));
         let start = Start { runner, limits, call: request.call, work: request.work };
@@ -228,12 +245,11 @@ impl TaskManager {
             };
             registry.states.insert(task.clone(), watch::Sender::new(state.clone()));
             registry.waiting.insert(task.clone(), start);
+            // After `waiting` has it: a slot that becomes free takes the task at once.
             registry.slots.add(task.clone(), kind, group);
             state
         };
-        let _ = inner
-            .events
-            .send(TaskEvent::Changed { state: Box::new(state), change: Box::new(spawned) });
+        inner.publish(TaskEvent::Changed { state: Box::new(state), change: Box::new(spawned) });
         if inner.lock().closed {
             // The shutdown did not see it.
             let _ = self.cancel(&task).await;
@@ -282,6 +298,8 @@ impl TaskManager {
         }
         let withdrawn = {
             let mut registry = inner.lock();
+            // Under one lock with the slots: a task is either still in the queue or running, never
+            // in between.
             let withdrawn = registry.slots.withdraw(task);
             if withdrawn {
                 registry.waiting.remove(task);
@@ -341,10 +359,33 @@ impl TaskManager {
         })
     }
 
+    /// Returns the tool calls that wait for a command or an agent, which a user can move to the
+    /// background.
+    #[must_use]
+    pub fn foreground(&self) -> &ForegroundCalls {
+        &self.inner.foreground
+    }
+
+    /// Records that no call waits for a task any longer: its end is reported to the model.
+    ///
+    /// # Errors
+    /// If there is no such task, it has ended, or this cannot be recorded.
+    pub async fn to_background(&self, task: &TaskId) -> Result<(), TaskManagerError> {
+        let mode = Some(TaskMode::Background);
+        let placed = TaskChange::Placed(TaskPlace { mode, ..TaskPlace::default() });
+        self.inner.change(task, placed).await?;
+        let TaskState { mode, status, .. } = self.get(task)?;
+        match mode {
+            TaskMode::Background => Ok(()),
+            // It ended while the change was recorded.
+            TaskMode::Foreground => Err(TaskManagerError::Ended { task: task.clone(), status }),
+        }
+    }
+
     /// Follows all tasks from now on.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<TaskEvent> {
-        self.inner.events.subscribe()
+        self.inner.events.get_or_init(|| broadcast::channel(EVENTS).0).subscribe()
     }
 
     /// Records that the end of a task is reported to the model. Returns false if it already was.
@@ -358,8 +399,18 @@ impl TaskManager {
             }
             state.reported = true;
         }
+        // If this is not recorded, a later process reports the end once more, which is better than
+        // never.
         let _ = self.inner.change(task, TaskChange::Reported).await;
         true
+    }
+
+    /// Lets the end of a task be reported to the model again: the report was recorded, and the process ended
+    /// before the conversation had it.
+    pub fn report_again(&self, task: &TaskId) {
+        if let Some(state) = self.inner.lock().tasks.tasks.get_mut(task) {
+            state.reported = false;
+        }
     }
 
     /// Returns the tasks whose end was not reported to the model yet.
@@ -380,6 +431,7 @@ impl TaskManager {
             let open = registry.tasks.tasks.values().filter(|task| !task.status.is_terminal());
             open.map(|task| task.task.clone()).collect()
         };
+        // All at once: each may use its whole grace period.
         let ends = open.iter().map(|task| self.cancel(task));
         futures::future::join_all(ends).await;
     }
@@ -388,6 +440,14 @@ impl TaskManager {
 impl Inner {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes an event to the subscribers.
+    pub(super) fn publish(&self, event: TaskEvent) {
+        if let Some(events) = self.events.get() {
+            // Fails only without subscribers.
+            let _ = events.send(event);
+        }
     }
 
     pub(crate) fn new_group_id(&self) -> GroupId {
@@ -437,8 +497,7 @@ impl Inner {
             sender.send_replace(state.clone());
         }
         drop(registry);
-        let event = TaskEvent::Changed { state: Box::new(state), change: Box::new(change) };
-        let _ = self.events.send(event);
+        self.publish(TaskEvent::Changed { state: Box::new(state), change: Box::new(change) });
     }
 
     /// Records the end of a task, frees its slot, and starts the tasks that waited for it.
@@ -493,9 +552,11 @@ impl Inner {
         registry.tasks.apply_group(group, &change, at);
         let Some(state) = registry.tasks.groups.get(group).cloned() else { return Ok(()) };
         let sender = registry.groups.entry(group.clone());
+        // `send_replace` also without a receiver: a caller that subscribes later has to find the
+        // last status.
         sender.or_insert_with(|| watch::Sender::new(state.status)).send_replace(state.status);
         drop(registry);
-        let _ = self.events.send(TaskEvent::Group { state: Box::new(state), change });
+        self.publish(TaskEvent::Group { state: Box::new(state), change });
         recorded.map_err(TaskManagerError::Journal)
     }
 
@@ -559,14 +620,16 @@ impl Inner {
 
 impl Registry {
     /// Returns an id that no task of the session has: `bash_2`, `agent-7f3a9c01`.
-    fn new_id(&self, kind: TaskKind, ids: &dyn Ids) -> TaskId {
+    fn new_id(&mut self, kind: TaskKind, ids: &dyn Ids) -> TaskId {
         match kind {
             TaskKind::Process => {
                 let numbers =
                     self.tasks.tasks.keys().filter_map(|task| {
                         task.as_str().strip_prefix("bash_")?.parse::<u64>().ok()
                     });
-                TaskId::from(format!("bash_{}", numbers.max().unwrap_or(0) + 1))
+                // Not the count of the tasks: closed tasks leave the list, and an id is never used twice.
+                self.commands = numbers.fold(self.commands, u64::max) + 1;
+                TaskId::from(format!("bash_{}", self.commands))
             }
             TaskKind::Agent => loop {
                 let id = ids.next().simple().to_string();

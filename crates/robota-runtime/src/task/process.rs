@@ -18,9 +18,21 @@ pub struct ProcessWork {
     /// The command line, for people.
     pub command: String,
     /// The program.
-    pub spec: CommandSpec,
-    /// Receives the running program, or why it could not be started.
-    pub started: Option<oneshot::Sender<Result<Running, ExecError>>>,
+    pub program: ProcessProgram,
+}
+
+/// The program of a command.
+#[derive(Debug)]
+pub enum ProcessProgram {
+    /// It is started.
+    Start {
+        /// The program.
+        spec: Box<CommandSpec>,
+        /// Receives the running program, or why it could not be started.
+        started: Option<oneshot::Sender<Result<Running, ExecError>>>,
+    },
+    /// It runs already: a call waited for it so far.
+    Running(Running),
 }
 
 /// Runs commands.
@@ -48,7 +60,50 @@ impl TaskRunner for ProcessTasks {
             let text = "a process was expected";
             return TaskFinished::failed(TaskError::new(TaskErrorCategory::Start, text));
         };
-        let ProcessWork { mut spec, started, .. } = *work;
+        let (running, takes_input, mut follow) = match work.program {
+            // Its log has what it wrote so far.
+            ProcessProgram::Running(running) => (running, false, Some(0)),
+            ProcessProgram::Start { spec, started } => {
+                let takes_input = spec.stdin == Stdin::Open;
+                match self.start(*spec, started, &reporter).await {
+                    Ok(running) => (running, takes_input, None),
+                    Err(error) => return TaskFinished::failed(error),
+                }
+            }
+        };
+        if !takes_input {
+            // What is sent to it is an error, and not lost.
+            job.inputs.close();
+        }
+        let pid = running.process().map(|process| process.pid);
+        reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
+        let mut ended = std::pin::pin!(running.ended());
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                logged = next_output(&running, follow) => follow = Some(report(&running, logged, &reporter)),
+                ended = &mut ended => break ended,
+                () = job.cancel.cancelled() => {
+                    running.kill();
+                    break ended.await;
+                }
+                Some(input) = job.inputs.recv() => running.write(input),
+            }
+        };
+        if let Some(logged) = follow {
+            report(&running, logged, &reporter);
+        }
+        finished(outcome, &running)
+    }
+}
+
+impl ProcessTasks {
+    async fn start(
+        &self,
+        mut spec: CommandSpec,
+        started: Option<oneshot::Sender<Result<Running, ExecError>>>,
+        reporter: &TaskReporter,
+    ) -> Result<Running, TaskError> {
         let (inner, log) = (spec.sink.take(), reporter.clone());
         spec.sink = Some(OutputSink::new(move |bytes| {
             log.text(&String::from_utf8_lossy(bytes));
@@ -56,38 +111,40 @@ impl TaskRunner for ProcessTasks {
                 inner.write(bytes);
             }
         }));
-        let takes_input = spec.stdin == Stdin::Open;
-        let running = match self.supervisor.start(spec).await {
-            Ok(running) => running,
-            Err(error) => {
-                let failed = TaskError::new(TaskErrorCategory::Start, error.to_string());
-                if let Some(started) = started {
-                    let _ = started.send(Err(error));
-                }
-                return TaskFinished::failed(failed);
-            }
+        let running = self.supervisor.start(spec).await;
+        let result = match &running {
+            Ok(running) => Ok(running.clone()),
+            Err(error) => Err(TaskError::new(TaskErrorCategory::Start, error.to_string())),
         };
-        let pid = running.process().map(|process| process.pid);
-        reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
         if let Some(started) = started {
-            let _ = started.send(Ok(running.clone()));
+            let _ = started.send(running);
         }
-        let mut ended = std::pin::pin!(running.ended());
-        let outcome = loop {
-            tokio::select! {
-                ended = &mut ended => break ended,
-                () = job.cancel.cancelled() => {
-                    running.kill();
-                    break ended.await;
-                }
-                input = job.inputs.recv(), if takes_input => match input {
-                    Some(input) => running.write(input),
-                    None => break ended.await,
-                },
-            }
-        };
-        finished(outcome, &running)
+        result
     }
+}
+
+/// Waits until there is output after what was logged, and returns where that ends. Waits for ever if
+/// the output is not followed.
+async fn next_output(running: &Running, logged: Option<u64>) -> u64 {
+    match logged {
+        Some(logged) => {
+            running.log().wait_past(logged).await;
+            logged
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Reports the output after what was logged. Returns where it ends.
+fn report(running: &Running, logged: u64, reporter: &TaskReporter) -> u64 {
+    let chunk = running.log().read(logged, usize::MAX);
+    if chunk.skipped > 0 {
+        reporter.text(&format!("\n[{} bytes were not logged]\n", chunk.skipped));
+    }
+    if !chunk.bytes.is_empty() {
+        reporter.text(&String::from_utf8_lossy(&chunk.bytes));
+    }
+    chunk.next
 }
 
 fn finished(outcome: Result<robota_exec::Outcome, String>, running: &Running) -> TaskFinished {

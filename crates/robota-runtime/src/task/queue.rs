@@ -28,12 +28,14 @@ impl Slots {
     }
 
     pub(super) fn limit(&self, kind: TaskKind) -> usize {
+        // A limit of zero would let tasks wait forever.
         self.limits.get(&kind).copied().unwrap_or(1).max(1)
     }
 
     /// Returns whether a new task would start at once.
     pub(super) fn is_free(&self, kind: TaskKind) -> bool {
         self.of_kind(kind) < self.limit(kind)
+            // A free slot belongs to a task that waits already.
             && !self.waiting.iter().any(|entry| entry.kind == kind)
     }
 

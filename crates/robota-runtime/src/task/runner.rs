@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use robota_core::event::Envelope;
-use robota_core::ids::{CallId, GroupId, TaskId};
+use robota_core::ids::{CallId, GroupId, Ids, TaskId};
 use robota_core::task::{
-    TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
+    TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace,
+    TaskQuestion, TaskSpawned,
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::TaskLimits;
@@ -110,7 +111,6 @@ impl TaskRequest {
 }
 
 /// A task that a runner runs.
-#[derive(Debug)]
 pub struct TaskJob {
     /// Its id.
     pub task: TaskId,
@@ -123,6 +123,8 @@ pub struct TaskJob {
     pub cancel: CancellationToken,
     /// What users and agents send to the task.
     pub inputs: mpsc::UnboundedReceiver<String>,
+    /// Makes the ids of what the task creates.
+    pub ids: Arc<dyn Ids>,
 }
 
 /// Runs tasks of one kind.
@@ -146,6 +148,8 @@ pub struct TaskReporter {
 pub(super) enum TaskReport {
     /// A change for the journal.
     Change(TaskChange),
+    /// Where the task is about to run; the runner waits until this is recorded.
+    Intent(TaskPlace, oneshot::Sender<Result<(), String>>),
     /// An event of the agent's own session, for subscribers.
     AgentEvent(Arc<Envelope>),
 }
@@ -207,6 +211,22 @@ impl TaskReporter {
     /// Reports where the task runs.
     pub fn placed(&self, place: TaskPlace) {
         self.send(TaskChange::Placed(place));
+    }
+
+    /// Reports where the task is about to run, and returns when the journal has it: so the next process
+    /// finds what the task creates, also if this one ends in between.
+    ///
+    /// # Errors
+    /// If it cannot be recorded. Then the task must not create anything.
+    pub async fn intends(&self, place: TaskPlace) -> Result<(), TaskError> {
+        let (recorded, answer) = oneshot::channel();
+        // Fails only if the task has ended.
+        let _ = self.reports.send(TaskReport::Intent(place, recorded));
+        let answer = answer.await.unwrap_or_else(|_| Err("the task has ended".to_owned()));
+        answer.map_err(|reason| {
+            let text = format!("it could not be recorded: {reason}");
+            TaskError::new(TaskErrorCategory::Start, text)
+        })
     }
 
     /// Reports that the task starts a tool call.

@@ -16,6 +16,8 @@ use super::manager::{Inner, TaskEvent};
 use super::runner::{PendingText, TaskJob, TaskReport, TaskReporter, TaskRunner, TaskWork};
 
 /// How long a task may take to end after it was cancelled.
+// Longer than the time between SIGTERM and SIGKILL of a command, so that a runner can report how
+// its process ended.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// A task that waits for its slot.
@@ -42,8 +44,10 @@ pub(super) async fn supervise(
     begin(&manager, &task).await;
     let (reporter, text, mut reports) = TaskReporter::new();
     let mut watchdog = Watchdog::new(limits, Instant::now());
+    // Not a child of `cancel`: the manager first notes why the task ends, and then cancels it.
     let job_cancel = CancellationToken::new();
-    let job = TaskJob { task: task.clone(), work, call, cancel: job_cancel.clone(), inputs };
+    let ids = manager.options.ids.clone();
+    let job = TaskJob { task: task.clone(), work, call, cancel: job_cancel.clone(), inputs, ids };
     // A task of its own, so that a panic is a failure of this task only. It is aborted when this
     // function is dropped.
     let mut run = tokio::task::JoinSet::new();
@@ -54,6 +58,7 @@ pub(super) async fn supervise(
         let limit = watchdog.deadline().filter(|_| ending.is_none());
         let deadline = give_up.or(limit.map(|(at, _)| at));
         tokio::select! {
+            // Reports come before the end: a task that is done has sent all of them.
             biased;
             Some(report) = reports.recv() => observe(&manager, &task, &mut watchdog, report).await,
             () = text.more.notified() => {
@@ -75,6 +80,7 @@ pub(super) async fn supervise(
             give_up = Some(Instant::now() + GRACE);
         }
     };
+    // The task has no owner any more; it must not write after its end was recorded.
     run.shutdown().await;
     // Process the last reports before the end is recorded.
     while let Ok(report) = reports.try_recv() {
@@ -107,6 +113,7 @@ async fn begin(manager: &Inner, task: &TaskId) {
             let placed = TaskChange::Placed(TaskPlace { log, ..TaskPlace::default() });
             let _ = manager.change(task, placed).await;
         }
+        // The task runs without one: a full disk must not keep a command from running.
         Err(error) => tracing::warn!(%task, %error, "a task has no log"),
     }
 }
@@ -116,10 +123,16 @@ async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report
     let now = Instant::now();
     let change = match report {
         TaskReport::Change(change) => change,
+        TaskReport::Intent(place, recorded) => {
+            watchdog.active(now);
+            let change = manager.change(task, TaskChange::Placed(place)).await;
+            // Fails only if the runner was aborted.
+            let _ = recorded.send(change.map_err(|error| error.to_string()));
+            return;
+        }
         TaskReport::AgentEvent(envelope) => {
             watchdog.active(now);
-            // Fails only without subscribers.
-            let _ = manager.events.send(TaskEvent::Agent { task: task.clone(), envelope });
+            manager.publish(TaskEvent::Agent { task: task.clone(), envelope });
             return;
         }
     };
@@ -163,7 +176,7 @@ async fn take_text(
     if let Err(error) = manager.options.logs.append(task, text.clone()).await {
         tracing::warn!(%task, %error, "text of a task could not be logged");
     }
-    let _ = manager.events.send(TaskEvent::Text { task: task.clone(), text });
+    manager.publish(TaskEvent::Text { task: task.clone(), text });
     exceeded
 }
 

@@ -85,6 +85,7 @@ impl WorktreeAgents {
     /// Removes the worktree or keeps it. Returns it if it was kept, and why.
     async fn settle(&self, place: &Place) -> Option<(TaskWorktree, Vec<String>)> {
         match place {
+            // Only the hook knows how to remove what it made, and whether work is in it.
             Place::OfHook(path) => {
                 self.hooks.removed(&path.display().to_string()).await;
                 None
@@ -153,6 +154,7 @@ impl TaskRunner for WorktreeAgents {
         if let TaskWork::Agent(work) = &mut job.work {
             work.cwd = Some(place.cwd());
         }
+        // A panic must not leave the worktree behind.
         let ran = AssertUnwindSafe(self.inner.run(job, reporter.clone())).catch_unwind().await;
         let mut end = ran.unwrap_or_else(|_| {
             TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, "it crashed"))

@@ -64,9 +64,20 @@ impl Worktrees {
                 ],
             )
             .await?;
-        let untracked = status.split('\0').filter(|entry| entry.starts_with("?? ")).count();
-        let entries = status.split('\0').filter(|entry| entry.as_bytes().get(2) == Some(&b' '));
-        let uncommitted = entries.count() - untracked;
+        let (mut uncommitted, mut untracked) = (self.hidden(path).await?, 0);
+        let mut entries = status.split('\0').filter(|entry| !entry.is_empty());
+        while let Some(entry) = entries.next() {
+            match entry.get(..2) {
+                Some("??") => untracked += 1,
+                state => {
+                    uncommitted += 1;
+                    // The next entry is the former name.
+                    if state.is_some_and(|state| state.contains(['R', 'C'])) {
+                        entries.next();
+                    }
+                }
+            }
+        }
         if uncommitted > 0 {
             changes.push(Change::Uncommitted(uncommitted));
         }
@@ -92,6 +103,18 @@ impl Worktrees {
         Ok(changes)
     }
 
+    /// Counts the files whose changes git was told not to look for.
+    async fn hidden(&self, path: &Path) -> Result<usize, WorktreeError> {
+        let files = self.git(path, &["ls-files", "-v", "-z"]).await?;
+        let hidden = files.split('\0').filter(|entry| match entry.split_once(' ') {
+            // A sparse checkout leaves such files out.
+            Some(("S", file)) => path.join(file).symlink_metadata().is_ok(),
+            Some((tag, _)) => tag.starts_with(|c: char| c.is_ascii_lowercase()),
+            None => false,
+        });
+        Ok(hidden.count())
+    }
+
     /// Returns whether HEAD or the branch is, or was, at another commit than the one it began with.
     async fn has_commits(
         &self,
@@ -111,7 +134,12 @@ impl Worktrees {
         }
         // A commit that was left behind by a reset is in the log of HEAD only, which goes with the
         // worktree.
+        Ok(self.head_log(path).await?.iter().any(|commit| commit != base))
+    }
+
+    /// Returns the commits that HEAD was at, the newest first.
+    pub(super) async fn head_log(&self, path: &Path) -> Result<Vec<String>, WorktreeError> {
         let log = self.git(path, &["reflog", "show", "--format=%H", "HEAD"]).await?;
-        Ok(log.lines().any(|commit| commit != base))
+        Ok(log.lines().map(str::to_owned).collect())
     }
 }

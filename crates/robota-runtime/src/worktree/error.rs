@@ -8,8 +8,8 @@ use robota_core::error::{Diagnose, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorktreeError {
-    /// The folder is not in a repository with files.
-    #[error("{} is not in a git repository with files: {message}", folder.display())]
+    /// The folder is in no repository.
+    #[error("{} is not in a git repository: {message}", folder.display())]
     NoRepository {
         /// The folder.
         folder: PathBuf,

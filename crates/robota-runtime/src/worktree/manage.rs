@@ -63,6 +63,7 @@ impl Worktrees {
     /// # Errors
     /// If the folder is in no repository.
     pub async fn list(&self, cwd: &Path) -> Result<Vec<ListedWorktree>, WorktreeError> {
+        self.repository(cwd).await?;
         let listing = self.git(cwd, &["worktree", "list", "--porcelain", "-z"]).await?;
         let mut found = Vec::new();
         let mut main: Option<PathBuf> = None;
@@ -73,6 +74,7 @@ impl Worktrees {
             let Some(path) = field("worktree ").map(PathBuf::from) else { continue };
             let main = main.get_or_insert_with(|| path.clone()).clone();
             // A worktree of a worktree is in the folder of that one.
+            // The user may have worktrees of their own; those are never listed or removed.
             let ours = path.parent().is_some_and(|parent| parent.ends_with(".robota/worktrees"));
             if !ours || !path.is_dir() {
                 continue;
@@ -111,6 +113,7 @@ impl Worktrees {
         let found = found.ok_or_else(|| WorktreeError::Unknown(name.to_owned()))?;
         let worktree = &found.worktree;
         let path = worktree.path.clone();
+        // Not even with `force`: the running agent would lose the folder in which it works.
         if let Some(pid) = found.used_by {
             return Err(WorktreeError::InUse { path, pid });
         }
@@ -122,20 +125,32 @@ impl Worktrees {
                 removed @ Removed::Removed { .. } => Ok(removed),
             };
         }
-        // A commit that only HEAD has would be lost; a branch keeps it.
-        let head = self.git(&path, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
-        let contained = ["for-each-ref", "--contains", head.trim(), "--format=%(refname)"];
-        let contained = self.git(&path, &contained).await?;
-        if contained.trim().is_empty() {
-            let rescue = format!("{}-head", worktree.branch);
-            self.git(&worktree.repository, &["branch", &rescue, head.trim()]).await?;
-        }
+        self.keep_commits(worktree).await?;
         let place = text(&path)?;
         let _ = self.git(&worktree.repository, &["worktree", "unlock", place]).await;
         self.remove_folder(worktree, true).await?;
         let Worktree { repository, branch, base, .. } = worktree;
         let deleted = self.delete_branch(repository, branch, base).await;
         Ok(Removed::Removed { branch_kept: !deleted })
+    }
+
+    /// Makes branches for commits that only HEAD or its log have: they would be lost with the worktree.
+    async fn keep_commits(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
+        let Worktree { path, branch, repository, .. } = worktree;
+        let head = self.git(path, &["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        let mut commits = vec![head.trim().to_owned()];
+        commits.extend(self.head_log(path).await?);
+        let mut kept = 0;
+        for commit in commits {
+            let contains = ["for-each-ref", "--contains", &commit, "--format=%(refname)"];
+            if self.git(path, &contains).await?.trim().is_empty() {
+                kept += 1;
+                let number = if kept == 1 { String::new() } else { format!("-{kept}") };
+                let name = format!("{branch}-head{number}");
+                self.git(repository, &["branch", &name, &commit]).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes all worktrees that no agent uses and with which nothing is lost. Returns what was
@@ -146,6 +161,7 @@ impl Worktrees {
     pub async fn prune(&self, cwd: &Path) -> Result<Vec<(Worktree, Removed)>, WorktreeError> {
         let mut results = Vec::new();
         for found in self.list(cwd).await? {
+            // A lock of a process that has ended counts as none; `list` has checked that.
             let removed = match found.used_by {
                 Some(pid) => Removed::Kept { reasons: vec![format!("process {pid} uses it")] },
                 None => self.settle(&found.worktree).await,
@@ -165,8 +181,7 @@ impl Worktrees {
         if let Ok(base) = std::fs::read_to_string(folder.join(BASE)) {
             return base;
         }
-        let log = self.git(path, &["reflog", "show", "--format=%H", "HEAD"]).await;
-        log.ok().and_then(|log| log.lines().last().map(str::to_owned)).unwrap_or_default()
+        self.head_log(path).await.ok().and_then(|mut log| log.pop()).unwrap_or_default()
     }
 
     /// Removes the folder. Without `force` git looks for changes once more.

@@ -39,6 +39,7 @@ impl Worktrees {
         loop {
             attempt += 1;
             let id = self.ids.next().simple().to_string();
+            // The end of a version 7 UUID is random; its start is the time.
             let name = format!("{}-{}", safe_name(name), &id[id.len() - 8..]);
             let worktree = Worktree {
                 path: all.join(&name),
@@ -50,6 +51,7 @@ impl Worktrees {
             match self.add(&worktree).await {
                 Ok(()) => {
                     let mut worktree = worktree;
+                    // A folder with only ignored files does not exist in the new worktree.
                     if !worktree.cwd.is_dir() {
                         worktree.cwd.clone_from(&worktree.path);
                     }
@@ -66,7 +68,7 @@ impl Worktrees {
     }
 
     /// Returns the repository of a folder, and whether it is bare.
-    async fn repository(&self, cwd: &Path) -> Result<(PathBuf, bool), WorktreeError> {
+    pub(super) async fn repository(&self, cwd: &Path) -> Result<(PathBuf, bool), WorktreeError> {
         let path = |text: String| PathBuf::from(text.trim_end_matches('\n'));
         let error = match self.git(cwd, &["rev-parse", "--show-toplevel"]).await {
             Ok(top) => return Ok((path(top), false)),
@@ -89,6 +91,8 @@ impl Worktrees {
     async fn add(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let Worktree { path, branch, base, repository, .. } = worktree;
         let place = text(path)?;
+        // The process id in the reason tells a later run whether the user of the worktree still
+        // lives.
         let reason = format!("robota {}", std::process::id());
         let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
         let add = [&add[..], &["-b", branch, place, base]].concat();
@@ -100,6 +104,8 @@ impl Worktrees {
             self.git(repository, &add).await?;
             self.git(repository, &["worktree", "lock", "--reason", &reason, place]).await?;
         }
+        // Kept in git's folder of the worktree: there it is removed with the worktree, and is no
+        // file of the user.
         let base_file = self.git_folder(path).await?.join(BASE);
         std::fs::write(&base_file, base).map_err(|error| WorktreeError::File {
             path: base_file.clone(),
@@ -135,6 +141,8 @@ impl Worktrees {
         let id = self.ids.next().simple().to_string();
         let git_folder = self.git_folder(repository).await?;
         let index = git_folder.join(format!("{INDEX}{}-{id}", std::process::id()));
+        // With a copy of the index git does not have to hash every file again. Without one it only
+        // takes longer.
         let _ = std::fs::copy(git_folder.join("index"), &index);
         let variables = [
             ("GIT_AUTHOR_NAME", "robota"),
@@ -150,6 +158,7 @@ impl Worktrees {
             self.git_with(repository, &["add", "--all"], environment.clone()).await?;
             let tree = self.git_with(repository, &["write-tree"], environment.clone()).await?;
             let of_head = self.git(repository, &["rev-parse", &format!("{head}^{{tree}}")]).await?;
+            // Nothing is uncommitted, so no commit is made for it.
             if tree.trim() == of_head.trim() {
                 return Ok(head.to_owned());
             }
@@ -205,6 +214,7 @@ fn safe_name(name: &str) -> String {
     let safe: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        // Some file systems limit a name to 255 bytes, and git adds its own endings.
         .take(40)
         .collect();
     let safe = safe.trim_matches('-').to_owned();

@@ -21,8 +21,8 @@ use robota_core::task::{
 use tokio::sync::mpsc;
 
 use robota_runtime::{
-    AgentWork, TaskEvent, TaskJob, TaskJournal, TaskLimits, TaskManager, TaskManagerError,
-    TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
+    AgentWork, ProcessProgram, TaskEvent, TaskJob, TaskJournal, TaskLimits, TaskManager,
+    TaskManagerError, TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 
 /// What a test asks a task to do.
@@ -416,7 +416,8 @@ async fn run_01_ids_say_what_was_requested_and_are_not_used_twice() {
     let command = || {
         let spec = robota_exec::CommandSpec::new("true", "/");
         let command = "true".to_owned();
-        let work = robota_runtime::ProcessWork { command, spec, started: None };
+        let program = ProcessProgram::Start { spec: Box::new(spec), started: None };
+        let work = robota_runtime::ProcessWork { command, program };
         TaskRequest::new(TaskWork::Process(Box::new(work)), "true")
     };
     let mut ids = Vec::new();
@@ -431,11 +432,16 @@ async fn run_01_ids_say_what_was_requested_and_are_not_used_twice() {
     assert_eq!(commands, ["bash_1", "bash_2", "bash_3"]);
     let unique: std::collections::HashSet<_> = ids.iter().collect();
     assert_eq!(unique.len(), ids.len());
+    // The id of a closed task is not given again.
+    let last = TaskId::from("bash_3");
+    manager.wait(&last).await.unwrap();
+    manager.close(&last).await.unwrap();
+    assert_eq!(manager.spawn(command()).await.unwrap().as_str(), "bash_4");
     // The next process has the tasks of this one. Its source makes the same ids, which are avoided.
     let next = start(journal.tasks(usize::MAX)).await;
     let (agent, process) = (next.spawn(request()).await, next.spawn(command()).await);
     assert!(!ids.contains(&agent.unwrap()));
-    assert_eq!(process.unwrap().as_str(), "bash_4");
+    assert_eq!(process.unwrap().as_str(), "bash_5");
 }
 
 #[tokio::test(start_paused = true)]

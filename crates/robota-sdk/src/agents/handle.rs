@@ -61,7 +61,7 @@ impl AgentHandle {
         Ok(self.state()?.pid)
     }
 
-    /// Returns its session; none before it is open.
+    /// Returns its session; none before it starts. It is named a moment before it is created.
     ///
     /// # Errors
     /// See [`state`](Self::state).
@@ -78,7 +78,7 @@ impl AgentHandle {
     }
 
     /// Writes its conversation so far to a file, one JSON object per line, and returns the file. It exists
-    /// as long as a handle of the agent. None before its session is open.
+    /// as long as a handle of the agent. None before it starts.
     ///
     /// # Errors
     /// See [`state`](Self::state).

@@ -95,14 +95,10 @@ impl AgentHooks for SettingsAgentHooks {
             return None;
         }
         // The file exists until the hooks have run.
-        let transcript = end.session.map(|session| {
-            let cwd = self.parts.project.cwd().display().to_string();
-            SessionTranscript::new(self.parts.store.clone(), session.clone(), cwd)
-        });
-        let agent_transcript_path = match &transcript {
-            Some(transcript) => transcript.write().await,
-            None => None,
-        };
+        let cwd = self.parts.project.cwd().display().to_string();
+        let (store, session) = (self.parts.store.clone(), end.session.clone());
+        let transcript = SessionTranscript::new(store, session, cwd);
+        let agent_transcript_path = transcript.write().await;
         let data = HookData::SubagentStop {
             agent_id: job.task.to_string(),
             agent_type: job.work.agent.clone(),

@@ -189,7 +189,12 @@ impl AgentRuns {
     pub async fn send(&self, task: &TaskId, text: &str) -> Result<TaskId, TaskManagerError> {
         let state = self.manager.get(task)?;
         let ended = state.status.is_terminal() && state.kind == TaskKind::Agent;
-        let (Some(session), true) = (state.session.clone(), ended) else {
+        // An agent that could not be started has the id of a session that was not created.
+        let created = match state.session.as_ref().filter(|_| ended) {
+            Some(session) => self.parts.store.head(session).await.is_ok(),
+            None => false,
+        };
+        let (Some(session), true) = (state.session.clone(), created) else {
             return self.manager.send(task, text).map(|()| task.clone());
         };
         // It continues in the worktree that was kept; one that was removed had no changes.
@@ -222,6 +227,7 @@ impl AgentRuns {
         let job = AgentJob {
             task: task.task.clone(),
             call: task.call.clone(),
+            session: session.clone(),
             work: AgentWork {
                 agent: task.agent.clone().unwrap_or_default(),
                 resume: Some(session.clone()),
@@ -295,6 +301,16 @@ impl AgentRuns {
             WaitPolicy::Detached | WaitPolicy::Manual => TaskMode::Background,
             WaitPolicy::WaitAll | WaitPolicy::WaitAny => TaskMode::Foreground,
         };
+        self.start_group(label, runs, (mode, policy), call).await
+    }
+
+    async fn start_group(
+        &self,
+        label: &str,
+        runs: Vec<AgentRun>,
+        (mode, policy): (TaskMode, WaitPolicy),
+        call: Option<CallId>,
+    ) -> Result<(GroupId, Vec<Result<TaskId, TaskManagerError>>), TaskManagerError> {
         let requests = runs.into_iter().map(|run| self.request(run, mode, call.clone())).collect();
         self.manager.groups().create(label, policy, requests).await
     }
@@ -309,20 +325,26 @@ impl AgentRuns {
         runs: Vec<AgentRun>,
         call: Option<CallId>,
     ) -> Result<(GroupId, Vec<AgentResult>), TaskManagerError> {
+        self.run_all_as(label, runs, TaskMode::Foreground, call).await
+    }
+
+    /// Does the same as [`run_all`](Self::run_all). The ends of background tasks are reported to the
+    /// model.
+    pub(crate) async fn run_all_as(
+        &self,
+        label: &str,
+        runs: Vec<AgentRun>,
+        mode: TaskMode,
+        call: Option<CallId>,
+    ) -> Result<(GroupId, Vec<AgentResult>), TaskManagerError> {
         let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
-        let (group, started) = self.start_all(label, runs, WaitPolicy::WaitAll, call).await?;
+        let started = self.start_group(label, runs, (mode, WaitPolicy::WaitAll), call).await?;
+        let (group, started) = started;
         let tasks = started.iter().flatten().cloned().collect();
         let guard = CancelOnDrop::of(&self.manager, tasks);
         self.manager.groups().wait(&group).await?;
         guard.disarm();
-        let mut results = Vec::new();
-        for (task, label) in started.into_iter().zip(labels) {
-            results.push(match task.and_then(|task| self.manager.get(&task)) {
-                Ok(task) => AgentResult::of(task),
-                Err(error) => AgentResult::not_started(label, &error),
-            });
-        }
-        Ok((group, results))
+        Ok((group, self.results(started, labels)))
     }
 
     fn request(&self, run: AgentRun, mode: TaskMode, call: Option<CallId>) -> TaskRequest {
@@ -338,6 +360,109 @@ impl AgentRuns {
             .unwrap_or(self.parts.own_processes);
         let request = TaskRequest::new(TaskWork::Agent(Box::new(work)), label);
         TaskRequest { mode, call, ..request }
+    }
+}
+
+/// How the wait of a call for agents ended.
+pub(crate) enum Waited<T> {
+    /// They ended.
+    Ended(T),
+    /// The user moved them to the background; these tasks continue.
+    Moved(Vec<TaskId>),
+}
+
+impl AgentRuns {
+    /// Runs an agent for a call, until it ends or the user moves it to the background. If this future
+    /// is dropped, the agent is cancelled.
+    pub(crate) async fn run_for(&self, run: AgentRun, call: &CallId) -> Waited<AgentResult> {
+        let label = run.label.clone();
+        let agent = match self.start(run, TaskMode::Foreground, Some(call.clone())).await {
+            Ok(agent) => agent,
+            Err(error) => return Waited::Ended(AgentResult::not_started(label, &error)),
+        };
+        let tasks = vec![agent.id().clone()];
+        match self.wait_or_move(call, tasks, agent.result()).await {
+            Waited::Ended(result) => Waited::Ended(
+                result.unwrap_or_else(|error| AgentResult::not_started(label, &error)),
+            ),
+            Waited::Moved(tasks) => Waited::Moved(tasks),
+        }
+    }
+
+    /// Runs agents for a call, until all have ended or the user moves them to the background. Returns
+    /// their group, and the agents that were not started.
+    ///
+    /// # Errors
+    /// If the group cannot be recorded.
+    pub(crate) async fn run_all_for(
+        &self,
+        label: &str,
+        runs: Vec<AgentRun>,
+        call: &CallId,
+    ) -> Result<(GroupId, Waited<Vec<AgentResult>>), TaskManagerError> {
+        let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
+        let policy = WaitPolicy::WaitAll;
+        let (group, started) = self.start_all(label, runs, policy, Some(call.clone())).await?;
+        let tasks = started.iter().flatten().cloned().collect();
+        let groups = self.manager.groups();
+        let waited = match self.wait_or_move(call, tasks, groups.wait(&group)).await {
+            Waited::Ended(ended) => {
+                ended?;
+                Waited::Ended(self.results(started, labels))
+            }
+            Waited::Moved(tasks) => Waited::Moved(tasks),
+        };
+        Ok((group, waited))
+    }
+
+    /// Waits for tasks of a call. If the user moves them to the background first, no call waits for
+    /// them any longer.
+    async fn wait_or_move<T>(
+        &self,
+        call: &CallId,
+        tasks: Vec<TaskId>,
+        ended: impl Future<Output = T>,
+    ) -> Waited<T> {
+        let guard = CancelOnDrop::of(&self.manager, tasks.clone());
+        let mut waiting = self.manager.foreground().enter(call);
+        let mut ended = std::pin::pin!(ended);
+        let waited = loop {
+            tokio::select! {
+                biased;
+                ended = &mut ended => break Waited::Ended(ended),
+                request = waiting.asked() => {
+                    let mut moved = Vec::new();
+                    for task in &tasks {
+                        // A task that has just ended is not moved.
+                        if self.manager.to_background(task).await.is_ok() {
+                            moved.push(task.clone());
+                        }
+                    }
+                    if moved.is_empty() {
+                        request.answer(Err("it has just ended".to_owned()));
+                        continue;
+                    }
+                    request.answer(Ok(moved.clone()));
+                    break Waited::Moved(moved);
+                }
+            }
+        };
+        guard.disarm();
+        waited
+    }
+
+    fn results(
+        &self,
+        started: Vec<Result<TaskId, TaskManagerError>>,
+        labels: Vec<String>,
+    ) -> Vec<AgentResult> {
+        let result = |(task, label): (Result<TaskId, _>, String)| match task
+            .and_then(|task| self.manager.get(&task))
+        {
+            Ok(task) => AgentResult::of(task),
+            Err(error) => AgentResult::not_started(label, &error),
+        };
+        started.into_iter().zip(labels).map(result).collect()
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use super::approvals::AgentApprover;
 use super::preload::Preloaded;
+use super::servers::names_server;
 use super::sessions::{NewAgent, ParentFacts};
 use super::{AgentCatalogue, AgentParts, AgentPermissions, SessionAgents};
 use crate::budget::{Budget, BudgetGuard};
@@ -108,6 +109,15 @@ impl AgentProcesses for SessionAgentProcesses {
             HookPoint::ALL.into_iter().filter(|point| hooks.has_point(*point)).collect()
         };
         let definition = parts.definition(&job.work.agent)?.clone();
+        let of_host = parts.mcp.as_ref().map(SessionMcp::of_host).unwrap_or_default();
+        if let Some(server) = of_host.iter().find(|server| names_server(&definition, server)) {
+            let text = format!(
+                "the agent `{}` runs in a process of its own, which does not have the MCP server \
+                 `{server}`: the host has added that to this session only",
+                definition.name
+            );
+            return Err(TaskError::new(TaskErrorCategory::Start, text));
+        }
         let start = AgentStart {
             setup: self.program.setup.clone(),
             model: parts.model.model.clone(),
@@ -162,9 +172,9 @@ impl AgentProcesses for SessionAgentProcesses {
         }
     }
 
-    async fn settle(&self, job: &AgentJob, session: &SessionId, reason: &str) {
+    async fn settle(&self, job: &AgentJob, reason: &str) {
         let mut job = job.clone();
-        job.work.resume = Some(session.clone());
+        job.work.resume = Some(job.session.clone());
         let agents = SessionAgents { parts: self.parts.clone(), parent: self.parent.clone() };
         // A process that was ended before it created its journal left nothing to close.
         let Ok(opened) = agents.open(&job).await else { return };

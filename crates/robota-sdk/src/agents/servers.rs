@@ -6,6 +6,7 @@ use robota_config::agents::AgentDefinition;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolSource};
 use robota_mcp::client::SessionTools;
+use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
 use super::{AgentParts, tools};
@@ -46,6 +47,19 @@ impl NamedServers {
     }
 }
 
+/// Returns whether a definition names a server of its session, or tools of it.
+pub(super) fn names_server(definition: &AgentDefinition, server: &str) -> bool {
+    let of_servers = NamedServers::of(definition);
+    let named = of_servers.is_some_and(|named| named.names.iter().any(|name| name == server));
+    let part = server_part(server);
+    let is_tool_of = |entry: &String| {
+        let tool = entry.split('(').next().unwrap_or_default().trim();
+        let rest = tool.strip_prefix("mcp__").and_then(|tool| tool.strip_prefix(part.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+    };
+    named || definition.tools.iter().flatten().any(is_tool_of)
+}
+
 impl AgentParts {
     /// Returns the tools of MCP servers that an agent has. Servers of its own are started.
     pub(super) async fn server_tools(
@@ -81,7 +95,8 @@ impl AgentParts {
             let started = SessionMcp::start(project, &setup, options, &mut notices);
             notices.into_iter().for_each(|notice| (self.on_notice)(notice));
             if let Some(mcp) = started {
-                mcp.ready(DEFAULT_WAIT).await;
+                // The definition has these servers because the agent uses them.
+                mcp.servers.settled(DEFAULT_WAIT).await;
                 let inner = Some(mcp.tools.clone());
                 sources.push(Arc::new(AgentTools { inner, ..limits(None) }));
             }

@@ -9,7 +9,7 @@ use robota_core::catalogue::Catalogue;
 use robota_core::event::{Envelope, SpawnedBy};
 use robota_core::gate::Gate as _;
 use robota_core::hook::Hooks;
-use robota_core::ids::{RandomIds, SessionId};
+use robota_core::ids::SessionId;
 use robota_core::permission::{Class, Mode};
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::{Tool, ToolScope};
@@ -104,16 +104,16 @@ impl NewAgent {
             None => self.parts.project.clone(),
             Some(cwd) => Arc::new(self.parts.project.in_folder(cwd)),
         };
-        let id = work.resume.clone().unwrap_or_else(|| SessionId::mint(&RandomIds));
-        let mut builder = self.builder(&project, &id).map_err(start)?;
+        let id = &self.job.session;
+        let mut builder = self.builder(&project, id).map_err(start)?;
         let only = work.tools.as_deref();
         for source in self.parts.server_tools(&self.definition, only, &project).await {
             builder = builder.tool_source(source);
         }
         let store = self.parts.store.clone();
         let session = match &work.resume {
-            None => builder.create(store, Some(id)).await,
-            Some(id) => builder.resume(store, id, Resume::default()).await,
+            None => builder.create(store, Some(id.clone())).await,
+            Some(_) => builder.resume(store, id, Resume::default()).await,
         };
         session.map_err(|error| start(error.to_string()))
     }
@@ -204,6 +204,7 @@ impl NewAgent {
                     && parts.only_tools.as_ref().is_none_or(offered)
             });
             tools.extend(parts.more_tools.iter().cloned());
+            tools.retain(|tool| !parts.project.policy.denies_tool(&tool.spec().name));
             tools::filter(&mut tools, &definition, only.as_deref());
             tools
         })

@@ -11,7 +11,7 @@ use robota_runtime::{AgentWork, Isolation};
 use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
 use serde_json::json;
 
-use super::jobs::{AgentResult, AgentRun, AgentRuns};
+use super::jobs::{AgentResult, AgentRun, AgentRuns, Waited};
 
 /// The most characters of a description in the list of the tool.
 const MAX_WHEN: usize = 300;
@@ -31,19 +31,21 @@ impl TaskRunner for AgentTool {
     }
 
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
-        let background = request.background;
+        let background = self.is_background(&request);
         let run = agent_run(request);
-        let definition = self.0.parts.definition(&run.work.agent);
-        if background || definition.is_ok_and(|definition| definition.background) {
+        if background {
             return self.start(run, &context).await;
         }
-        let result = tokio::select! {
-            result = self.0.run(run, Some(context.call.clone())) => result,
+        let waited = tokio::select! {
+            waited = self.0.run_for(run, &context.call) => waited,
             () = context.scope.cancel.cancelled() => {
                 return ToolOutcome::failed("interrupted", "the agent was cancelled");
             }
         };
-        outcome(&result)
+        match waited {
+            Waited::Ended(result) => outcome(&result),
+            Waited::Moved(tasks) => moved(&tasks, &[]),
+        }
     }
 
     async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
@@ -53,20 +55,31 @@ impl TaskRunner for AgentTool {
             }
         }
         let label = requests.first().map(|it| it.description.clone()).unwrap_or_default();
-        let background = requests.iter().all(|request| request.background);
+        let background = requests.iter().all(|request| self.is_background(request));
         let runs = requests.into_iter().map(agent_run).collect();
         if background {
             return self.start_all(&label, runs, &context).await;
         }
-        let results = tokio::select! {
-            results = self.0.run_all(&label, runs, Some(context.call.clone())) => results,
+        let waited = tokio::select! {
+            waited = self.0.run_all_for(&label, runs, &context.call) => waited,
             () = context.scope.cancel.cancelled() => {
                 return ToolOutcome::failed("interrupted", "the agents were cancelled");
             }
         };
-        match results {
+        match waited {
             Err(error) => ToolOutcome::failed("agents_failed", error.to_string()),
-            Ok((group, results)) => {
+            Ok((group, Waited::Moved(tasks))) => {
+                // The ends of the others were to be reported by this result.
+                let tasks_of_group = self.0.manager.groups().get(&group).map(|it| it.tasks);
+                let ended: Vec<_> = tasks_of_group
+                    .unwrap_or_default()
+                    .iter()
+                    .filter(|task| !tasks.contains(task))
+                    .filter_map(|task| self.0.manager.get(task).ok().map(AgentResult::of))
+                    .collect();
+                moved(&tasks, &ended).with_metadata("group_id", group.as_str())
+            }
+            Ok((group, Waited::Ended(results))) => {
                 let success = results.iter().any(|result| result.success);
                 let ids: Vec<_> = results.iter().map(|result| &result.agent_id).collect();
                 let text = json!({"groupId": group, "results": results}).to_string();
@@ -93,6 +106,12 @@ fn kinds(agents: &Agents) -> Vec<AgentKind> {
 }
 
 impl AgentTool {
+    /// Returns whether the model does not wait for the agent, by its own wish or by the definition.
+    fn is_background(&self, request: &TaskRequest) -> bool {
+        let definition = self.0.parts.definition(&request.agent);
+        request.background || definition.is_ok_and(|definition| definition.background)
+    }
+
     /// Starts an agent in the background.
     async fn start(&self, run: AgentRun, context: &ToolContext) -> ToolOutcome {
         match self.0.start(run, TaskMode::Background, Some(context.call.clone())).await {
@@ -175,6 +194,25 @@ fn agent_run(request: TaskRequest) -> AgentRun {
         }),
         own_process: None,
     }
+}
+
+/// Returns what the model sees when the user moved agents to the background.
+fn moved(tasks: &[TaskId], ended: &[AgentResult]) -> ToolOutcome {
+    let ids: Vec<_> = tasks.iter().map(TaskId::as_str).collect();
+    let lines: Vec<_> =
+        ids.iter().map(|task| format!("Agent {task} works in the background.")).collect();
+    let mut text = format!(
+        "The user does not wait for this call.\n{}\nResults are reported to you when agents end; do \
+         not wait for them.",
+        lines.join("\n")
+    );
+    if !ended.is_empty() {
+        text.push_str(&format!("\n{}", json!({ "results": ended })));
+    }
+    ToolOutcome::ok(text)
+        .with_metadata("agent_ids", json!(ids))
+        .with_metadata("background", true)
+        .with_metadata("moved_by_user", true)
 }
 
 /// Returns what the model sees of a result.

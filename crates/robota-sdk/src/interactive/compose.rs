@@ -16,6 +16,7 @@ use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
 use robota_mcp::client::McpOptions;
+use robota_policy::Policy;
 use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
@@ -54,6 +55,7 @@ impl InteractiveSessionBuilder {
         self.add_required();
         let project = self.project.clone();
         let mode = self.mode.unwrap_or(project.settings.permissions.mode);
+        // Before anything is started or written: a refused mode must leave no trace.
         super::check_bypass(mode, true, Some(&project))?;
         let may_bypass = self.may_bypass || mode == Mode::BypassPermissions;
         let cwd = project.cwd().to_owned();
@@ -69,6 +71,7 @@ impl InteractiveSessionBuilder {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
         };
+        // Before the environment and the redactor are made, which need the secrets of the services.
         let services = openapi::load(&project).await;
         self.model.secrets.extend(services.secrets);
         self.tools.extend(services.tools);
@@ -100,6 +103,7 @@ impl InteractiveSessionBuilder {
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let variables = SessionVariables::default();
+        // Tools are made for each session, a fork included, from one description of the place.
         let place = self
             .place(&fences, supervisor.clone(), &environment)
             .session_variables(variables.clone());
@@ -140,6 +144,8 @@ impl InteractiveSessionBuilder {
         let mut hooks = std::mem::take(&mut self.first_hooks);
         let mut agent_hooks = hooks.clone();
         agent_hooks.append(&mut self.agents.hooks);
+        // First: a session whose budget is used up must not run the hooks of the user, which may
+        // cost something.
         hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
@@ -206,6 +212,8 @@ impl InteractiveSessionBuilder {
             let (open, session) = (self.open.clone(), selected.id().clone());
             hooks.push(Arc::new(PlanNotices { open, session }));
         }
+        // Kept here until the tool factory asks for it: the session creates its tools while it is
+        // being built.
         runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
         self.callbacks = std::mem::take(&mut self.callbacks)
@@ -245,7 +253,7 @@ impl InteractiveSessionBuilder {
         });
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         if let Some(mcp) = &mcp {
-            builder = builder.tool_source(mcp.tools.clone());
+            builder = builder.tool_source(mcp.source());
         }
         let (session, since) = match selected {
             SelectedSession::New(id) => {
@@ -294,6 +302,8 @@ impl InteractiveSessionBuilder {
             open,
             settings_hooks: Some(settings_hooks),
         });
+        // Now, because recording needs the open session. Tasks of an earlier process are closed
+        // here.
         interactive.attach_tasks().await?;
         if runs_schedules {
             // The task of the schedules ends with the session. It fires missed times now.
@@ -355,6 +365,7 @@ impl InteractiveSessionBuilder {
             only: self.only_tools.clone(),
             more: Vec::new(),
             asks_user: self.questions.is_some(),
+            policy: self.project.policy.clone(),
             read_only: level == Some(SandboxLevel::ReadOnly),
         }
     }
@@ -390,8 +401,10 @@ impl InteractiveSessionBuilder {
                 built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);
-            tools.extend(choice.more.iter().cloned());
-            tools.extend(command_tools(&commands, &open, &session.session));
+            let mut more = choice.more.clone();
+            more.extend(command_tools(&commands, &open, &session.session));
+            more.retain(|tool| !choice.policy.denies_tool(&tool.spec().name));
+            tools.extend(more);
             // A fork of the session has the same tools.
             offered.readers.add(&session.session, &tools);
             let _ = offered.tools.set(tools.iter().map(|tool| tool.spec().clone()).collect());
@@ -412,6 +425,8 @@ impl InteractiveSessionBuilder {
             .configure(|config| {
                 model.apply(config);
                 config.redactor = redactor;
+                // A client shows that the limit was reached; a further call for a summary would
+                // cost more than the user allowed.
                 config.turn.at_limit = AtLimit::Stop;
                 config.compact_instructions.clone_from(&context.compact_instructions);
                 apply_settings(&project.settings.values, config);
@@ -458,6 +473,8 @@ pub(crate) struct ToolChoice {
     only: Option<Vec<String>>,
     more: Vec<Arc<dyn Tool>>,
     asks_user: bool,
+    /// A tool that it denies is not offered.
+    policy: Policy,
     pub(crate) read_only: bool,
 }
 
@@ -472,6 +489,7 @@ impl ToolChoice {
             (!self.read_only || spec.class != Class::Modify)
                 && (self.asks_user || spec.name != ASK_USER)
                 && self.only.as_ref().is_none_or(chosen)
+                && !self.policy.denies_tool(&spec.name)
         });
         tools
     }
@@ -481,6 +499,7 @@ impl ToolChoice {
 fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
+        // A server of one's own is preferred to a paid service.
         (Some(base), _) => Some(Arc::new(Searxng::new(base))),
         (None, Some(key)) => Some(Arc::new(Brave::new(key))),
         (None, None) => None,

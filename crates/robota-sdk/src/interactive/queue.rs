@@ -93,6 +93,15 @@ impl PromptQueue {
         Ok(self.0.cancel(prompt).await?)
     }
 
+    /// Stops the running turn, so that the next prompt is answered. Returns whether something ran.
+    /// [`InteractiveSession::abort`] removes the prompts instead.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn start_next(&self) -> Result<bool, SdkError> {
+        Ok(self.0.start_next().await?)
+    }
+
     /// Removes all prompts. The running turn continues. Returns how many were removed.
     ///
     /// # Errors

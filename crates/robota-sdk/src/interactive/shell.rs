@@ -2,12 +2,36 @@
 
 use robota_core::ids::RandomIds;
 use robota_core::message::Message;
-use robota_core::tool::ToolOutcome;
+use robota_core::tool::{Progress, ToolOutcome};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::InteractiveSession;
 use super::history::DISPLAY;
 use crate::error::SdkError;
+
+/// How a client follows and stops a shell command of its user.
+///
+/// ```
+/// use robota_core::tool::Progress;
+/// use robota_sdk::ShellRun;
+///
+/// let run = ShellRun { progress: Progress::new(|text| print!("{text}")), ..ShellRun::default() };
+/// assert!(!run.cancel.is_cancelled());
+/// ```
+#[derive(Clone)]
+pub struct ShellRun {
+    /// Ends the command when it is cancelled.
+    pub cancel: CancellationToken,
+    /// Receives the output while the command runs.
+    pub progress: Progress,
+}
+
+impl Default for ShellRun {
+    fn default() -> Self {
+        Self { cancel: CancellationToken::new(), progress: Progress::none() }
+    }
+}
 
 impl InteractiveSession {
     /// Runs a shell command that the user typed, and adds it with its output to the conversation,
@@ -16,12 +40,12 @@ impl InteractiveSession {
     ///
     /// # Errors
     /// If the permissions deny the command, the session has no shell, or the journal cannot be written.
-    pub async fn run_shell(&self, command: &str) -> Result<ToolOutcome, SdkError> {
+    pub async fn run_shell(&self, command: &str, run: ShellRun) -> Result<ToolOutcome, SdkError> {
         let refused = |problem: String| SdkError::Option { option: "command", problem };
         let tools = self.0.skills.as_ref().map(crate::skills::SkillRunner::tools);
         let tools = tools.ok_or_else(|| refused("this session has no shell".to_owned()))?;
         let input = json!({ "command": command });
-        let ran = tools.run_for_user(self.session(), "Bash", input).await;
+        let ran = tools.run_for_user(self.session(), "Bash", input, run).await;
         let outcome = ran.map_err(|not_run| refused(not_run.reason()))?;
         let text = format!(
             "<bash-input>{command}</bash-input>\n<bash-output>{}</bash-output>",

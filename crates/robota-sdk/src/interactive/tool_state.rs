@@ -79,6 +79,9 @@ pub struct ToolState {
     /// The exit code, for a call that ran a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
+    /// The background tasks in which the work of the call continues after its end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub background_tasks: Vec<String>,
     /// The text that the model received; none while the call runs.
     #[serde(rename = "toolResultData", skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -97,6 +100,7 @@ impl ToolState {
             diff: Vec::new(),
             diff_file: None,
             exit_code: None,
+            background_tasks: Vec::new(),
             output: None,
         }
     }
@@ -134,10 +138,26 @@ impl ToolState {
             diff,
             diff_file,
             exit_code: outcome.metadata.get("exit_code").and_then(Value::as_i64),
+            background_tasks: background_tasks(&self.tool, outcome),
             output: Some(outcome.text()),
             ..self
         }
     }
+}
+
+/// Returns the tasks that a call left running: a command, or agents.
+fn background_tasks(tool: &str, outcome: &ToolOutcome) -> Vec<String> {
+    let value = |key| outcome.metadata.get(key);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if tool == Bash::NAME {
+        return value("bash_id").and_then(text).into_iter().collect();
+    }
+    if value("background").and_then(Value::as_bool) != Some(true) {
+        return Vec::new();
+    }
+    let several = value("agent_ids").and_then(Value::as_array);
+    let several = several.into_iter().flatten().filter_map(text);
+    value("agent_id").and_then(text).into_iter().chain(several).collect()
 }
 
 fn first_argument(input: Option<&Value>) -> String {

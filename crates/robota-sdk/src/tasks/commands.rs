@@ -1,29 +1,51 @@
 //! Bash's background commands are tasks of the session.
 
 use async_trait::async_trait;
-use robota_core::ids::TaskId;
+use robota_core::ids::{CallId, TaskId};
+use robota_core::task::ForegroundCalls;
 use robota_exec::{ExecError, Running};
-use robota_runtime::{ProcessWork, TaskManager, TaskRequest, TaskWork};
-use robota_tools::{CommandTasks, NewCommand, NotStarted};
+use robota_runtime::{ProcessProgram, ProcessWork, TaskManager, TaskRequest, TaskWork};
+use robota_tools::{CommandTasks, MovedCommand, NewCommand, NotStarted};
 use tokio::sync::oneshot;
 
 /// Starts background commands as tasks.
 pub(crate) struct TaskCommands(pub(crate) TaskManager);
+
+impl TaskCommands {
+    async fn spawn(
+        &self,
+        work: ProcessWork,
+        label: String,
+        call: CallId,
+    ) -> Result<String, NotStarted> {
+        let request = TaskRequest {
+            now: true,
+            ..TaskRequest::new(TaskWork::Process(Box::new(work)), label).call(call)
+        };
+        let task = self.0.spawn(request).await;
+        task.map(|task| task.to_string()).map_err(|error| NotStarted::Refused(error.to_string()))
+    }
+}
 
 #[async_trait]
 impl CommandTasks for TaskCommands {
     async fn start(&self, command: NewCommand) -> Result<(String, Running), NotStarted> {
         let NewCommand { command_line, label, call, spec } = command;
         let (started, running) = oneshot::channel();
-        let work = ProcessWork { command: command_line, spec, started: Some(started) };
-        let request = TaskRequest {
-            now: true,
-            ..TaskRequest::new(TaskWork::Process(Box::new(work)), label).call(call)
-        };
-        let task = self.0.spawn(request).await;
-        let task = task.map_err(|error| NotStarted::Refused(error.to_string()))?;
+        let program = ProcessProgram::Start { spec: Box::new(spec), started: Some(started) };
+        let task = self.spawn(ProcessWork { command: command_line, program }, label, call).await?;
         let running = running.await.map_err(|_| NotStarted::Exec(ExecError::ShutDown))??;
-        Ok((task.to_string(), running))
+        Ok((task, running))
+    }
+
+    async fn adopt(&self, command: MovedCommand) -> Result<String, NotStarted> {
+        let MovedCommand { command_line, label, call, running } = command;
+        let program = ProcessProgram::Running(running);
+        self.spawn(ProcessWork { command: command_line, program }, label, call).await
+    }
+
+    fn foreground(&self) -> ForegroundCalls {
+        self.0.foreground().clone()
     }
 
     fn end_reported(&self, id: &str) {

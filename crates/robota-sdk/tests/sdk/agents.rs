@@ -183,12 +183,12 @@ async fn run_08_background_tasks_are_read_cancelled_and_closed() {
 
 #[tokio::test]
 async fn run_08_agents_run_by_command() {
-    let scene = Scene::new("- Found it.\n- One.\n- Two.\n- Told.\n");
+    let scene = Scene::new("- Found it.\n- One is here.\n- Two is here.\n- Told.\n");
     let session = scene.open().await;
     let ran = command(&session, "/agent run Explore Where is it?").await;
     assert_eq!((ran.success, ran.message.as_str()), (true, "Found it."));
     let both = command(&session, "/agent parallel Explore one | Plan two").await;
-    assert!(both.message.contains("One.") && both.message.contains("Two."), "{both:?}");
+    assert!(both.message.contains("One is") && both.message.contains("Two is"), "{both:?}");
     let unknown = command(&session, "/agent run Nobody x").await;
     assert!(!unknown.success && unknown.message.contains("known: "), "{unknown:?}");
     let listed = command(&session, "/agent").await.message;
@@ -197,15 +197,49 @@ async fn run_08_agents_run_by_command() {
     result(&session, "Go on.").await;
     let request = scene.provider.requests().pop().unwrap();
     let text = serde_json::to_string(&request.messages).unwrap();
-    assert!(text.contains("Found it."), "{text}");
+    for said in ["Found it.", "One is here.", "Two is here."] {
+        assert_eq!(text.matches(said).count(), 1, "{said}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn run_08_the_command_agent_takes_agents_only() {
+    let start = "{tools: [{tool: Bash, input: {command: 'sleep 1000', run_in_background: true}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n- Found it.\n"));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    result(&session, "Go.").await;
+    let listed = command(&session, "/agent").await.message;
+    assert!(listed.starts_with("No agent has run in this session.\n"), "{listed}");
+    let usage = command(&session, "/agent run").await;
+    assert!(!usage.success && usage.message.starts_with("Usage"), "{usage:?}");
+    for arguments in ["read", "cancel", "transcript"] {
+        let refused = command(&session, &format!("/agent {arguments} bash_1")).await;
+        assert!(!refused.success, "{refused:?}");
+        assert!(refused.message.contains("not an agent"), "{refused:?}");
+    }
+    let refused = command(&session, "/agent send bash_1 hello").await;
+    assert!(!refused.success, "{refused:?}");
+    command(&session, "/agent run Explore Where is it?").await;
+    let agents = session.agent_runs().unwrap();
+    let tasks = session.tasks().unwrap().list();
+    let agent = tasks.iter().find(|task| task.agent.is_some()).unwrap();
+    assert!(agents.get(&agent.task).is_ok());
+    let offset = command(&session, &format!("/agent read {} x", agent.task)).await;
+    assert!(!offset.success && offset.message.starts_with("Usage"), "{offset:?}");
+    session.shutdown("test").await.unwrap();
 }
 
 #[tokio::test]
 async fn sdk_13_a_forked_skill_runs_in_an_agent() {
-    let scene = Scene::new("- Reviewed.\n");
+    let scene = Scene::new("- Reviewed.\n- Listed.\n");
     scene.write(
         "home/.claude/skills/review/SKILL.md",
-        "---\ndescription: Reviews\ncontext: fork\nagent: Plan\n---\nReview $ARGUMENTS.\n",
+        "---\ndescription: Reviews\ncontext: fork\nagent: Plan\nallowed-tools: Read, Write\n---\n\
+         Review $ARGUMENTS.\n",
+    );
+    scene.write(
+        "home/.claude/skills/list/SKILL.md",
+        "---\ndescription: Lists\ncontext: fork\n---\nList it.\n",
     );
     let session = scene.open().await;
     let done = command(&session, "/review a.rs").await;
@@ -213,7 +247,12 @@ async fn sdk_13_a_forked_skill_runs_in_an_agent() {
     let request = scene.provider.requests().remove(0);
     assert_eq!(request.messages[0].text().trim(), "Review a.rs.");
     assert!(request.system.unwrap().contains("at most 500 words"));
-    assert_eq!(session.tasks().unwrap().list()[0].agent.as_deref(), Some("Plan"));
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(offered.contains(&"Read"), "{offered:?}");
+    assert!(!offered.contains(&"Write"), "the agent has no Write, whatever the skill allows");
+    assert_eq!(command(&session, "/list").await.message, "Listed.");
+    let agents: Vec<_> = session.tasks().unwrap().list().into_iter().map(|it| it.agent).collect();
+    assert_eq!(agents, [Some("Plan".to_owned()), Some("general-purpose".to_owned())]);
 }
 
 #[tokio::test]

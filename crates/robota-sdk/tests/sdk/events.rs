@@ -1,6 +1,7 @@
 //! The events that clients receive.
 
-use robota_sdk::{DiffLine, InteractiveEvent, ToolEnd};
+use robota_core::tool::Progress;
+use robota_sdk::{DiffLine, InteractiveEvent, ShellRun, ToolEnd};
 use robota_session::StartAt;
 
 use crate::common::Scene;
@@ -179,11 +180,30 @@ async fn a_shell_command_of_the_user_is_part_of_the_conversation_and_deny_rules_
         ..Default::default()
     });
     let session = scene.builder_for(project).open().await.unwrap();
-    let outcome = session.run_shell("echo hello; exit 2").await.unwrap();
+    let outcome = session.run_shell("echo hello; exit 2", ShellRun::default()).await.unwrap();
     assert_eq!(outcome.metadata["exit_code"], 2);
-    assert!(session.run_shell("rm -f x").await.is_err());
+    assert!(session.run_shell("rm -f x", ShellRun::default()).await.is_err());
     session.submit("What did it print?").await.unwrap().result().await.unwrap();
     let requests = scene.provider.requests();
     let texts: Vec<_> = requests[0].messages.iter().map(|message| message.text()).collect();
     assert!(texts.iter().any(|text| text.contains("<bash-input>echo hello; exit 2")), "{texts:?}");
+}
+
+#[tokio::test]
+async fn a_shell_command_of_the_user_is_followed_and_stopped() {
+    let scene = Scene::new("- Never.\n");
+    let session = scene.open().await;
+    let (sent, mut output) = tokio::sync::mpsc::unbounded_channel();
+    let progress = Progress::new(move |text| drop(sent.send(text)));
+    let run = ShellRun { progress, ..ShellRun::default() };
+    let cancel = run.cancel.clone();
+    let running = session.run_shell("echo begun; sleep 600", run);
+    tokio::pin!(running);
+    tokio::select! {
+        text = output.recv() => assert_eq!(text.as_deref(), Some("begun\n")),
+        ended = &mut running => panic!("{ended:?}"),
+    }
+    cancel.cancel();
+    let outcome = running.await.unwrap();
+    assert!(!outcome.ok && outcome.text().contains("interrupted"), "{outcome:?}");
 }

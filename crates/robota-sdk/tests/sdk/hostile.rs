@@ -272,6 +272,11 @@ async fn imports_outside_the_folder_are_read_once_they_are_approved() {
         scene.provider.requests().last().unwrap().system.clone().unwrap()
     };
     assert!(!system().await.contains("Use tabs."));
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let seen = notices.clone();
+    let builder = scene.builder().on_notice(move |it| seen.lock().unwrap().push(it.to_string()));
+    builder.open().await.unwrap();
+    assert_eq!(notices.lock().unwrap().len(), 1, "{notices:?}");
     let project = scene.project();
     let mut store = TrustStore::load(&project.places);
     let asked = project.import_requests(&store);

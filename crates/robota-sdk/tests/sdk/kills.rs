@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use robota_core::event::{Durability, Envelope, Event};
-use robota_core::ids::SessionId;
+use robota_core::ids::{SessionId, TaskId};
 use robota_core::journal::{JournalStore, MemoryStore, SessionFilter, read_all};
 use robota_core::permission::Mode;
 use robota_core::task::{GroupChange, GroupStatus, TaskChange};
@@ -20,21 +20,39 @@ async fn killed_after(
     count: usize,
 ) -> (Arc<MemoryStore>, Vec<Envelope>) {
     let after = MemoryStore::new();
-    let mut kept = Vec::new();
+    let mut kept = read_all(store, session, 0).await.unwrap();
+    kept.truncate(count);
     for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
         let mut events = read_all(store, &head.session, 0).await.unwrap();
         if head.session == *session {
-            events.truncate(count);
-            kept.clone_from(&events);
+            events.clone_from(&kept);
         } else {
-            // The agent was in the middle of its turn.
-            events.retain(|event| !matches!(event.event, Event::Closed(_)));
+            // The parent names the session of an agent before it is created, and records the end of its
+            // task after it was closed.
+            let Some(task) = kept.iter().find_map(|event| task_of(event, &head.session)) else {
+                continue;
+            };
+            let is_ended = |event: &Envelope| {
+                matches!(&event.event, Event::TaskChanged(data)
+                if data.task == task && matches!(data.change, TaskChange::Finished(_)))
+            };
+            if !kept.iter().any(is_ended) {
+                // The agent was in the middle of its turn.
+                events.retain(|event| !matches!(event.event, Event::Closed(_)));
+            }
         }
         let events: Vec<_> = events.into_iter().map(Arc::new).collect();
         let mut journal = after.create(&head.session).await.unwrap();
         journal.append(&events, Durability::Synced).await.unwrap();
     }
     (Arc::new(after), kept)
+}
+
+/// Returns the task that an event says has this session.
+fn task_of(event: &Envelope, session: &SessionId) -> Option<TaskId> {
+    let Event::TaskChanged(data) = &event.event else { return None };
+    let TaskChange::Placed(place) = &data.change else { return None };
+    (place.session.as_ref() == Some(session)).then(|| data.task.clone())
 }
 
 #[tokio::test]
@@ -96,7 +114,60 @@ async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_f
             let state = robota_core::resume::load(&*store, &head.session).await.unwrap();
             let open = state.tasks.tasks.values().filter(|task| !task.status.is_terminal());
             assert_eq!(open.count(), 0, "{case}");
+            let events = read_all(&*store, &head.session, 0).await.unwrap();
+            let last = events.last().unwrap().event.kind();
+            assert_eq!(last, "closed", "{case}: {}", head.session);
         }
+    }
+    session.shutdown("test").await.unwrap();
+}
+
+#[tokio::test]
+async fn run_01_killed_at_any_event_the_model_is_told_of_every_end_once() {
+    let start = |label: &str| {
+        format!(
+            "{{tools: [{{tool: Bash, input: {{command: echo {label}, run_in_background: true}}}}]}}"
+        )
+    };
+    let (one, two) = (start("one"), start("two"));
+    let look = "{tools: [{tool: Glob, input: {pattern: '*.md'}}]}";
+    let script = format!("- {one}\n- Started.\n- {two}\n- {look}\n- All done.\n- Seen.\n");
+    let scene = Scene::new(&(script + &"- I see.\n".repeat(400)));
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    let tasks = session.tasks().unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    tasks.wait(&"bash_1".into()).await.unwrap();
+    // The end of the first is told with the prompt; that of the second with a call or a prompt.
+    session.submit("And now?").await.unwrap().result().await.unwrap();
+    tasks.wait(&"bash_2".into()).await.unwrap();
+    session.submit("What else?").await.unwrap().result().await.unwrap();
+    let id = session.id().clone();
+    let all = read_all(&*scene.store, &id, 0).await.unwrap();
+    let told = |event: &&Envelope| matches!(&event.event, Event::TaskChanged(data) if data.change == TaskChange::Reported);
+    assert_eq!(all.iter().filter(told).count(), 2);
+    for count in 1..=all.len() {
+        let (store, kept) = killed_after(&*scene.store, &id, count).await;
+        let started = |event: &&Envelope| {
+            matches!(&event.event, Event::TaskChanged(data)
+                if matches!(data.change, TaskChange::Spawned(_)))
+        };
+        let started = kept.iter().filter(started).count();
+        let last = kept.last().map(|event| event.event.kind()).unwrap_or_default();
+        let case = format!("killed after event {count} ({last})");
+        let earlier = robota_sdk::Earlier::Named(id.to_string());
+        let builder = scene.builder().store(store.clone() as Arc<dyn JournalStore>);
+        let builder = builder.mode(Mode::BypassPermissions);
+        let resumed = builder.choose(SessionChoice::Earlier(earlier)).open().await.unwrap();
+        resumed.submit("What now?").await.unwrap().result().await.unwrap();
+        let request = scene.provider.requests().pop().unwrap();
+        let text = serde_json::to_string(&request.messages).unwrap();
+        let told: Vec<usize> = ["bash_1 (", "bash_2 ("]
+            .iter()
+            .map(|task| text.matches(&format!("Background task {task}")).count())
+            .collect();
+        let expected: Vec<usize> = (0..2).map(|task| usize::from(task < started)).collect();
+        assert_eq!(told, expected, "{case}: {text}");
+        resumed.shutdown("test").await.unwrap();
     }
     session.shutdown("test").await.unwrap();
 }

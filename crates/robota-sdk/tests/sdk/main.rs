@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod context;
 mod events;
+mod foreground;
 mod history;
 mod hooks;
 mod hostile;

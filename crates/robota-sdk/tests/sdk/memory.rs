@@ -2,6 +2,8 @@
 
 use robota_core::permission::Mode;
 use robota_sdk::{Earlier, InteractiveSession, SessionChoice};
+use robota_session::replay::Record;
+use serde_json::json;
 
 use crate::common::Scene;
 
@@ -53,4 +55,24 @@ async fn sdk_18_the_command_changes_files_and_records_events() {
     let choice = SessionChoice::Earlier(Earlier::Named(id.to_string()));
     let again = scene.builder().choose(choice).open().await.unwrap();
     assert_eq!(run(&again, "used").await.1, "Recalled: build");
+}
+
+#[tokio::test]
+async fn sess_10_the_record_of_a_session_has_its_memory_events_and_used_topics() {
+    let scene = Scene::new("- done\n");
+    let session = scene.open().await;
+    assert!(run(&session, "add project build Use just.").await.0);
+    // A topic that is recalled twice is used once.
+    for _ in 0..2 {
+        assert!(run(&session, "show build").await.0);
+    }
+    let events = session.session().journal().read(None, 1000).await.unwrap();
+    let envelopes: Vec<_> = events.iter().map(|event| (*event.envelope).clone()).collect();
+    let record = Record::from_events(session.id(), &envelopes).unwrap();
+    let kinds: Vec<_> = record.memory_events.iter().map(|event| &event["type"]).collect();
+    assert_eq!(kinds, ["added", "recalled", "recalled"]);
+    assert_eq!(record.used_memory_references, [json!({"id": "build", "topic": "build"})]);
+    let fields = serde_json::to_value(&record).unwrap();
+    assert_eq!(fields["memoryEvents"][0]["text"], "Use just.");
+    assert_eq!(fields["usedMemoryReferences"][0]["topic"], "build");
 }

@@ -75,6 +75,21 @@ async fn sdk_03_an_abort_removes_what_waits() {
 }
 
 #[tokio::test]
+async fn sdk_03_a_turn_is_stopped_for_the_next_prompt() {
+    let scene = Scene::new(BUSY);
+    let session = scene.builder().queue_limit(8).open().await.unwrap();
+    busy(&session).await;
+    let a = session.submit("a").await.unwrap();
+    let b = session.submit("b").await.unwrap();
+    assert!(session.queue().move_to(b.input(), 0).await.unwrap());
+    assert!(session.queue().start_next().await.unwrap());
+    assert_eq!(b.result().await.unwrap().response, "two");
+    assert_eq!(a.result().await.unwrap().response, "three");
+    assert_eq!(asked(&scene), ["one", "b", "a"]);
+    assert!(!session.queue().start_next().await.unwrap());
+}
+
+#[tokio::test]
 async fn sdk_03_cancelling_the_queue_leaves_the_turn_alone() {
     let scene = Scene::new(BUSY);
     let session = scene.open().await;

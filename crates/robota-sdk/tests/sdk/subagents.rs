@@ -271,7 +271,7 @@ async fn run_04_the_handle_of_an_agent_process_has_its_pid() {
     let scene = Scene::new("- Unused.\n");
     // A program that answers as the process of an agent does.
     let script = r#"
-        read start; echo '{"type":"opened","session":"elsewhere"}'
+        read start; echo '{"type":"opened"}'
         read prompt; echo '{"type":"ended","finished":{"status":"completed","output":"From sh."}}'
         read close
     "#;
@@ -288,7 +288,7 @@ async fn run_04_the_handle_of_an_agent_process_has_its_pid() {
     let agent = agents.start(run, TaskMode::Background, None).await.unwrap();
     assert_eq!(agent.result().await.unwrap().output, "From sh.");
     assert!(agent.pid().unwrap().is_some_and(|pid| pid > 1 && pid != std::process::id()));
-    assert_eq!(agent.session().unwrap().unwrap().as_str(), "elsewhere");
+    assert!(agent.session().unwrap().is_some());
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! An open session: the task that follows its events, and what the editor chose for it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::approve::Question;
@@ -51,6 +52,12 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Returns whether this is the folder of the session.
+    pub(super) fn is_in(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.session.project().is_none_or(|project| real(project.cwd()) == real(folder))
+    }
+
     /// Starts to follow a session. When this returns, the earlier events have been sent to the editor.
     pub(super) async fn start(
         connection: Arc<Connection>,

@@ -67,6 +67,7 @@ fn as_text(blocks: &[ContentBlock]) -> Option<String> {
 /// Returns a link as text: the path of a file, or name and address.
 fn link(name: &str, uri: &str) -> String {
     match uri.strip_prefix("file://") {
+        // As a mention, which is read through the gate; the editor sends no content with a link.
         Some(path) => format!("@{path}"),
         None => format!("[{name}]({uri})"),
     }
@@ -77,6 +78,7 @@ async fn embedded(resource: Resource, blobs: &dyn Blobs) -> Result<Block, RpcErr
     let mime_type = mime_type.unwrap_or_default();
     match contents {
         ResourceContents::Text(text) => {
+            // The address is put between quotes, and a file name may contain one.
             let uri = uri.replace('"', "%22");
             Ok(Block::text(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")))
         }

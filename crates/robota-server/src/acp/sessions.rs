@@ -81,13 +81,18 @@ impl Sessions {
     ) -> Result<(Value, Arc<Open>), RpcError> {
         let id = named(&folder)?;
         // If the session is open already, it is closed first: the editor starts with a new view of
-        // it.
+        // it. A request for another folder fails and must not close it.
+        let open = self.lock().get(&id).cloned();
+        if open.is_some_and(|open| !open.is_in(&folder.cwd)) {
+            return Err(not_found(&id));
+        }
         let open = self.lock().remove(&id);
         if let Some(open) = open {
             open.close("reopened").await.map_err(host_error)?;
         }
-        let choice = SessionChoice::Earlier(EarlierSession::Named(id));
-        let open = self.open_session(folder, choice, earlier).await?;
+        let choice = SessionChoice::Earlier(EarlierSession::Named(id.clone()));
+        let open = self.open_session(folder, choice, earlier).await;
+        let open = open.map_err(|error| about(&id, error))?;
         Ok((json_of(&options::opened(&open.hosted())), open))
     }
 
@@ -114,6 +119,7 @@ impl Sessions {
             let (connection, session) = (self.connection.clone(), OnceLock::new());
             Arc::new(FormQuestions { connection, session })
         });
+        // An editor that offers neither files nor terminals costs no round trip per file.
         let helps = client.fs != FileCapabilities::default() || client.terminal;
         let (can, terminal, shown) = (client.fs, client.terminal, ShownTerminals::default());
         let terminals = shown.clone();
@@ -147,6 +153,7 @@ impl Sessions {
         let hosted = self.host.open(request).await.map_err(host_error)?;
         let id = hosted.session.id().to_string();
         if let Some(forms) = forms {
+            // The id is known only now; nothing can ask before, because no prompt was sent yet.
             let _ = forms.session.set(id.clone());
         }
         if let Some(files) = files {
@@ -168,6 +175,8 @@ impl Sessions {
             Some(Err(_)) => return Err(RpcError::invalid("this agent did not make that cursor")),
         };
         let heads = self.host.list(request.cwd.as_deref()).await.map_err(host_error)?;
+        // A cursor is a position: the list is sorted, and a session that moves between two pages is
+        // at worst shown twice.
         let next = start.saturating_add(PAGE);
         let next_cursor = (next < heads.len()).then(|| next.to_string());
         let sessions = heads.into_iter().skip(start).take(PAGE).map(info).collect();
@@ -197,6 +206,7 @@ impl Sessions {
     /// Closes all sessions, because the editor closed the connection.
     pub(super) async fn close_all(&self) {
         let all: Vec<_> = self.lock().drain().map(|(_, open)| open).collect();
+        // One after the other: each writes the end of its journal.
         for open in all {
             if let Err(error) = open.close("the editor closed the connection").await {
                 tracing::warn!(%error, "a session did not close cleanly");
@@ -243,6 +253,7 @@ impl Sessions {
         turn.wait().await;
         place.wait_for_earlier().await;
         let current = self.get(&request.session_id)?;
+        // Compared by identity, because the new session has the same id.
         if !Arc::ptr_eq(&current, open) {
             // It was closed and opened again after the prompt was read.
             return Err(not_open(&request.session_id));
@@ -326,6 +337,7 @@ impl Sessions {
             (_, TurnStatus::Interrupted) => Ok(StopReason::Cancelled),
             (TurnEnd::Blocked, _) | (_, TurnStatus::Refused) => Ok(StopReason::Refusal),
             (TurnEnd::RoundLimit, _) => Ok(StopReason::MaxTurnRequests),
+            // The protocol has no reason of its own for a full context window.
             (_, TurnStatus::Limit) => Ok(StopReason::MaxTokens),
             (end, TurnStatus::Failed) => {
                 let message = match &result.error {
@@ -415,11 +427,22 @@ fn not_found(id: &str) -> RpcError {
     RpcError { data: Some(json!({"sessionId": id})), ..RpcError::new(NOT_FOUND, message) }
 }
 
+/// Adds the session to the error that it was not found.
+fn about(id: &str, mut error: RpcError) -> RpcError {
+    if error.code == NOT_FOUND
+        && let Value::Object(fields) = error.data.get_or_insert_with(|| json!({}))
+    {
+        fields.insert("sessionId".to_owned(), json!(id));
+    }
+    error
+}
+
 /// Returns the error of a response.
 pub(super) fn host_error(error: HostError) -> RpcError {
     let code = match error.kind {
         HostErrorKind::NotFound => NOT_FOUND,
         HostErrorKind::Invalid => INVALID_PARAMS,
+        // Editors offer a login for this code.
         HostErrorKind::NoModel => AUTH_REQUIRED,
         HostErrorKind::Failed => INTERNAL_ERROR,
     };

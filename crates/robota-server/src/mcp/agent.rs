@@ -27,13 +27,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
-use super::{McpOptions, approval};
+use super::McpOptions;
+use super::approval::{Decider, Questions};
 
 /// How long a call waits at most, and by default.
+// Many hosts give up on a call after 60 seconds.
 const MAX_WAIT: Duration = Duration::from_secs(45);
 /// How often the host gets a progress notification while the agent works.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 /// How many sessions one server keeps open.
+// Each has tools, hooks and perhaps programs of its own.
 const MAX_SESSIONS: usize = 16;
 
 /// The tools that start and control agents for hosts.
@@ -58,6 +61,7 @@ struct Agent {
     /// How many prompts were sent. Held while one is sent, so that the last one is known.
     sent: tokio::sync::Mutex<u64>,
     changed: broadcast::Sender<String>,
+    questions: Questions,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -237,6 +241,7 @@ impl AgentTools {
         })?;
         let session = hosted.session;
         let agent = Arc::new(Agent {
+            questions: Questions::new(session.session().permissions()),
             session,
             finished: watch::Sender::new(None),
             sent: tokio::sync::Mutex::default(),
@@ -312,6 +317,7 @@ impl AgentTools {
         let events = agent.session.events(StartAt::Now).await;
         let mut events = events.map_err(|error| error.to_string())?;
         let mut questions = agent.session.session().permissions().pending_changes();
+        let mut unanswered = agent.questions.unanswered();
         let deadline = tokio::time::sleep(limit);
         tokio::pin!(deadline);
         let mut ticks = tokio::time::interval(PROGRESS_EVERY);
@@ -322,7 +328,7 @@ impl AgentTools {
             call.host.progress(step, None, Some(message))
         };
         loop {
-            if !self.settle_approvals(agent, &call.host).await {
+            if !self.ask_about_calls(agent, &call.host).await {
                 return Ok(agent.report());
             }
             tokio::select! {
@@ -337,6 +343,7 @@ impl AgentTools {
                 _ = ticks.tick() => report("the agent works".to_owned()).await,
                 // Questions of its subagents are no events of its session.
                 Ok(()) = questions.changed() => {}
+                Ok(()) = unanswered.changed() => {}
                 event = events.next() => match event {
                     Some(Ok(InteractiveEvent::ToolStart(tool))) => {
                         report(format!("{} {}", tool.tool, tool.first_argument)).await;
@@ -349,19 +356,18 @@ impl AgentTools {
         }
     }
 
-    /// Gets decisions on the calls that wait. Returns false if the host has to make them by
+    /// Asks about the calls that wait for approval. Returns false if the host has to decide by
     /// `agent_decide`.
-    async fn settle_approvals(&self, agent: &Agent, host: &McpHost) -> bool {
-        let permissions = agent.session.session().permissions();
+    async fn ask_about_calls(&self, agent: &Agent, host: &McpHost) -> bool {
         for question in agent.session.approvals() {
-            if approval::ask(host, &permissions, &question).await {
-                continue;
+            match agent.questions.ask(host, &question).await {
+                Decider::User => {}
+                Decider::Nobody if self.options.host_decides => return false,
+                Decider::Nobody => {
+                    let note = "it needs approval, and this host cannot ask its user";
+                    agent.questions.deny(&question.call.call, note).await;
+                }
             }
-            if self.options.host_decides {
-                return false;
-            }
-            let note = "it needs approval, and this host cannot ask its user".to_owned();
-            let _ = permissions.decide(&question.call.call, Decision::Deny, Some(note)).await;
         }
         true
     }

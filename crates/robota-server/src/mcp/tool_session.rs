@@ -21,7 +21,8 @@ use robota_sdk::{HostError, InteractiveSession, ModelSetup, OpenRequest, Session
 use robota_session::{Approvals, EventFilter};
 use serde_json::Value;
 
-use super::{McpOptions, approval};
+use super::McpOptions;
+use super::approval::{Decider, Questions};
 
 /// Tools that make no sense without a conversation.
 const FOR_MODELS: [&str; 6] =
@@ -36,6 +37,7 @@ const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 /// The session in which the calls of the host run.
 pub(super) struct ToolSession {
     session: InteractiveSession,
+    questions: Questions,
     calls: Arc<HostCalls>,
     tools: Vec<ServedTool>,
     /// Held while a call runs: the calls of a session run one after the other.
@@ -71,7 +73,8 @@ impl ToolSession {
                 read_only: spec.class == Class::Inspect,
             })
             .collect();
-        Ok(Self { session, calls, tools, running: tokio::sync::Mutex::default() })
+        let questions = Questions::new(session.session().permissions());
+        Ok(Self { session, questions, calls, tools, running: tokio::sync::Mutex::default() })
     }
 
     /// Returns the working folder.
@@ -99,10 +102,11 @@ impl ToolSession {
     }
 
     async fn turn(&self, call: &ServedCall, text: String) -> Result<ServedResult, HostError> {
-        let (session, permissions) = (self.session.session(), self.session.session().permissions());
+        let session = self.session.session();
         let mut chat = session.chat(text, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         let mut ticks = tokio::time::interval(std::time::Duration::from_secs(PROGRESS_EVERY));
+        let mut unanswered = self.questions.unanswered();
         let (mut result, mut end, mut step, mut cancelled) = (None, None, 0.0, false);
         ticks.tick().await;
         loop {
@@ -113,6 +117,10 @@ impl ToolSession {
                     call.host.progress(step, None, Some(format!("{} runs", call.tool))).await;
                     continue;
                 }
+                Ok(()) = unanswered.changed() => {
+                    self.ask_about_call(call).await;
+                    continue;
+                }
                 () = call.cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     session.interrupt(Some("the host cancelled the call".to_owned())).await?;
@@ -121,21 +129,7 @@ impl ToolSession {
             };
             let Some(event) = event else { break };
             match event?.event() {
-                Event::PermissionAsked(asked) => {
-                    let mut pending = permissions.pending().into_iter();
-                    let question = pending.find(|question| question.call.call == asked.call);
-                    let Some(question) = question else { continue };
-                    if !approval::ask(&call.host, &permissions, &question).await {
-                        let note = "it needs approval, and this host cannot ask its user; add an \
-                                    allow rule to the settings";
-                        let decided = permissions.decide(
-                            &question.call.call,
-                            robota_session::Decision::Deny,
-                            Some(note.to_owned()),
-                        );
-                        let _ = decided.await;
-                    }
-                }
+                Event::PermissionAsked(_) => self.ask_about_call(call).await,
                 Event::ToolOutput(output) => {
                     step += 1.0;
                     let last = output.text.lines().last().unwrap_or_default();
@@ -157,6 +151,17 @@ impl ToolSession {
             }
             (None, Some((_, Some(error)))) => Ok(ServedResult::error(error.message)),
             (None, _) => Ok(ServedResult::error("the call did not run: a hook blocked it")),
+        }
+    }
+
+    /// Asks the user of the host about the call that waits for approval.
+    async fn ask_about_call(&self, call: &ServedCall) {
+        for question in self.session.approvals() {
+            if self.questions.ask(&call.host, &question).await == Decider::Nobody {
+                let note = "it needs approval, and this host cannot ask its user; add an allow rule to \
+                            the settings";
+                self.questions.deny(&question.call.call, note).await;
+            }
         }
     }
 

@@ -150,3 +150,17 @@ async fn sdk_08_acp_a_prompt_after_a_close_is_refused() {
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
     assert!(!kinds(&sessions, &session).await.contains(&"input_accepted".to_owned()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_acp_a_load_for_another_folder_leaves_the_session_open() {
+    let sessions = TestSessions::new("[One.]");
+    let (mut editor, session) = Editor::open(sessions.clone()).await;
+    let other = tempfile::tempdir().unwrap();
+    let load = json!({"sessionId": session, "cwd": other.path(), "mcpServers": []});
+    let refused = editor.send("session/load", load).await;
+    let refused = editor.answer(refused).await;
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    assert_eq!(refused["error"]["data"]["sessionId"], json!(session));
+    let prompt = editor.prompt(&session).await;
+    assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+}

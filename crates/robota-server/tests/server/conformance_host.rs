@@ -178,7 +178,7 @@ fn asked(prefix: &str, answer: Asked) -> ServedResult {
             ServedResult::text(format!("{prefix}: action=accept, content={form}"))
         }
         Asked::Declined => ServedResult::text(format!("{prefix}: action=decline")),
-        Asked::Unsupported => ServedResult::error("the host cannot ask its user"),
+        Asked::Unsupported | Asked::Gone => ServedResult::error("the host cannot ask its user"),
     }
 }
 

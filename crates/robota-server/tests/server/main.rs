@@ -5,4 +5,5 @@ mod acp_order;
 mod conformance;
 mod conformance_host;
 mod host;
+mod mcp_approvals;
 mod mcp_offered;

@@ -41,7 +41,9 @@ impl Actor {
                 let _ = reply.send(self.append(events).await);
             }
             Request::Inspect(inspect) => inspect(self.recorder.state()),
-            Request::Interrupt { note, reply } => self.interrupt(note, reply).await,
+            Request::Interrupt { note, keep_inputs, reply } => {
+                self.interrupt(note, keep_inputs, reply).await;
+            }
             Request::Continue { reply } => {
                 let _ = reply.send(self.continue_turn().await);
             }
@@ -74,7 +76,7 @@ impl Actor {
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
         let SendRequest { content, delivery, metadata, rules, output } = input;
-        let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
+        let input = InputId::mint(&*self.shared.turn_setup().setup.base.ids);
         // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
         let event =
@@ -100,7 +102,7 @@ impl Actor {
     /// Appends what a function decides from the state. Inputs among it are delivered as any other.
     async fn decide(&mut self, decide: DecideEvents) -> Result<(), SessionError> {
         self.require_recovered()?;
-        let ids = self.shared.turn_setup().setup.ids.clone();
+        let ids = self.shared.turn_setup().setup.base.ids.clone();
         let events = decide(self.recorder.state(), &*ids);
         if events.is_empty() {
             return Ok(());
@@ -182,15 +184,15 @@ impl Actor {
         Ok(true)
     }
 
-    async fn interrupt(&mut self, note: Option<String>, reply: Reply<bool>) {
+    async fn interrupt(&mut self, note: Option<String>, keep_inputs: bool, reply: Reply<bool>) {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
-                drive.interrupt(&mut self.recorder, Cause::User, note).await;
+                drive.interrupt(&mut self.recorder, Cause::User, note, keep_inputs).await;
             }
             Some(Work::Compaction(compaction)) => {
                 compaction.cancel();
                 // The waiting inputs were meant to follow the compaction.
-                let inputs = self.recorder.state().inputs.keys().cloned();
+                let inputs = self.recorder.state().inputs.keys().filter(|_| !keep_inputs).cloned();
                 let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User });
                 let cancelled: Vec<Event> = cancelled.map(Event::from).collect();
                 if let Err(error) = self.append(cancelled).await {
@@ -253,7 +255,7 @@ impl Actor {
         self.shared.hub.set_busy(true);
         let (compactor, config) = {
             let setup = &self.shared.turn_setup().setup;
-            (setup.compactor(&self.shared.hooks), setup.config.clone())
+            (setup.compactor(&self.shared.hooks), setup.base.config.clone())
         };
         let (trigger, window) = (CompactionTrigger::Manual, config.turn.context_window);
         let before = self.recorder.state().context(window);
@@ -308,7 +310,7 @@ impl Actor {
         self.require_idle("restoring a checkpoint")?;
         let ((files, root), ids) = {
             let setup = &self.shared.turn_setup().setup;
-            (setup.workspace_files()?, setup.ids.clone())
+            (setup.workspace_files()?, setup.base.ids.clone())
         };
         self.shared.hub.set_busy(true);
         let Shared { store, id, .. } = &*self.shared;

@@ -76,7 +76,7 @@ pub(crate) enum Request {
     /// Read the state.
     Inspect(Box<dyn FnOnce(&State) + Send>),
     /// Stop the running work; answers whether something ran.
-    Interrupt { note: Option<String>, reply: Reply<bool> },
+    Interrupt { note: Option<String>, keep_inputs: bool, reply: Reply<bool> },
     /// Continue an interrupted turn.
     Continue { reply: Reply<()> },
     /// Compact the conversation now.

@@ -65,6 +65,8 @@ impl HookChain {
                 HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
                     contexts.extend(context);
                 }
+                // The first hook that blocks ends it: the others must not act on an input that is
+                // never delivered.
                 HookAnswer::UserPromptSubmit(block) => return block,
                 _ => {
                     return PromptDecision::Block {
@@ -116,8 +118,12 @@ impl HookChain {
         for hook in self.code_at(HookPoint::PostToolUse) {
             match hook.post_tool(&tool_use, &now, &self.scope).await {
                 PostToolDecision::Continue => {}
+                // The next hook sees the replaced outcome, and the last replacement reaches the
+                // model.
                 PostToolDecision::Replace { outcome } => now = outcome,
                 PostToolDecision::Block { reason } => {
+                    // The remaining hooks still run: they may record the call, which has had its
+                    // effect.
                     blocked.get_or_insert(reason);
                 }
             }
@@ -140,6 +146,7 @@ impl HookChain {
         }
         let decision = match blocked {
             Some(reason) => PostToolDecision::Block { reason },
+            // Compared instead of counted: a replacement by the same outcome is not worth an event.
             None if now == outcome => PostToolDecision::Continue,
             None => PostToolDecision::Replace { outcome: now },
         };
@@ -154,6 +161,8 @@ impl HookChain {
             let reply = hooks.run(input.clone()).await;
             contexts.extend(reply.context);
             if let (StopDecision::Finish, HookAnswer::Stop(answer)) = (&decision, reply.answer) {
+                // The first hook that does not let the turn finish wins; its text is what the model
+                // receives.
                 decision = answer;
             }
         }
@@ -245,6 +254,8 @@ impl Hooks for HookChain {
         HookPoint::ALL
             .into_iter()
             .any(|point| HookEvent::from(point) == event && self.has_point(point))
+            // A hook at a point of the turn is asked with `run`, any other event with `run_event`;
+            // both count here.
             || self.settings.iter().any(|hooks| hooks.has_event(event))
     }
 
@@ -259,6 +270,7 @@ impl Hooks for HookChain {
             match report.decision {
                 EventDecision::Continue { context } => contexts.extend(context),
                 block @ EventDecision::Block { .. } => {
+                    // Notices of the hooks before it are kept; the hooks behind it do not run.
                     all.decision = block;
                     return all;
                 }

@@ -26,6 +26,7 @@ impl HookedProvider {
         hooks: &Arc<HookChain>,
         ids: &Arc<dyn Ids>,
     ) -> Arc<dyn Provider> {
+        // A session without hooks in code pays nothing for them.
         if hooks.code().is_empty() {
             return inner;
         }
@@ -53,6 +54,8 @@ impl Provider for HookedProvider {
         mut request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
+        // The list of this moment, for the whole call: a hook that is added meanwhile sees the next
+        // one.
         let hooks = self.hooks.code();
         for hook in &hooks {
             hook.pre_model(&mut request, self.hooks.scope())
@@ -72,6 +75,7 @@ impl Provider for HookedProvider {
             let item = hooked.stream.next().await?;
             match hooked.on_delta(item).await {
                 Ok(delta) => Some((Ok(delta), Some(hooked))),
+                // A refused answer ends the stream, so that nothing of it is committed as complete.
                 Err(error) => Some((Err(error), None)),
             }
         })

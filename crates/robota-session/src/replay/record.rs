@@ -130,6 +130,7 @@ impl Record {
         let at = |message: &Message| {
             entries
                 .iter()
+                // Messages carry no time of their own; the history entry with the same id does.
                 .find(|entry| entry.id.as_str() == message.id.as_str())
                 .map(|entry| entry.timestamp)
         };
@@ -149,6 +150,7 @@ impl Record {
                 .collect(),
             ..Self::empty(first.ts)
         };
+        // From the end: a session may have changed its model, and the record names the last one.
         let answered = events.iter().rev().find_map(|event| match &event.event {
             Event::TurnStarted(data) => Some((data.provider.clone(), data.model.clone())),
             _ => None,
@@ -198,6 +200,8 @@ impl Record {
                 }
             }
             EntryKind::Event { name, data } => {
+                // The mark belongs to the imported session; a record of it must have the same hash
+                // as its source.
                 if name == IMPORTED {
                     return;
                 }
@@ -215,6 +219,8 @@ impl Record {
                     }
                     Some((_, field)) => {
                         if let Some(list) = self.list(field) {
+                            // Lists of events keep every item; the other lists keep the last state
+                            // of each id.
                             keep(list, data, !field.ends_with("Events"));
                         }
                     }
@@ -323,6 +329,8 @@ pub(super) fn migrate(value: &mut Value) {
         ("workingDirectory", "cwd"),
     ];
     for (old, new) in names {
+        // A record with both names is a current one that kept an unknown field; the current name
+        // wins.
         if !fields.contains_key(new)
             && let Some(value) = fields.shift_remove(old)
         {
@@ -354,6 +362,7 @@ pub(super) fn migrate(value: &mut Value) {
                 "data": message,
             })
         };
+        // The system prompt is a field of its own in the current format.
         let chat = messages.iter().filter(|message| message["role"] != "system");
         let history: Vec<_> = chat.map(entry).collect();
         fields.insert("history".to_owned(), history.into());
@@ -367,6 +376,8 @@ fn name_messages(fields: &mut Map<String, Value>) {
         if let Value::Object(message) = message
             && message.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
         {
+            // Derived from the position, so that importing the same file twice finds the same
+            // messages.
             message.shift_insert(0, "id".to_owned(), format!("m{}", index + 1).into());
         }
     }

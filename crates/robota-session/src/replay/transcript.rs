@@ -252,11 +252,15 @@ impl TranscriptBuilder {
         self.transcript.last = Some(envelope.cursor());
         self.transcript.created.get_or_insert(at);
         self.transcript.updated =
+            // The clock of the machine may have been set back between two events.
             Some(self.transcript.updated.map_or(at, |updated| updated.max(at)));
         match &envelope.event {
             Event::SessionCreated(data) => {
                 self.transcript.cwd.clone_from(&data.cwd);
                 if let Some(parent) = &data.parent {
+                    // A fork starts with the events of its parent. Its own creation event comes
+                    // after them: a turn of the parent that is open here stays without an end, and
+                    // name and time are those of the fork.
                     self.end_turn(None);
                     self.transcript.name = None;
                     self.transcript.created = Some(at);
@@ -265,6 +269,7 @@ impl TranscriptBuilder {
                     self.transcript.parent = Some(origin);
                 }
             }
+            // In a fork the openings of the parent are events of another session's life.
             Event::Opened(data) if data.epoch > 1 && self.transcript.parent.is_none() => {
                 self.note(at, format!("opened again (epoch {})", data.epoch));
             }
@@ -327,6 +332,7 @@ impl TranscriptBuilder {
             self.step(Step::Answer { text, interrupted_by });
         }
         for call in message.tool_uses() {
+            // A call is announced while the answer streams, before the message that contains it.
             let view = self.calls.entry(call.call.clone()).or_insert_with(|| CallView::new(call));
             let view = view.clone();
             self.step(Step::Call(Box::new(view)));
@@ -363,11 +369,15 @@ impl TranscriptBuilder {
             Event::ToolFinished(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
                     finished(call, &data.outcome);
+                    // Without a class the call was not judged, so it did not run and its duration
+                    // means nothing.
                     call.duration_ms = Some(data.duration_ms).filter(|_| data.class.is_some());
                 }
             }
             Event::ToolResultAdded(data) => {
                 if let Some(call) = self.calls.get_mut(&data.result.call) {
+                    // The outcome of the tool is more precise than the result for the model; it is
+                    // missing in imported sessions.
                     call.ok.get_or_insert(!data.result.is_error);
                     call.result = Some(data.result.as_text());
                 }
@@ -438,7 +448,7 @@ fn remark(event: &Event) -> Option<String> {
                 if name == super::record::IMPORTED =>
             {
                 let text = |field: &str| data.get(field).and_then(Value::as_str).unwrap_or("?");
-                format!("imported from a {} of {}", text("format"), text("from"))
+                format!("imported from {} ({})", text("from"), text("format"))
             }
             _ => return None,
         },

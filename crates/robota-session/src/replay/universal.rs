@@ -26,6 +26,8 @@ pub(super) fn write(message: &Message, at: Option<Timestamp>) -> Vec<Value> {
     read.push(reader.finish().into_iter().collect());
     let same = read.into_iter().flatten().map(|(read, _)| read).eq([message.clone()]);
     if !same && let Some(Value::Object(first)) = plain.first_mut() {
+        // The common format cannot express everything (thinking, images, unknown blocks). Where
+        // reading it back would not give the same message, the whole message goes along.
         first.insert("robota".to_owned(), json!(message));
     }
     plain
@@ -165,6 +167,7 @@ impl<'a> Reader<'a> {
         self.whole = message.tool_results().map(|result| result.call.clone()).collect();
         match &mut self.tools {
             Some((tools, _)) if tools.id == message.id => {
+                // The results of one answer are one message again.
                 tools.content.extend(message.content);
                 Vec::new()
             }
@@ -198,6 +201,8 @@ impl<'a> Reader<'a> {
             Some(ours) => call.as_str() == ours,
             None => *provider == id,
         });
+        // Removed, so that two results for one provider id, which may repeat, go to different
+        // calls.
         let open_call = open_call.map(|at| self.open_calls.remove(at));
         let call = match (&ours, &open_call) {
             (Some(ours), _) => CallId::from(ours.as_str()),
@@ -243,6 +248,7 @@ impl<'a> Reader<'a> {
         for (index, call) in calls.and_then(Value::as_array).into_iter().flatten().enumerate() {
             content.push(Block::ToolUse(read_call(id, index, call)?));
         }
+        // An empty answer is a message too, and a message needs a block.
         if content.is_empty() {
             content.push(Block::text(""));
         }
@@ -276,6 +282,7 @@ impl<'a> Reader<'a> {
                 let media_type = text("mimeType").unwrap_or("application/octet-stream").to_owned();
                 Some(Block::Image(Image { blob, media_type, extra: Map::new() }))
             }
+            // Not fetched: an import must not open addresses that a file names.
             "image_uri" => Some(Block::text(format!("[image: {}]", text("uri")?))),
             _ => Some(Block::Unknown(part.clone())),
         }
@@ -303,6 +310,7 @@ fn whole(value: &Value) -> Option<Message> {
     let same = match message.role() {
         Role::Tool => true,
         Role::User | Role::Assistant | Role::System => {
+            // If another program has changed the visible text, its text counts.
             value.get("content").and_then(Value::as_str).unwrap_or_default() == message.text()
         }
     };

@@ -207,6 +207,7 @@ impl Chat {
                 Some(Err(error)) if !self.session.shared.hub.ended.is_cancelled() => {
                     return Some(Err(error));
                 }
+                // The subscription ends with the session. The hub knows why, the journal may not.
                 Some(Err(_)) | None => {
                     self.end = Some(ChatEnd::Cancelled);
                     return Some(Err(self.session.shared.hub.why_ended(self.session.id())));
@@ -222,6 +223,8 @@ impl Chat {
                 InputEnd::Blocked(reason) => ChatEnd::Blocked { reason },
                 InputEnd::Cancelled => ChatEnd::Cancelled,
             });
+            // After the end was computed: a question in the last event of a turn does not exist any
+            // more.
             self.pause(&event);
             if let Some(kinds) = self.kinds.matching(event.event()) {
                 return Some(Ok(SessionEvent { kinds, ..event }));
@@ -236,6 +239,7 @@ impl Chat {
             return;
         }
         if let Event::PermissionAsked(data) = event.event() {
+            // The status of now: the call may have been decided since the event was written.
             let asked = self.session.shared.hub.status().waiting_calls;
             if asked.contains(&data.call) {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
@@ -254,6 +258,8 @@ impl Chat {
     /// # Errors
     /// As [`Chat::next`].
     pub async fn finish(mut self) -> Result<Reply, SessionError> {
+        // One kind of rare events, so that a stream of chunks is not passed to a caller that drops
+        // it.
         self.kinds = EventFilter::from([EventKind::State]);
         while let Some(event) = self.next().await {
             event?;

@@ -29,28 +29,28 @@ impl ConfigHandle {
     /// Returns the clock that stamps the session's events.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
-        self.0.shared.turn_setup().setup.clock.clone()
+        self.0.shared.turn_setup().setup.base.clock.clone()
     }
 
     /// Returns the session's source of ids.
     #[must_use]
     pub fn ids(&self) -> Arc<dyn Ids> {
-        self.0.shared.turn_setup().setup.ids.clone()
+        self.0.shared.turn_setup().setup.base.ids.clone()
     }
 
     /// Uses another model from the next turn on, and another provider if one is given. The limits
     /// of the model come from the built-in catalogue.
     pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
         let setup = &mut self.0.shared.turn_setup_mut().setup;
-        setup.config.turn.set_model(model);
+        setup.base.config.turn.set_model(model);
         if let Some(provider) = provider {
-            setup.provider = provider;
+            setup.base.provider = provider;
         }
     }
 
     /// Sets an option of the model calls from the next turn on, such as `effort`; none removes it.
     pub fn set_option(&self, name: &str, value: Option<serde_json::Value>) {
-        let options = &mut self.0.shared.turn_setup_mut().setup.config.options;
+        let options = &mut self.0.shared.turn_setup_mut().setup.base.config.options;
         match value {
             Some(value) => options.insert(name.to_owned(), value),
             None => options.remove(name),
@@ -59,7 +59,7 @@ impl ConfigHandle {
 
     /// Sets the system prompt from the next turn on; none sends no prompt.
     pub fn set_system(&self, prompt: Option<Arc<str>>) {
-        self.0.shared.turn_setup_mut().setup.config.system = prompt;
+        self.0.shared.turn_setup_mut().setup.base.config.system = prompt;
     }
 
     /// Changes the tools, from the next turn on.
@@ -77,6 +77,7 @@ impl ConfigHandle {
                     }
                 }
                 ToolChange::Replace(tools) => {
+                    // Replaced as a whole: tools of factories would otherwise come back.
                     from_factories.clear();
                     *direct = tools;
                 }
@@ -87,6 +88,7 @@ impl ConfigHandle {
     /// Adds a hook in code, from now on.
     pub fn use_hooks(&self, hook: Arc<dyn CodeHook>) {
         self.0.shared.hooks.add(hook.clone());
+        // Also in the setup, so that a fork has the hook.
         self.0.shared.turn_setup_mut().setup.code_hooks.push(hook);
     }
 

@@ -4,7 +4,7 @@ use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
 use robota_core::history::HistoryEntry;
 use robota_core::ids::MessageId;
-use robota_core::journal::for_each_event;
+use robota_core::journal::for_each_without_chunks;
 use robota_core::message::{Message, Role};
 use robota_core::project::History;
 use robota_core::provider::View;
@@ -24,7 +24,7 @@ impl ContextHandle {
     /// # Errors
     /// If the session has ended.
     pub async fn state(&self) -> Result<ContextState, SessionError> {
-        let window = self.0.shared.turn_setup().setup.config.turn.context_window;
+        let window = self.0.shared.turn_setup().setup.base.config.turn.context_window;
         self.0.inspect(move |state| state.context(window).state()).await
     }
 
@@ -43,7 +43,7 @@ impl ContextHandle {
     /// If the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SessionError> {
         let (store, mut history) = (&*self.0.shared.store, History::default());
-        for_each_event(store, self.0.id(), 0, |envelope| history.push(envelope)).await?;
+        for_each_without_chunks(store, self.0.id(), 0, |envelope| history.push(envelope)).await?;
         Ok(history.finish())
     }
 
@@ -117,7 +117,7 @@ impl ContextHandle {
     /// automatically; none if it never does.
     #[must_use]
     pub fn auto_compact(&self) -> Option<f64> {
-        self.0.shared.turn_setup().setup.config.turn.compact_at
+        self.0.shared.turn_setup().setup.base.config.turn.compact_at
     }
 
     /// Sets that share, from the next turn on; none turns automatic compaction off.
@@ -126,7 +126,7 @@ impl ContextHandle {
     /// If it is not above 0 and at most 1.
     pub fn set_auto_compact(&self, threshold: Option<f64>) -> Result<(), SessionError> {
         check_threshold(threshold)?;
-        self.0.shared.turn_setup_mut().setup.config.turn.compact_at = threshold;
+        self.0.shared.turn_setup_mut().setup.base.config.turn.compact_at = threshold;
         Ok(())
     }
 }

@@ -1,13 +1,17 @@
 //! Labels and forks of an open session (KODE-04).
 
+use std::sync::Arc;
+
 use robota_core::event::{Forked, LabelSet};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::state::{Origin, State};
+use tokio::task::JoinSet;
 
 use super::Session;
+use crate::actor::panicked;
 use crate::error::SessionError;
-use crate::fork::{StoredFork, no_point, resolve};
+use crate::fork::{ForkPoint, StoredFork, no_point, resolve};
 use crate::id::{Selector, SnapshotId, fork_id, label};
 use crate::open::{open_fork, prepare};
 
@@ -30,7 +34,7 @@ impl Session {
             };
         };
         let label = label(name)?;
-        let at = resolve(&state, &*self.shared.store, &session, &Selector::Latest).await?;
+        let at = resolve(&state, &*self.shared.store, &session, &Selector::Latest).await?.at;
         self.append(vec![LabelSet { label: label.clone(), at }.into()]).await?;
         Ok(SnapshotId { session, place: Selector::Label(label) })
     }
@@ -52,20 +56,52 @@ impl Session {
         // A clone shares the messages of the view, so it is cheap.
         let state = self.inspect(State::clone).await?;
         let store = self.shared.store.clone();
-        let at = resolve(&state, &*store, self.id(), place).await?;
+        let point = resolve(&state, &*store, self.id(), place).await?;
         let mut setup = self.shared.turn_setup().setup.clone();
-        if let Some(gate) = setup.gate.for_fork() {
-            setup.gate = gate;
+        if let Some(gate) = setup.base.gate.for_fork() {
+            setup.base.gate = gate;
         }
-        let child = id.unwrap_or_else(|| fork_id(self.id(), &*setup.ids));
-        let clock = setup.clock.clone();
+        let child = id.unwrap_or_else(|| fork_id(self.id(), &*setup.base.ids));
+        let clock = setup.base.clock.clone();
         let turn_setup = prepare(setup, &*store, &child)?;
+        let (at, cwd) = (point.at, state.cwd.clone());
+        let state = ForkState::of(point, &store, self.id(), state);
         // Create the child before recording it, so that the parent never refers to a session that
         // does not exist.
-        let fork = StoredFork::create(&*store, self.id(), at, state, &child, clock).await?;
-        let session = Box::pin(open_fork(store, child.clone(), fork, turn_setup)).await?;
+        let fork = StoredFork::create(&*store, self.id(), at, cwd, &child, clock).await?;
+        let session = Box::pin(open_fork(store, child.clone(), fork, state, turn_setup)).await?;
         self.append(vec![Forked { child, at }.into()]).await?;
         Ok(session)
+    }
+}
+
+/// The state that a fork begins with.
+pub(crate) enum ForkState {
+    /// That of its parent.
+    Known(Box<State>),
+    /// An earlier one, which is read while the store creates the fork.
+    Loading(JoinSet<Result<State, SessionError>>),
+}
+
+impl ForkState {
+    fn of(point: ForkPoint, store: &Arc<dyn JournalStore>, id: &SessionId, last: State) -> Self {
+        if last.cursor == Some(point.at) {
+            return Self::Known(Box::new(last));
+        }
+        let (store, id) = (Arc::clone(store), id.clone());
+        let mut task = JoinSet::new();
+        task.spawn(async move { point.load(&*store, &id, &last).await });
+        Self::Loading(task)
+    }
+
+    pub(crate) async fn get(self) -> Result<State, SessionError> {
+        match self {
+            Self::Known(state) => Ok(*state),
+            Self::Loading(mut task) => match task.join_next().await {
+                Some(Ok(loaded)) => loaded,
+                Some(Err(_)) | None => Err(panicked()),
+            },
+        }
     }
 }
 

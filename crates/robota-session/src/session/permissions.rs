@@ -32,7 +32,7 @@ impl Permissions {
         self.0.append(vec![ModeChanged { mode }.into()]).await?;
         let setup = &mut self.0.shared.turn_setup_mut().setup;
         setup.mode = mode;
-        setup.gate.set_mode(mode);
+        setup.base.gate.set_mode(mode);
         Ok(())
     }
 
@@ -90,12 +90,12 @@ impl Permissions {
     /// Returns the rules that the user allowed for this session.
     #[must_use]
     pub fn session_allowed(&self) -> Vec<String> {
-        self.0.shared.turn_setup().setup.gate.remembered()
+        self.0.shared.turn_setup().setup.base.gate.remembered()
     }
 
     /// Decides about a call as for a call of the model, without asking the user.
     pub async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
-        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         gate.judge(call, tool).await
     }
 
@@ -106,7 +106,7 @@ impl Permissions {
         if !self.0.is_running() {
             return [rules.allow.as_slice(), &rules.deny].concat();
         }
-        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         gate.add_turn_rules(&rules.allow, &rules.deny)
     }
 
@@ -115,14 +115,14 @@ impl Permissions {
     /// # Errors
     /// If a rule is not valid, or the verdict is allow.
     pub fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), SessionError> {
-        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         gate.restrict(verdict, rules)
             .map_err(|why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why)))
     }
 
     /// Revokes some of the rules that the user allowed for this session.
     pub fn revoke(&self, rules: &[String]) {
-        let gate = self.0.shared.turn_setup().setup.gate.clone();
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         let mut kept = gate.remembered();
         kept.retain(|rule| !rules.contains(rule));
         gate.forget();
@@ -132,6 +132,6 @@ impl Permissions {
 
     /// Revokes those rules.
     pub fn clear_session_allowed(&self) {
-        self.0.shared.turn_setup().setup.gate.forget();
+        self.0.shared.turn_setup().setup.base.gate.forget();
     }
 }

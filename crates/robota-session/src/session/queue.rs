@@ -94,11 +94,21 @@ impl QueueHandle {
     pub async fn cancel(&self, input: &InputId) -> Result<bool, SessionError> {
         self.0.cancel(input).await
     }
+
+    /// Interrupts the running turn or compaction, so that the next waiting input is delivered. Returns
+    /// whether anything ran. [`Session::interrupt`] cancels the waiting inputs instead.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn start_next(&self) -> Result<bool, SessionError> {
+        self.0.ask(|reply| Request::Interrupt { note: None, keep_inputs: true, reply }).await
+    }
 }
 
 /// Returns the inputs that no turn has taken.
 fn waiting(state: &State) -> Vec<QueuedInput> {
     let taken = state.turn.as_ref().and_then(|turn| turn.input.as_ref());
+    // The running turn has taken its input, which stays in the list until it is a message.
     let waiting = state.inputs.iter().filter(|(input, _)| taken != Some(*input));
     waiting
         .map(|(input, pending)| QueuedInput {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::parts::{OutputName, parts_of};
 
 /// At most this many bytes are returned by one call.
+// Below the limit of a call's output, so that what is read is not cut again.
 const MAX_READ: u64 = 20_000;
 
 /// Reads output that was too long to be returned at once.
@@ -56,6 +57,8 @@ impl ReadOutput {
         let limit = input["limit"].as_u64().unwrap_or(MAX_READ).clamp(1, MAX_READ);
         // Read a few bytes more: a character may cross the end of the requested range.
         let window = self.slice(&parts, from, from.saturating_add(limit + 3).min(total)).await?;
+        // An offset of the model may lie inside of a character; its rest was part of the previous
+        // read.
         let start = window.iter().take(3).take_while(|byte| *byte & 0xC0 == 0x80).count();
         let mut end = window.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
         while window.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {

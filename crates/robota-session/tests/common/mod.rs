@@ -110,6 +110,8 @@ pub(crate) struct Failing {
     pub(crate) inner: MemoryStore,
     appends: Arc<AtomicUsize>,
     fail: Arc<Mutex<(usize, usize)>>,
+    /// The kind of event whose next append fails.
+    fail_kind: Arc<Mutex<Option<&'static str>>>,
     pub(crate) lost: CancellationToken,
     /// Another process took the session over: every append reports it.
     pub(crate) taken: Arc<AtomicBool>,
@@ -124,6 +126,7 @@ impl Failing {
             inner: MemoryStore::new(),
             appends: Arc::default(),
             fail: Arc::new(Mutex::new((0, 0))),
+            fail_kind: Arc::default(),
             lost: CancellationToken::new(),
             taken: Arc::default(),
             lost_answer: Arc::default(),
@@ -134,6 +137,11 @@ impl Failing {
     /// Makes appends number `from` to `to` fail; the first one is 1.
     pub(crate) fn fail(&self, from: usize, to: usize) {
         *self.fail.lock().unwrap() = (from, to);
+    }
+
+    /// Makes the next append with an event of this kind fail.
+    pub(crate) fn fail_kind(&self, kind: &'static str) {
+        *self.fail_kind.lock().unwrap() = Some(kind);
     }
 
     /// Stores append number `nth`, but loses the answer.
@@ -174,7 +182,9 @@ impl Journal for FailingWriter {
             let reason = LostReason::TakenOver { owner: None };
             return Err(JournalError::Lost { session, reason });
         }
-        if (from..=to).contains(&nth) {
+        let has_kind = |kind: &mut &str| events.iter().any(|event| event.event.kind() == *kind);
+        let fails = self.store.fail_kind.lock().unwrap().take_if(has_kind).is_some();
+        if fails || (from..=to).contains(&nth) {
             let place = "the journal of the test".to_owned();
             return Err(JournalError::Io { action: "append to", place, reason: nth.to_string() });
         }
@@ -226,6 +236,18 @@ macro_rules! store_around {
                 limit: usize,
             ) -> Result<Vec<Envelope>, JournalError> {
                 let events = ($inner)(self).read(session, after_seq, limit).await?;
+                ($on_read)(self, &events[..]);
+                Ok(events)
+            }
+
+            async fn read_without_chunks(
+                &self,
+                session: &robota_core::ids::SessionId,
+                after_seq: u64,
+                limit: usize,
+            ) -> Result<Vec<Envelope>, JournalError> {
+                let inner = ($inner)(self);
+                let events = inner.read_without_chunks(session, after_seq, limit).await?;
                 ($on_read)(self, &events[..]);
                 Ok(events)
             }

@@ -86,19 +86,20 @@ impl Files {
         }
         failpoint!("store.blob.after_ref");
         let path = self.blob_path(&blob.sha256);
-        let existing = self.disk.open_read(&path).and_then(|file| file.info());
-        if existing.is_ok_and(|info| info.len == blob.bytes) {
-            return Ok(blob);
-        }
         let shelf = path.parent().unwrap_or(&self.root).to_path_buf();
         let fail = |error: std::io::Error| io("write", &path, &error);
-        let made = self.disk.make_folder(&shelf).map_err(fail)?;
-        failpoint!("store.blob.before_rename");
-        super::replace::replace(&*self.disk, &path, bytes, self.sync_mode()).map_err(fail)?;
-        failpoint!("store.blob.after_rename");
+        let existing = self.disk.open_read(&path).and_then(|file| file.info());
+        let exists = existing.is_ok_and(|info| info.len == blob.bytes);
+        let made = !exists && self.disk.make_folder(&shelf).map_err(fail)?;
+        if !exists {
+            failpoint!("store.blob.before_rename");
+            super::replace::replace(&*self.disk, &path, bytes, self.sync_mode()).map_err(fail)?;
+            failpoint!("store.blob.after_rename");
+        }
         if self.level != crate::DurabilityLevel::Relaxed {
             self.disk.sync_folder(&shelf).map_err(fail)?;
-            if made {
+            // Whoever stored an existing blob may not have synced its name yet.
+            if made || exists {
                 self.disk.sync_folder(&self.root.join("blobs")).map_err(fail)?;
             }
         }

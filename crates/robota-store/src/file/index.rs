@@ -58,6 +58,8 @@ pub(super) struct JournalEnd {
     pub(super) whole: u64,
     /// Whether something that is not a whole event follows them.
     pub(super) torn: bool,
+    /// Whether the names of all segments are known to be synced.
+    pub(super) names_synced: bool,
 }
 
 fn path(folder: &Path) -> PathBuf {
@@ -85,6 +87,7 @@ fn parse<T: serde::de::DeserializeOwned>(file: impl std::io::Read) -> Option<T> 
 pub(super) fn write(disk: &dyn Disk, folder: &Path, index: &Index) {
     failpoint!("store.index.before_rename");
     if let Ok(bytes) = serde_json::to_vec(index) {
+        // Not synced: a stale index is noticed when it is read, and costs only time.
         let _ = replace(disk, &path(folder), &bytes, SyncMode::No);
     }
 }
@@ -162,12 +165,14 @@ struct FoldStart {
     at: usize,
     mark: Mark,
     head: Option<SessionHead>,
+    /// Whether that is the place of an index that was written after everything before it was synced.
+    synced: bool,
 }
 
 impl FoldStart {
-    fn at(at: usize, record: HeadRecord) -> Self {
+    fn at(at: usize, record: HeadRecord, synced: bool) -> Self {
         let mark = Mark { seq: record.head.last.seq.saturating_add(1), offset: record.offset };
-        Self { at, mark, head: Some(record.head) }
+        Self { at, mark, head: Some(record.head), synced }
     }
 }
 
@@ -180,13 +185,17 @@ impl Files {
         segments: &[Segment],
         up_to: Option<u64>,
     ) -> Result<JournalEnd, JournalError> {
-        let FoldStart { at, mark, mut head } = self.fold_start(session, segments, up_to);
-        let mut end = JournalEnd { head: None, segment: None, whole: 0, torn: false };
+        let FoldStart { at, mark, mut head, synced } = self.fold_start(session, segments, up_to);
+        // A writer that adds a segment syncs its name before it writes the next such index.
+        let names_synced = synced && at + 1 == segments.len();
+        let mut end = JournalEnd { head: None, segment: None, whole: 0, torn: false, names_synced };
         let mut due = None;
         for (number, segment) in segments.iter().enumerate().skip(at) {
             if up_to.is_some_and(|up_to| segment.first > up_to) {
                 break;
             }
+            // A deleted segment must be an error: the fold would go over the gap without a sign of
+            // it.
             if due.is_some_and(|due| due != segment.first) {
                 return Err(missing_segment(segment, due));
             }
@@ -235,7 +244,7 @@ impl Files {
         {
             let record = HeadRecord { head: index.head, offset: index.offset, start: index.start };
             if self.is_current(&segments[at], &record) {
-                return FoldStart::at(at, record);
+                return FoldStart::at(at, record, true);
             }
         }
         for (at, segment) in segments.iter().enumerate().rev() {
@@ -249,11 +258,11 @@ impl Files {
                 usable && reaches(record.head.last.seq) && self.is_current(segment, record)
             });
             if let Some(record) = record {
-                return FoldStart::at(at, record);
+                return FoldStart::at(at, record, false);
             }
         }
         let mark = segments.first().map_or(Mark { seq: 1, offset: 0 }, Segment::start);
-        FoldStart { at: 0, mark, head: None }
+        FoldStart { at: 0, mark, head: None, synced: false }
     }
 
     /// Returns whether a record belongs to this journal: its last event is at the recorded place.
@@ -265,6 +274,8 @@ impl Files {
         let mark = Mark { seq: last.seq, offset: record.start };
         Reader::open(&*self.disk, segment, mark, true, ReadAhead::Few).is_ok_and(|mut reader| {
             let cursor = reader.next().ok().flatten().map(|event| event.cursor());
+            // The record may be of another journal with the same name, or newer than what survived
+            // a power failure.
             cursor == Some(last) && reader.whole() == record.offset
         })
     }

@@ -84,7 +84,18 @@ impl JournalStore for FileStore {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        self.reading(session, move |files, session| files.read(session, after_seq, limit)).await
+        self.reading(session, move |files, session| files.read(session, after_seq, limit, true))
+            .await
+    }
+
+    async fn read_without_chunks(
+        &self,
+        session: &SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        self.reading(session, move |files, session| files.read(session, after_seq, limit, false))
+            .await
     }
 
     async fn read_events(
@@ -186,6 +197,10 @@ impl Journal for FileJournal {
             appended
         })
         .await
+    }
+
+    fn head(&self) -> Option<SessionHead> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).head()
     }
 }
 

@@ -94,7 +94,8 @@ impl Files {
         }
         let place = OpenSegment { segment: last, tail, len: end.whole };
         // A crashed writer may not have synced the names of its files.
-        let writer = Writer::new(Arc::clone(self), session.clone(), lock, vec![folder]);
+        let unsynced = if end.names_synced { Vec::new() } else { vec![folder] };
+        let writer = Writer::new(Arc::clone(self), session.clone(), lock, unsynced);
         Ok(writer.of_session(stored.identity, head).at_end_of(place))
     }
 

@@ -31,12 +31,13 @@ impl Files {
         })
     }
 
-    /// Reads the events after a sequence number, oldest first.
+    /// Reads the events after a sequence number, oldest first, with or without chunks.
     pub(super) fn read(
         &self,
         session: &SessionId,
         after: u64,
         limit: usize,
+        chunks: bool,
     ) -> Result<Vec<Envelope>, JournalError> {
         let segments = self.segments(session)?;
         let from = after.saturating_add(1);
@@ -57,10 +58,11 @@ impl Files {
             } else {
                 let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
                 let Some(event) = finder.find(from)? else { break };
-                events.push(event);
+                events.extend(Some(event).filter(|event| chunks || !event.event.is_chunk()));
                 let Some(reader) = finder.into_reader() else { break };
                 reader
             };
+            reader.skip_chunks(!chunks);
             while events.len() < limit {
                 let Some(event) = reader.next()? else { break };
                 events.push(event);
@@ -152,7 +154,7 @@ impl Files {
         let segments = self.segments(session)?;
         let last = segments.last().ok_or_else(|| JournalError::NotFound(session.clone()))?;
         let end = (last.first, self.file_len(&last.path)?);
-        let grown = Some(end) != before && !self.read(session, seq, 1)?.is_empty();
+        let grown = Some(end) != before && !self.read(session, seq, 1, true)?.is_empty();
         Ok((grown, end))
     }
 

@@ -74,6 +74,8 @@ pub(super) struct Reader {
     next_seq: u64,
     whole: u64,
     torn: bool,
+    /// Whether [`Reader::next`] skips chunks.
+    skips_chunks: bool,
     buffer: Vec<u8>,
 }
 
@@ -109,8 +111,14 @@ impl Reader {
             next_seq: from.seq,
             whole: from.offset,
             torn: false,
+            skips_chunks: false,
             buffer: Vec::new(),
         })
+    }
+
+    /// Makes [`Reader::next`] skip chunks without decoding them, or not.
+    pub(super) fn skip_chunks(&mut self, skip: bool) {
+        self.skips_chunks = skip;
     }
 
     /// Returns the sequence number that the next event must have.
@@ -131,7 +139,13 @@ impl Reader {
 
     /// Returns the next event; none at the end, and at a torn end.
     pub(super) fn next(&mut self) -> Result<Option<Envelope>, JournalError> {
-        let Some(length) = self.next_line()? else { return Ok(None) };
+        let length = loop {
+            let Some(length) = self.next_line()? else { return Ok(None) };
+            if !self.skips_chunks || !Envelope::is_chunk_line(&self.buffer) {
+                break length;
+            }
+            self.advance(length)?;
+        };
         let event = match Envelope::decode(&self.buffer) {
             Ok(event) => event,
             Err(error @ (DecodeError::Torn | DecodeError::Checksum { .. })) => {

@@ -31,7 +31,7 @@ fn files(disk: &SimDisk) -> Arc<Files> {
 }
 
 fn read(files: &Files, session: &SessionId) -> Vec<Envelope> {
-    files.read(session, 0, usize::MAX).unwrap()
+    files.read(session, 0, usize::MAX, true).unwrap()
 }
 
 #[test]

@@ -148,6 +148,11 @@ impl Writer {
         }
     }
 
+    /// Returns the head; none until the first event.
+    pub(super) fn head(&self) -> Option<SessionHead> {
+        self.head.clone()
+    }
+
     /// Returns whether the file of the segment is open.
     pub(super) fn has_open_file(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.tail.is_some())
@@ -163,6 +168,7 @@ impl Writer {
             return Err(self.refuse(reason.clone()));
         }
         let order = self.head.as_ref().map_or(Order::Empty, |head| Order::After(head.last));
+        // An append whose answer was lost is repeated by the recorder with the same events.
         let skip = repeated(&self.session, order, events.iter().map(|event| &**event))?;
         self.check_repeated(order, &events[..skip])?;
         let events = &events[skip..];
@@ -170,6 +176,8 @@ impl Writer {
         let mut starts = Vec::with_capacity(events.len());
         for event in events {
             starts.push(lines.len() as u64);
+            // All events are encoded before the first byte is written: one that cannot be encoded
+            // must not leave the others on disk.
             event.encode(&mut lines).map_err(|error| {
                 self.refuse(format!("event {} cannot be written: {error}", event.seq))
             })?;
@@ -188,6 +196,7 @@ impl Writer {
         };
         let before = *len;
         failpoint!("store.append.before_write");
+        // One write for all lines, so that a crash cuts at most the last of them.
         if let Err(error) = tail.write(&lines) {
             let undone = tail.truncate(before);
             return Err(self.failed("write", &error, undone));
@@ -226,7 +235,7 @@ impl Writer {
     /// Checks that repeated events are equal to the stored ones.
     fn check_repeated(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
         let Some(first) = events.first() else { return Ok(()) };
-        let stored = self.files.read(&self.session, first.seq - 1, events.len())?;
+        let stored = self.files.read(&self.session, first.seq - 1, events.len(), true)?;
         let same = |(a, b): (&Envelope, &Arc<Envelope>)| a.to_line() == b.to_line();
         if stored.len() == events.len() && stored.iter().zip(events).all(same) {
             return Ok(());
@@ -255,6 +264,9 @@ impl Writer {
         if let Some(SegmentWriter { tail: Some(tail), .. }) = &mut self.open {
             tail.sync()?;
         }
+        self.unsynced.dedup();
+        // A folder leaves the list only after its sync, so a failed sync is tried again with the
+        // next append.
         while let Some(folder) = self.unsynced.last() {
             self.files.disk.sync_folder(folder)?;
             self.unsynced.pop();
@@ -307,6 +319,7 @@ impl Writer {
             let record = HeadRecord { head: head.clone(), offset: open.len, start: before + start };
             index::write_head_record(&*self.files.disk, &open.segment, &record);
         }
+        // A list must not show a fork before all of it is there.
         if self.hidden {
             return;
         }
@@ -332,6 +345,7 @@ impl Writer {
             start,
             safe,
         };
+        // The index can be rebuilt from the journal, so a failure to write it fails no append.
         index::write(&*self.files.disk, &self.folder, &index);
         self.indexed = Some(index.head);
     }

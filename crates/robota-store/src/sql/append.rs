@@ -48,6 +48,11 @@ impl Tail {
         Ok(Self { last: Some(head.last), head: Some(head), bytes, stored: stored.last.seq })
     }
 
+    /// Returns the head; none if the session has no events.
+    pub(super) fn head(&self) -> Option<SessionHead> {
+        self.head.clone()
+    }
+
     pub(super) fn order(&self) -> Order {
         self.last.map_or(Order::Empty, Order::After)
     }
@@ -145,6 +150,8 @@ impl Append {
         if let (Some(head), Some(last)) = (&after.head, after.last) {
             let lag = last.seq.saturating_sub(after.stored);
             if (durability == Durability::Synced && lag > 0)
+                // The first append of a session always stores its head, so that lists find the
+                // session.
                 || tail.stored == 0
                 || lag >= HEAD_EVERY
             {
@@ -175,6 +182,8 @@ impl Append {
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<bool, JournalError> {
         let guard = "UPDATE robota_leases SET last_seq = $4, last_epoch = $5, expires = $6 \
                      WHERE journal = $1 AND token = $2 AND last_seq = $3";
+        // The condition is the fence: a writer that lost its lease has another token, and a writer
+        // that does not know the last event another number.
         let expires = tx.now().await? + self.ttl;
         let values =
             [self.journal, self.token, self.expected, self.last_seq, self.last_epoch, expires];
@@ -245,6 +254,7 @@ fn encode(lease: &Lease, event: &Envelope) -> Result<Vec<u8>, JournalError> {
         let reason = format!("event {} cannot be written: {error}", event.seq);
         JournalError::io("append to", format!("session `{}`", lease.session), reason)
     })?;
+    // The line end belongs to the file format; a row is a line already.
     line.pop();
     Ok(line)
 }

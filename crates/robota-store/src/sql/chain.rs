@@ -1,6 +1,8 @@
 //! Finds the events of a session: its own, and those of the journals it was forked from.
 
-use robota_core::event::{Cursor, DecodeError, Envelope};
+use std::fmt::Write as _;
+
+use robota_core::event::{Cursor, DecodeError, Envelope, TYPE_FIELD, chunk_kinds};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 
@@ -160,16 +162,17 @@ pub(super) async fn fold_rest(
     Ok((head, bytes))
 }
 
-/// Reads the events after a sequence number, oldest first. Pages avoid a long transaction: events
-/// never change, and a last query checks that the session still exists.
+/// Reads the events after a sequence number, oldest first, with or without chunks. Pages avoid a long
+/// transaction: events never change, and a last query checks that the session still exists.
 pub(super) async fn read(
     tx: &mut dyn Query,
     session: &SessionId,
     after: u64,
     limit: usize,
+    chunks: bool,
 ) -> Result<Vec<Envelope>, JournalError> {
     let parts = parts(tx, session).await?;
-    let events = read_parts(tx, &parts, after, limit).await?;
+    let events = read_parts(tx, &parts, after, limit, chunks).await?;
     if events.len() < limit {
         let sql = "SELECT 1 FROM robota_sessions WHERE session = $1 AND journal = $2";
         let own = parts.last().map_or(0, |part| part.journal);
@@ -181,27 +184,32 @@ pub(super) async fn read(
     Ok(events)
 }
 
-/// Reads the events of these parts after a sequence number, oldest first.
+/// Reads the events of these parts after a sequence number, oldest first, with or without chunks.
 pub(super) async fn read_parts(
     tx: &mut dyn Query,
     parts: &[ChainPart],
     after: u64,
     limit: usize,
+    chunks: bool,
 ) -> Result<Vec<Envelope>, JournalError> {
     let mut events: Vec<Envelope> = Vec::new();
-    let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq > $2 AND seq <= $3 \
-               ORDER BY seq LIMIT $4";
+    let (condition, kinds) = if chunks { (String::new(), Vec::new()) } else { without_chunks() };
+    let sql = format!(
+        "SELECT line FROM robota_events WHERE journal = $1 AND seq > $2 AND seq <= $3 {condition} \
+         ORDER BY seq LIMIT $4"
+    );
     let mut from = after;
     for part in parts.iter().filter(|part| part.to > after) {
         while events.len() < limit {
             let page = PAGE.min(limit - events.len());
-            let values = vec![
+            let mut values = vec![
                 Value::Int(part.journal),
                 Value::seq(from),
                 Value::seq(part.to),
                 Value::seq(page as u64),
             ];
-            let rows = tx.query(sql, values).await?;
+            values.extend_from_slice(&kinds);
+            let rows = tx.query(&sql, values).await?;
             let full = rows.len() == page;
             for row in rows {
                 let event = decode(&Columns::of(row).bytes()?)?;
@@ -214,6 +222,23 @@ pub(super) async fn read_parts(
         }
     }
     Ok(events)
+}
+
+/// Returns a condition that excludes lines of chunks, and its parameters from the fifth on. As
+/// [`Envelope::is_chunk_line`], it compares what follows the first type field.
+fn without_chunks() -> (String, Vec<Value>) {
+    let mut condition = String::new();
+    let mut values = vec![Value::Bytes(TYPE_FIELD.to_vec())];
+    for (number, kind) in (6..).zip(chunk_kinds()) {
+        let _ = write!(
+            condition,
+            " AND substr(line, position($5 IN line) + {}, length(CAST(${number} AS BYTEA))) \
+             <> ${number}",
+            TYPE_FIELD.len()
+        );
+        values.push(Value::Bytes(format!("{kind}\"").into_bytes()));
+    }
+    (condition, values)
 }
 
 /// Reads the event with that sequence number and returns it with its part, if it exists.

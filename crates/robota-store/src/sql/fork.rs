@@ -62,7 +62,7 @@ async fn fold(
     loop {
         let after = head.as_ref().map_or(0, |head| head.last.seq);
         let left = usize::try_from(at.seq.saturating_sub(after)).unwrap_or(usize::MAX);
-        let events = chain::read_parts(tx, parts, after, left.min(chain::PAGE)).await?;
+        let events = chain::read_parts(tx, parts, after, left.min(chain::PAGE), true).await?;
         for event in events.iter().take_while(|event| event.seq <= at.seq) {
             SessionHead::fold(&mut head, session, event);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::event::{Durability, Envelope};
-use robota_core::journal::{Journal, JournalError, Order, follows};
+use robota_core::journal::{Journal, JournalError, Order, SessionHead, follows};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -140,6 +140,10 @@ impl<D: Database> Journal for SqlJournal<D> {
             self.lease.lose(reason.clone());
         }
         done
+    }
+
+    fn head(&self) -> Option<SessionHead> {
+        self.tail.as_ref().and_then(Tail::head)
     }
 
     fn lost(&self) -> CancellationToken {

@@ -73,6 +73,8 @@ impl Lease {
     /// Records a successful renewal that was sent at that time.
     pub(super) fn renewed(&self, sent_at: Instant) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The time at which the renewal was sent, not answered: the database counts from some
+        // moment in between.
         *renewed = sent_at.max(*renewed);
     }
 

@@ -143,6 +143,8 @@ impl Writer {
             .open(path)
             .map_err(|error| io("open", path, &error))?;
         let fail = |error: &rusqlite::Error| io("open", path, error);
+        // No mutex: only one thread uses the connection. No CREATE: the file exists, with the mode
+        // set above.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| fail(&error))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| fail(&error))?;
@@ -178,6 +180,8 @@ impl Writer {
                 .map_err(|error| io("set up", path, &error))?;
             self.durable = Some(durable);
         }
+        // IMMEDIATE takes the write lock at once. A transaction that reads first and asks for it
+        // later fails if another process wrote in between, without waiting for the busy timeout.
         transact(&mut self.connection, path, clock, "BEGIN IMMEDIATE", work)
     }
 }
@@ -201,6 +205,7 @@ fn transact<T>(
     }
     connection.execute_batch(begin).map_err(|error| fail(&error))?;
     let mut tx = SqliteTx { connection, path, clock };
+    // The work is async only because PostgreSQL shares it.
     let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(writer_ended(path)));
     let done = done.and_then(|done| {
         connection.execute_batch("COMMIT").map_err(|error| fail(&error))?;
@@ -242,6 +247,7 @@ impl Database for Sqlite {
                 None => reader(&path)?,
             };
             let done = transact(&mut connection, &path, &*clock, "BEGIN", work);
+            // Kept for the next read. There are never more than reads that ran at the same time.
             readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             done
         });
@@ -253,6 +259,7 @@ impl Database for Sqlite {
         let run = super::work(move |tx| Box::pin(async move { append.run(tx).await }));
         let written = self.write(durable, run);
         Box::pin(async move {
+            // The outcome of a commit is always known here: there is no connection that could fail.
             Ok(if written.await? { AppendOutcome::Done } else { AppendOutcome::Refused })
         })
     }
@@ -320,6 +327,7 @@ fn translated(sql: &str) -> String {
         .replace(" FOR KEY SHARE", "")
         .replace(" WITH (fillfactor = 70)", "")
         .replace("= ANY(?2)", "IN (SELECT value FROM json_each(?2))")
+        .replace("position(?5 IN line)", "instr(line, ?5)")
         .replace("BYTEA", "BLOB")
 }
 

@@ -101,6 +101,22 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
+    /// Reads events, with or without chunks.
+    async fn read_page(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+        chunks: bool,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        Self::check_name(session)?;
+        let session = session.clone();
+        let read = query(move |tx| {
+            Box::pin(async move { chain::read(tx, &session, after, limit, chunks).await })
+        });
+        self.database.read(read).await
+    }
+
     /// Fails with `NotFound` if the id is not a valid session name: no such session can exist.
     fn check_name(session: &SessionId) -> Result<(), JournalError> {
         match SessionName::parse(session.as_str()) {
@@ -150,11 +166,16 @@ impl<D: Database> JournalStore for SqlStore<D> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        Self::check_name(session)?;
-        let session = session.clone();
-        let read =
-            query(move |tx| Box::pin(async move { chain::read(tx, &session, after, limit).await }));
-        self.database.read(read).await
+        self.read_page(session, after, limit, true).await
+    }
+
+    async fn read_without_chunks(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        self.read_page(session, after, limit, false).await
     }
 
     async fn read_events(

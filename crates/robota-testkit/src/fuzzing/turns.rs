@@ -175,7 +175,11 @@ fn arbitrary_input(bytes: &mut Bytes<'_>, driver: &FakeDriver) -> Input {
         8 => Input::WaitOver,
         _ => {
             let cause = bytes.one_of(&[Cause::User, Cause::Shutdown, Cause::Crash]);
-            Input::Abort { cause, note: bytes.flag().then(|| bytes.text()) }
+            Input::Abort {
+                cause,
+                note: bytes.flag().then(|| bytes.text()),
+                keep_inputs: bytes.flag(),
+            }
         }
     }
 }

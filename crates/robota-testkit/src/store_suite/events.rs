@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use robota_core::event::{Durability, Envelope, Renamed};
+use robota_core::event::{Durability, Envelope, Event, RawJson, Renamed, TextChunk, ToolOutput};
 use robota_core::journal::{JournalError, JournalStore};
 
 use super::{
@@ -221,4 +221,44 @@ pub async fn kode_12_journal_size_grows_linearly(store: &dyn JournalStore) {
         least.zip(most).is_some_and(|(least, most)| *most <= least * 3 / 2 + 16 * 1024),
         "bytes per 100 turns: {grown:?}"
     );
+}
+
+/// Whatever other events contain, only chunks are left out, in any page, and in a fork too.
+pub async fn kode_12_chunks_are_left_out_on_request(store: &dyn JournalStore) {
+    let (session, child) = (id("s"), id("child"));
+    let chunk_in_text = Renamed { name: r#"{"type":"text_chunk","data":{}}"#.to_owned() };
+    let data = RawJson::parse(r#"{"type":"text_chunk","text":"\"type\":\"tool_output\""}"#);
+    let chunk_in_data =
+        Event::Unknown { kind: "text_chunks".to_owned(), data: data.expect("this is JSON") };
+    let text = |seq: u64| TextChunk { round: 1, text: format!("piece {seq}") };
+    let output = |seq: u64| ToolOutput { call: "call".into(), text: format!("line {seq}") };
+    let all: Vec<Arc<Envelope>> = (1..=120)
+        .map(|seq| match seq {
+            1 | 40 | 90 => envelope(1, seq, chunk_in_text.clone()),
+            41 | 100 => envelope(1, seq, chunk_in_data.clone()),
+            61..=80 => envelope(1, seq, output(seq)),
+            _ => envelope(1, seq, text(seq)),
+        })
+        .collect();
+    let mut journal = store.create(&session).await.expect("create");
+    for part in all.chunks(30) {
+        journal.append(part, Durability::Written).await.expect("append");
+    }
+    let last = [envelope(2, 96, Renamed { name: "of the fork".to_owned() })];
+    drop(store.fork(&session, cursor(1, 95), &child, &last).await.expect("fork"));
+    for (session, expected) in
+        [(&session, &[1, 40, 41, 90, 100][..]), (&child, &[1, 40, 41, 90, 96])]
+    {
+        for after in [0, 1, 2, 39, 40, 85, 95, 100, 119, 200] {
+            for limit in [1, 2, 100] {
+                let read = store.read_without_chunks(session, after, limit).await.expect("read");
+                let read: Vec<u64> = read.iter().map(|event| event.seq).collect();
+                let later = expected.iter().copied().filter(|seq| *seq > after);
+                let expected: Vec<u64> = later.take(limit).collect();
+                assert_eq!(read, expected, "after {after}, {limit}");
+            }
+        }
+    }
+    let error = rejected(store.read_without_chunks(&id("none"), 0, 1).await);
+    assert!(matches!(error, JournalError::NotFound(_)), "{error}");
 }

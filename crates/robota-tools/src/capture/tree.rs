@@ -122,6 +122,8 @@ impl WorkspaceTree {
         limits: &CaptureLimits,
         mut packer: Option<&mut Packer>,
     ) -> Vec<FileDelta> {
+        // The time of the machine and not an injected one: it is compared with the times that the
+        // file system writes.
         let now = i64::try_from(SystemClock.now().as_nanosecond()).unwrap_or(i64::MAX);
         let dir = LinkFreeDir::open(root, false).ok();
         let reader = Reader { root, dir, limits, started: Instant::now() };
@@ -149,6 +151,8 @@ impl WorkspaceTree {
                 deltas.push(delta(root, &path, old_state, &state));
             }
             let known = old.is_some_and(|old| old.state == state);
+            // A file that changed a moment ago may change again within the resolution of its time
+            // stamp.
             let fresh = found.stat.changed > now.saturating_sub(RESOLUTION);
             let FoundEntry { stat, ignored, linked, .. } = *found;
             let entry = Entry { stat, fresh, ignored, state };
@@ -176,6 +180,8 @@ impl WorkspaceTree {
         let mut watch = self.watch.take();
         let watched = std::mem::take(&mut self.watched);
         let announced = watch.as_mut().filter(|_| watched).and_then(FolderWatch::announced);
+        // A change of ignore rules changes which paths belong to the tree, and no announcement says
+        // which.
         let announced = announced.filter(|_| self.listed.is_current(root));
         let mut outdated = announced.and_then(|dirty| {
             let inspected = self.announced(root, dirty, saving)?;
@@ -374,6 +380,8 @@ impl WorkspaceTree {
             let put = |bytes: Vec<u8>| async move {
                 blobs.put(&bytes).await.map_err(|error| error.to_data())
             };
+            // A few lists that continue each other; then one list of everything, so that a restore
+            // reads a bounded number of blobs.
             if self.trees.len() < MAX_TREES {
                 self.trees.push(put(encoded).await?);
             } else {

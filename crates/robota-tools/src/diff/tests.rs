@@ -26,3 +26,12 @@ fn a_long_diff_is_cut() {
     assert_eq!(shown.lines().count(), MAX_LINES + 1);
     assert!(shown.ends_with("[... 603 more lines of this diff ...]\n"), "{shown}");
 }
+
+#[test]
+fn lines_are_counted_also_beyond_the_cut() {
+    let new: String = (0..1_000).map(|line| format!("{line}\n")).collect();
+    let whole = Difference::new(b"", new.as_bytes(), "f");
+    assert_eq!((whole.added, whole.removed), (1_000, 0));
+    let changed = Difference::new(b"a\nb\nc\n", b"a\nx\ny\n", "f");
+    assert_eq!((changed.added, changed.removed), (2, 2));
+}

@@ -7,8 +7,8 @@
 //! $ ROBOTA_CRASH_KILLS=1000 cargo nextest run -p robota --test crash --no-capture
 //! ```
 //!
-//! `ROBOTA_CRASH_KILLS` text how many random kills there are in all, `ROBOTA_CRASH_SEED` which, and
-//! `ROBOTA_CRASH_SERVER` how often the server is killed.
+//! `ROBOTA_CRASH_KILLS` sets the number of random kills, `ROBOTA_CRASH_SEED` selects them, and
+//! `ROBOTA_CRASH_SERVER` sets how often the server is killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a test that starts itself again as a child")]
 

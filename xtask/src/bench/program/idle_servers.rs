@@ -26,18 +26,29 @@ impl Place {
         // The tools of a server are known once it was connected.
         ensure!(self.robota(&["mcp", "test"], "")?.success, "`robota mcp test` failed");
         std::fs::remove_file(&started)?;
+        // Servers that never answer, so that their tools are never known.
+        let unknown = (0..SERVERS).map(|number| {
+            let entry = serde_json::json!({"command": "sleep", "args": ["1000"]});
+            (format!("unknown{number}"), entry)
+        });
+        let unknown: serde_json::Map<_, _> = unknown.collect();
+        let unknown = serde_json::json!({"mcpServers": unknown}).to_string();
         let listener = Listener::start()?;
         let none = [&ASK[..], &["--strict-mcp-config"]].concat();
-        let (mut without, mut with) = (Vec::new(), Vec::new());
+        let given = [&none[..], &["--mcp-config", &unknown]].concat();
+        let (mut without, mut with, mut new) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..QUICK {
             without.push(listener.first(|origin| self.robota(&none, origin))?.0);
             with.push(listener.first(|origin| self.robota(&ASK, origin))?.0);
+            new.push(listener.first(|origin| self.robota(&given, origin))?.0);
         }
         ensure!(!started.exists(), "a server was started although its tools are known");
-        let (without, with) = (median(without), median(with));
+        let (without, with, new) = (median(without), median(with), median(new));
         let name = format!("first request with {SERVERS} idle MCP servers, over none");
         row(&name, &ms(with - without), "+2 ms");
         row("the same as a ratio", &format!("{:.3}", with / without), "");
+        let name = format!("first request with {SERVERS} MCP servers that never answer, over none");
+        row(&name, &ms(new - without), "+2 ms");
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum McpCommand {
     /// Approve the tools that a server has now.
     Approve(NameArgs),
     /// Connect to a server and show its configuration and tools.
-    Get(NameArgs),
+    Get(GetArgs),
     /// List the configured servers, without starting them.
     List(ListArgs),
     /// Log in to a server that needs it.
@@ -130,6 +130,20 @@ pub(crate) struct NameArgs {
     pub(crate) settings: SettingsArgs,
 }
 
+/// `robota mcp get`
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
 /// `robota mcp list`
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -175,6 +189,10 @@ pub(crate) struct RemoveArgs {
 pub(crate) struct TestArgs {
     /// Names of servers [default: all].
     pub(crate) names: Vec<String>,
+
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,

@@ -1,43 +1,73 @@
 //! `robota mcp get`: connects to a server and shows its configuration and its tools.
 
-use super::args::NameArgs;
-use super::{Connected, find};
+use robota_mcp::catalog::ToolDefinition;
+use robota_mcp::client::ServerReport;
+use robota_mcp::names::shown;
+use serde_json::{Value, json};
+
+use super::args::GetArgs;
+use super::{Connected, describe, find};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
 /// Shows a server.
-pub(super) async fn run(args: &NameArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &GetArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let connected = Connected::prepare(&setup);
     let config = find(&connected.found, &args.name)?;
-    output::line(&format!("{}: {}", config.name, config.summary()));
-    if let Some(scope) = connected.found.scopes.get(&config.name) {
-        output::line(&format!("  scope: {}", scope.name()));
-    }
+    let mut described = describe(&connected.found, config);
+    let (summary, scope) = (config.summary().to_owned(), described["scope"].clone());
     let report = connected.servers.check(&args.name).await;
     let tools = connected.servers.tools(&args.name);
     connected.close().await;
-    let report = match report {
-        Ok(report) => report,
-        Err(error) => {
-            output::line(&format!("  {error}"));
-            return Ok(Exit::Failure);
+    let exit = if report.is_ok() { Exit::Ok } else { Exit::Failure };
+    if args.json {
+        match report {
+            Ok(report) => add_report(&mut described, &report, &tools),
+            Err(error) => described["error"] = json!(error.to_string()),
         }
-    };
+        output::line(&serde_json::to_string_pretty(&described)?);
+        return Ok(exit);
+    }
+    output::line(&format!("{}: {summary}", args.name));
+    if let Some(scope) = scope.as_str() {
+        output::line(&format!("  scope: {scope}"));
+    }
+    match report {
+        Ok(report) => print_report(&args.name, &report, &tools),
+        Err(error) => output::line(&format!("  {error}")),
+    }
+    Ok(exit)
+}
+
+/// Returns the first line of a description.
+fn first_line(tool: &ToolDefinition) -> String {
+    let description = tool.description();
+    description.lines().next().unwrap_or_default().chars().take(100).collect()
+}
+
+fn add_report(described: &mut Value, report: &ServerReport, tools: &[ToolDefinition]) {
+    let tools = tools.iter().map(|tool| {
+        json!({"name": tool.name(), "description": tool.description(), "annotations": tool.annotations()})
+    });
+    described["tools"] = tools.collect();
+    described["protocol"] = json!(report.protocol);
+    described["serverInfo"] = report.server_info.clone();
+    described["prompts"] = json!(report.prompts);
+    described["changes"] = json!(report.changes);
+}
+
+fn print_report(name: &str, report: &ServerReport, tools: &[ToolDefinition]) {
     output::line(&format!("  connected, protocol {}", report.protocol));
-    for tool in &tools {
-        let description = tool.description();
-        let first = description.lines().next().unwrap_or_default();
-        let first: String = first.chars().take(100).collect();
-        output::line(&format!("  {}  {first}", tool.name()));
+    for tool in tools {
+        output::line(&format!("  {}  {}", shown(tool.name()), first_line(tool)));
     }
-    if let Some(changes) = &report.changes {
-        for (word, names) in [("new", &changes.added), ("changed", &changes.changed)] {
-            if !names.is_empty() {
-                output::line(&format!("  {word}, waiting for approval: {}", names.join(", ")));
-            }
+    let Some(changes) = &report.changes else { return };
+    for (word, names) in [("new", &changes.added), ("changed", &changes.changed)] {
+        if !names.is_empty() {
+            let names: Vec<_> = names.iter().map(|name| shown(name)).collect();
+            output::line(&format!("  {word}, waiting for approval: {}", names.join(", ")));
         }
-        output::line(&format!("To approve them: robota mcp approve {}", args.name));
     }
-    Ok(Exit::Ok)
+    output::line(&format!("To approve them: robota mcp approve {name}"));
 }

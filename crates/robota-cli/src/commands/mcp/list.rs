@@ -3,11 +3,10 @@
 use robota_mcp::client::ServerStatus;
 use robota_sdk::McpSetup;
 use robota_sdk::mcp::configured;
-use serde_json::json;
 
-use super::Connected;
 use super::args::ListArgs;
-use crate::setup::Setup;
+use super::{Connected, describe};
+use crate::setup::{Setup, print_notice};
 use crate::{Exit, output};
 
 /// Lists the servers without starting them.
@@ -15,18 +14,8 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     if args.json {
         let found = configured(&setup, &McpSetup::default());
-        let servers: Vec<_> = found
-            .configs
-            .iter()
-            .map(|config| {
-                json!({
-                    "name": config.name,
-                    "transport": config.transport(),
-                    "target": config.summary(),
-                    "scope": found.scopes.get(&config.name).map(|scope| scope.name()),
-                })
-            })
-            .collect();
+        found.notices.iter().for_each(print_notice);
+        let servers: Vec<_> = found.configs.iter().map(|config| describe(&found, config)).collect();
         output::line(&serde_json::to_string_pretty(&servers)?);
         return Ok(Exit::Ok);
     }

@@ -18,13 +18,20 @@ pub(super) async fn run(args: &TestArgs) -> anyhow::Result<Exit> {
     }
     let checks = names.iter().map(|name| connected.servers.check(name));
     let results = futures::future::join_all(checks).await;
+    let reports = connected.servers.reports();
     connected.close().await;
+    if args.json {
+        let of = |name: &String| reports.iter().find(|report| report.name == *name);
+        let named: Vec<_> = names.iter().filter_map(of).collect();
+        output::line(&serde_json::to_string_pretty(&named)?);
+        return Ok(if results.iter().all(Result::is_ok) { Exit::Ok } else { Exit::Failure });
+    }
     let mut exit = Exit::Ok;
     for (name, result) in names.iter().zip(results) {
         match result {
             Ok(report) => {
-                let (tools, protocol) = (report.tools.len(), report.protocol);
-                output::line(&format!("{name}: connected, {tools} tools, protocol {protocol}"));
+                let tools = output::counted(report.tools.len(), "tool");
+                output::line(&format!("{name}: connected, {tools}, protocol {}", report.protocol));
             }
             Err(error) => {
                 exit = Exit::Failure;

@@ -72,10 +72,13 @@ fn explain(tool: &str, explanation: &Explanation) {
         (Verdict::Ask, _) => "ask: needs approval (denied in headless mode)",
         (Verdict::Deny, _) => "deny: never runs",
     });
-    if explanation.commands.len() > 1 {
-        tree_lines(&explanation.commands).iter().for_each(|line| output::line(line));
+    // A single command has the reasons of the call.
+    let listed = if explanation.commands.len() > 1 { explanation.commands.as_slice() } else { &[] };
+    tree_lines(listed).iter().for_each(|line| output::line(line));
+    let shown = |reason: &&Reason| listed.iter().any(|one| one.reasons.first() == Some(reason));
+    for reason in judged.reasons.iter().filter(|reason| !shown(reason)) {
+        output::line(&format!("  {}", described(reason)));
     }
-    reasons(&judged.reasons);
     for doubt in &explanation.doubts {
         if !judged.reasons.iter().any(|reason| reason.text == *doubt) {
             output::line(&format!("  {doubt}"));
@@ -102,7 +105,7 @@ pub(crate) fn tree_lines(commands: &[ExplainedCommand]) -> Vec<String> {
         within = &command.within;
         let verdict = name(command.verdict);
         let why = match command.reasons.first() {
-            Some(reason) => format!("  {}", source(reason)),
+            Some(reason) => format!("  ({})", reason.text),
             None => String::new(),
         };
         lines.push(format!("{}{verdict:5} {}{why}", indent(command.within.len()), command.text));
@@ -110,23 +113,12 @@ pub(crate) fn tree_lines(commands: &[ExplainedCommand]) -> Vec<String> {
     lines
 }
 
-/// Returns where a verdict comes from: the rule and its file, or the reason.
-fn source(reason: &Reason) -> String {
-    match &reason.rule {
-        Some(rule) => format!("({} rule {} from {})", rule.list, rule.rule, rule.from),
-        None => format!("({})", reason.text),
-    }
-}
-
-fn reasons(reasons: &[Reason]) {
-    for reason in reasons {
-        let part = reason.part.as_deref().map(|part| format!(" [{part}]")).unwrap_or_default();
-        let rule = reason
-            .rule
-            .as_ref()
-            .map(|rule| format!(" — {} rule `{}` from {}", rule.list, rule.rule, rule.from))
-            .unwrap_or_default();
-        output::line(&format!("  {}{part}{rule}", reason.text));
+/// Returns the text of a reason. That of a rule names the rule, its file and what it is about; other
+/// texts do not say which part of the call they are about.
+fn described(reason: &Reason) -> String {
+    match (&reason.part, &reason.rule) {
+        (Some(part), None) => format!("{} [{part}]", reason.text),
+        _ => reason.text.clone(),
     }
 }
 

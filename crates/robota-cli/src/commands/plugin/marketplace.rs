@@ -28,12 +28,18 @@ pub(super) async fn run(
             output::line(&format!("Removed the marketplace {name}."));
         }
         MarketplaceCommand::Search { text } => {
+            let mut lines = Vec::new();
             for (market, marketplace) in plugins.marketplaces() {
                 let Ok(marketplace) = marketplace else { continue };
-                for entry in marketplace.search(&text) {
-                    output::line(&format!("{}@{market}: {}", entry.name, entry.description));
-                }
+                let found = marketplace.search(&text);
+                lines.extend(
+                    found.map(|entry| format!("{}@{market}: {}", entry.name, entry.description)),
+                );
             }
+            if lines.is_empty() {
+                output::line(&format!("No plugin of the known marketplaces matches `{text}`."));
+            }
+            lines.iter().for_each(|line| output::line(line));
         }
     }
     Ok(())
@@ -61,7 +67,11 @@ fn list(sources: &Sources<'_>, plugins: &Plugins) {
             Err(problem) => output::error(&format!("{name}: {problem}")),
         }
     }
-    for name in sources.named_marketplaces().filter(|name| !known.contains(name)) {
+    let mut named = sources.named_marketplaces().filter(|name| !known.contains(name)).peekable();
+    if known.is_empty() && named.peek().is_none() {
+        output::line("No marketplace is known. To add one: robota plugin marketplace add SOURCE");
+    }
+    for name in named {
         output::line(&format!(
             "{name}: named by the settings; to use it: robota plugin marketplace add {name}"
         ));

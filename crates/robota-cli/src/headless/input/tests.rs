@@ -41,3 +41,14 @@ fn an_answer_may_have_no_content() {
     };
     assert_eq!(response, Value::Null);
 }
+
+#[test]
+fn a_byte_order_mark_is_ignored_and_other_roles_are_refused() {
+    let marked = b"\xef\xbb\xbf{\"type\":\"keep_alive\"}";
+    assert!(matches!(parse(marked), Ok(InputLine::Other)));
+    let answer = br#"{"type":"user","message":{"role":"assistant","content":"hi"}}"#;
+    let error = parse(answer).unwrap_err();
+    assert_eq!(error, "Error: Expected message role 'user', got 'assistant'");
+    let none = br#"{"type":"user","message":{"content":"hi"}}"#;
+    assert!(matches!(parse(none), Ok(InputLine::User(_))));
+}

@@ -80,6 +80,9 @@ impl Projection {
     }
 
     pub(super) fn hook_finished(&mut self, data: &HookFinished) {
+        if data.stop.is_some() {
+            self.record.stopped.clone_from(&data.stop);
+        }
         if !self.shown.hooks {
             return;
         }

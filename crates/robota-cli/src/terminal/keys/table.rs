@@ -30,7 +30,8 @@ pub(crate) enum Action {
     ToggleOutput,
     /// Opens the transcript.
     Transcript,
-    /// Opens the tasks and agents in the background.
+    /// Moves the command or the agents that the turn waits for to the background; else opens what is
+    /// there.
     Background,
     /// Opens the palette.
     Palette,
@@ -129,7 +130,7 @@ impl Action {
         ("chat:modelPicker", Self::Models, "choose the model"),
         ("app:toggleOutput", Self::ToggleOutput, "show or hide the output of calls"),
         ("app:toggleTranscript", Self::Transcript, "transcript"),
-        ("task:background", Self::Background, "tasks and agents in the background"),
+        ("task:background", Self::Background, "move what runs to the background, or show it"),
         ("app:palette", Self::Palette, "all commands"),
         ("app:redraw", Self::Reflow, "write everything again"),
         ("app:help", Self::Help, "keys (in an empty composer)"),

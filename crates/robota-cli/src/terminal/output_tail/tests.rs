@@ -43,3 +43,14 @@ fn a_piece_may_end_within_a_line() {
     tail.push("o\nthree");
     assert_eq!(shown(&tail, 5), (0, vec!["one two".to_owned(), "three".to_owned()]));
 }
+
+#[test]
+fn a_line_that_does_not_end_is_kept_in_part() {
+    let mut tail = OutputTail::default();
+    for _ in 0..1_000 {
+        tail.push(&"é".repeat(1_000));
+    }
+    tail.push("the end");
+    assert!(tail.open.len() <= 2 * LONGEST, "{}", tail.open.len());
+    assert!(tail.last(4).1[0].plain().ends_with("the end"));
+}

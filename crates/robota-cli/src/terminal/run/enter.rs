@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
-use robota_sdk::{CommandResult, Entered};
+use robota_core::ids::{CallId, RandomIds};
+use robota_core::tool::Progress;
+use robota_sdk::{CommandResult, Entered, InteractiveEvent, ShellRun};
 use serde_json::Value;
 
 use super::{WorkContext, images, model};
@@ -45,11 +47,8 @@ pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft,
         Ok(Entered::Submitted(submission)) if now => {
             let queue = context.session.queue();
             let moved = queue.move_to(submission.input(), 0).await;
-            let stopped = context.session.session().interrupt(None).await;
-            if let (Err(error), _) = (moved, &stopped) {
-                context.report(&error.to_string());
-            }
-            if let Err(error) = stopped {
+            let started = queue.start_next().await;
+            for error in [moved.err(), started.err()].into_iter().flatten() {
                 context.report(&error.to_string());
             }
         }
@@ -73,7 +72,18 @@ async fn with_images(context: &WorkContext, draft: Draft) -> Result<robota_sdk::
 /// Runs a command of the user through the permissions, and puts it into the conversation.
 pub(super) async fn shell(context: &WorkContext, command: String) {
     let typed = format!("!{command}");
-    match context.session.run_shell(&command).await {
+    let call = CallId::mint(&RandomIds);
+    let (mailbox, of) = (context.mailbox.clone(), call.clone());
+    let progress = Progress::new(move |text| {
+        let output = InteractiveEvent::ToolOutput { call: of.clone(), text };
+        mailbox.send(Event::Session(output));
+    });
+    let run = ShellRun { progress, ..ShellRun::default() };
+    context.shell.started(&run.cancel);
+    context.mailbox.send(Event::ShellStarted { call: call.clone(), command: command.clone() });
+    let ran = context.session.run_shell(&command, run).await;
+    context.mailbox.send(Event::ShellEnded(call));
+    match ran {
         Ok(outcome) => {
             let code = outcome.metadata.get("exit_code").and_then(Value::as_i64);
             let mut text = outcome.text();

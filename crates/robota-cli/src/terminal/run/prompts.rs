@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many prompts are offered again.
 const KEPT: usize = 500;
-/// The size above which the file starts anew.
+/// The size above which the file is started again.
 const LIMIT: u64 = 8 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]

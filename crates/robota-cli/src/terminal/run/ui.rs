@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crossterm::event as input;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::pace::Pace;
 use super::{Mailbox, guard, terminal_size, wait};
 use crate::terminal::effect::Effect;
 use crate::terminal::event::Event;
@@ -15,10 +16,6 @@ use crate::terminal::screen::Screen;
 use crate::terminal::screens::FileEdited;
 use crate::terminal::state::State;
 use crate::terminal::{update, view};
-
-/// The time between two frames that the session causes: at most 60 in a second. Keys are shown at
-/// once.
-const FRAME: Duration = Duration::from_micros(16_667);
 
 /// How long the system takes at most to stop this process after it sent itself the signal.
 #[cfg(unix)]
@@ -87,13 +84,12 @@ impl Ui {
 
     fn serve(&mut self) -> std::io::Result<Vec<String>> {
         self.draw()?;
-        let mut last_frame = self.started.elapsed();
-        let mut dirty = false;
+        let mut pace = Pace::new(self.started.elapsed());
         let mut open = true;
         loop {
             let deadline = self.state.next_change();
-            let frame = dirty.then_some(last_frame + FRAME);
-            let ready = wait::wait(&self.mailbox, open, self.until(frame, deadline));
+            let until = self.until(pace.next_frame(), deadline);
+            let ready = wait::wait(&self.mailbox, open, until);
             if ready.closed && open {
                 open = false;
                 self.send(Effect::Quit);
@@ -101,36 +97,33 @@ impl Ui {
             self.state.now = self.started.elapsed();
             // Keys before events: an answer to a question must not be taken for one to a later
             // question.
-            let mut typed = ready.input && open && self.read_input()?;
+            if ready.input && open && self.read_input()? {
+                pace.typed();
+            }
             for event in self.mailbox.drain() {
                 if let Event::Ended(lines) = event {
                     return Ok(lines);
                 }
-                dirty = true;
+                pace.changed();
                 self.apply(event)?;
             }
             if deadline.is_some_and(|at| at <= self.state.now) {
-                dirty = true;
+                pace.changed();
                 self.apply(Event::Clock)?;
             }
             if self.unsure_until.is_some_and(|at| at <= self.state.now) {
                 self.unsure_until = None;
                 self.take_size();
-                typed = true;
+                pace.typed();
             }
-            dirty |= typed;
-            let due = self.state.now >= last_frame + FRAME;
-            // Keys are drawn immediately, events of the session at most 60 times a second.
-            if open && self.unsure_until.is_none() && (typed || dirty && due) {
-                // A terminal that cannot be written to is closed; the session ends in good order.
-                if self.draw().is_err() {
-                    open = false;
-                    self.send(Effect::Quit);
-                }
-                last_frame = self.state.now;
-                dirty = false;
-            } else if !open {
-                dirty = false;
+            let draws = open && self.unsure_until.is_none() && pace.is_due(self.state.now);
+            // A terminal that cannot be written to is closed; the session ends in good order.
+            if draws && self.draw().is_err() {
+                open = false;
+                self.send(Effect::Quit);
+            }
+            if draws || !open {
+                pace.drawn(self.state.now);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use robota_core::approve::Scope;
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
+use robota_core::task::NotMoved;
 use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
 use robota_session::Decision;
 use tokio::sync::{mpsc, watch};
@@ -13,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use super::open::{self, Opening};
 use super::prompts::Prompts;
 use super::status_line::StatusLine;
-use super::{Mailbox, WorkContext, clipboard, enter, preview, rules};
+use super::{Mailbox, RunningShell, WorkContext, clipboard, enter, preview, rules};
 use crate::args::PrintArgs;
 use crate::setup::Setup;
 use crate::telemetry::Telemetry;
@@ -140,7 +141,8 @@ async fn run_session(
     };
     let status = StatusLine::new(measures);
     let (mailbox, provider) = (mailbox.clone(), args.provider.clone());
-    let context = WorkContext { session, store, setup, mailbox, provider, status, choices };
+    let shell = RunningShell::default();
+    let context = WorkContext { session, store, setup, mailbox, provider, status, choices, shell };
     let status_line = context.status.start(&context);
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
@@ -264,6 +266,14 @@ impl Worker {
                         }
                     });
                 }
+                Effect::StopShell => self.context.shell.stop(),
+                Effect::StartNext => {
+                    tokio::spawn(async move {
+                        if let Err(error) = context.session.queue().start_next().await {
+                            context.report(&error.to_string());
+                        }
+                    });
+                }
                 Effect::CancelPrompt(input) => {
                     tokio::spawn(async move {
                         if let Err(error) = context.session.queue().cancel(&input).await {
@@ -285,6 +295,9 @@ impl Worker {
                 Effect::AnswerUser { id, answer } => self.context.choices.answer(id, answer),
                 Effect::TestRule { call, rule } => {
                     tokio::spawn(async move { test_rule(&context, call, rule) });
+                }
+                Effect::MoveToBackground(calls) => {
+                    tokio::spawn(move_to_background(context, calls));
                 }
                 Effect::SetMode(mode) => {
                     tokio::spawn(async move {
@@ -425,6 +438,17 @@ async fn decide(context: WorkContext, call: CallId, answer: Decided, note: Optio
     };
     if let Err(error) = decided {
         context.report(&error.to_string());
+    }
+}
+
+async fn move_to_background(context: WorkContext, calls: Vec<CallId>) {
+    let Some(tasks) = context.session.tasks() else { return };
+    for call in calls {
+        match tasks.foreground().move_to_background(&call).await {
+            // A call that has just ended needs no place in the background.
+            Ok(_) | Err(NotMoved::NotWaiting(_)) => {}
+            Err(error) => context.report(&error.to_string()),
+        }
     }
 }
 

@@ -17,31 +17,28 @@ pub(super) fn open() -> Opening {
     }))
 }
 
-/// Renders a table of the models, and the budget.
+/// Renders the models, and the budget.
 pub(super) fn lines(costs: &Costs, budget: &Budget, used: &BudgetUse) -> Vec<Line> {
     let total = match costs.cost() {
         Some(cost) => format!("${cost:.4}"),
         None => format!("at least ${:.4} (a model has no known price)", costs.known_cost()),
     };
     let mut lines = vec![Line::new(format!("Cost: {total}"), Role::Accent), Line::default()];
-    let row = |name: &str, cells: [String; 6]| {
-        let [calls, input, output, read, written, cost] = cells;
-        format!("{name:<32}{calls:>7}{input:>10}{output:>10}{read:>12}{written:>13}{cost:>12}")
-    };
-    let heads = ["calls", "in", "out", "cache read", "cache write", "price"].map(str::to_owned);
-    lines.push(Line::new(row("model", heads), Role::Dim));
     for (model, cost) in &costs.models {
         let usage = cost.usage;
-        let price = cost.cost.map_or("unknown".to_owned(), |cost| format!("${cost:.4}"));
-        let cells = [
-            cost.calls.to_string(),
+        let price = cost.cost.map_or("unknown price".to_owned(), |cost| format!("${cost:.4}"));
+        let calls = if cost.calls == 1 { "call" } else { "calls" };
+        lines.push(Line::new(model, Role::Text));
+        // Two rows, which fit into narrow terminals too.
+        let used = format!(
+            "  {price} · {} {calls} · {} in · {} out · {} cache read · {} cache write",
+            cost.calls,
             format_tokens(usage.uncached_input()),
             format_tokens(usage.output_tokens),
             format_tokens(usage.cache_read_tokens),
             format_tokens(usage.cache_write_tokens),
-            price,
-        ];
-        lines.push(Line::new(row(model, cells), Role::Text));
+        );
+        lines.push(Line::new(used, Role::Dim));
     }
     if costs.models.is_empty() {
         lines.push(Line::new("No model was called yet.", Role::Dim));

@@ -10,7 +10,7 @@ use crate::commands::doctor;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Line, Role, wrap};
+use crate::terminal::text::{Line, Role};
 
 /// Shown while the checks run.
 struct Running;
@@ -33,19 +33,18 @@ impl Page for Running {
         PageOutcome::Ignored
     }
 
-    fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
+    fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(checked) = reply.downcast::<Checked>() else { return PageOutcome::Ignored };
-        let columns = context.size.columns;
-        let lines = checked.0.into_iter().flat_map(|text| {
+        let lines = checked.0.into_iter().map(|text| {
             let role = match text.get(..4) {
                 Some("FAIL") => Role::Bad,
                 Some("warn") => Role::Warn,
                 _ => Role::Text,
             };
-            wrap(&Line::new(text, role), columns, 16)
+            Line::new(text, role)
         });
         let lines: Vec<Line> = lines.collect();
-        PageOutcome::Open(Box::new(move |_| Ok((Box::new(TextPage::new(lines)), Vec::new()))))
+        PageOutcome::Open(Box::new(move |_| Ok((Box::new(TextPage::new(lines, 16)), Vec::new()))))
     }
 
     fn view(&mut self, _: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {

@@ -1,9 +1,8 @@
 //! What the model remembers: the instruction files that it was given, and the topics of the project's
 //! memory.
 
-use robota_config::instructions::{InstructionOptions, Instructions};
-use robota_config::{ContextReader, Places};
 use robota_core::catalogue::format_tokens;
+use robota_sdk::Project;
 use robota_sdk::memory::ProjectMemory;
 
 use super::details::{self, Body, Entry, Found, Kind};
@@ -12,7 +11,7 @@ use super::{Opening, work};
 const KIND: Kind = Kind {
     title: "Memory",
     empty: "There are no instruction files and no remembered facts.",
-    find: || work(|context| async move { Found(Ok(entries(&context.setup.places))) }),
+    find: || work(|context| async move { Found(Ok(entries(&context.setup))) }),
 };
 
 /// Opens the page.
@@ -20,10 +19,9 @@ pub(super) fn open() -> Opening {
     details::open(&KIND)
 }
 
-fn entries(places: &Places) -> Vec<Entry> {
-    let reader = ContextReader::new(places);
-    let loaded = Instructions::load(&reader, InstructionOptions::default());
-    let mut entries: Vec<_> = loaded
+fn entries(project: &Project) -> Vec<Entry> {
+    let mut entries: Vec<_> = project
+        .instructions()
         .files
         .into_iter()
         .map(|file| Entry {
@@ -34,7 +32,7 @@ fn entries(places: &Places) -> Vec<Entry> {
         })
         .collect();
     if entries.is_empty() {
-        let file = places.cwd.join("AGENTS.md");
+        let file = project.cwd().join("AGENTS.md");
         entries.push(Entry {
             title: file.display().to_string(),
             detail: "does not exist yet: the editor creates it".to_owned(),
@@ -42,7 +40,7 @@ fn entries(places: &Places) -> Vec<Entry> {
             file: Some(file),
         });
     }
-    let memory = ProjectMemory::open(&places.cwd);
+    let memory = ProjectMemory::open(project.cwd());
     for topic in memory.iter().flat_map(ProjectMemory::topics) {
         let text = memory.as_ref().ok().and_then(|memory| memory.topic(&topic).ok());
         entries.push(Entry {

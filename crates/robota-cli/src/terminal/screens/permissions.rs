@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use robota_config::{Files, Layer, RuleList, Settings, TrustStore, rule_check};
+use robota_config::{Layer, RuleList};
 
 use super::list::{Item, List, ListKey};
 use super::{Opening, Page, PageContext, PageOutcome, work};
@@ -64,12 +64,7 @@ fn rules(context: &WorkContext) -> Vec<Item<RuleEntry>> {
         let value = RuleEntry { rule, list: RuleList::Allow, place: Place::Session };
         items.push(item(value, "this session"));
     }
-    let places = &context.setup.places;
-    let files = Files::read(places);
-    // The answer "always" may have written the first settings of the folder.
-    let trust = TrustStore::load(places).status_of(&files.trust_subject());
-    let settings = Settings::from_files(&files, trust, &rule_check(places));
-    let permissions = &settings.permissions;
+    let permissions = &context.setup.read_settings().permissions;
     for (list, rules) in [
         (RuleList::Deny, &permissions.deny),
         (RuleList::Ask, &permissions.ask),

@@ -10,7 +10,7 @@ use crate::terminal::effect::Effect;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Line, Role, wrap};
+use crate::terminal::text::{Line, Role};
 
 /// The text, or why it cannot be found.
 pub(super) struct Report(pub(super) Result<Vec<Line>, String>);
@@ -28,16 +28,12 @@ impl Page for Waiting {
         PageOutcome::Ignored
     }
 
-    fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
+    fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(report) = reply.downcast::<Report>() else { return PageOutcome::Ignored };
         match report.0 {
-            Ok(lines) => {
-                let columns = context.size.columns;
-                let lines = lines.iter().flat_map(|line| wrap(line, columns, 2)).collect();
-                PageOutcome::Open(Box::new(move |_| {
-                    Ok((Box::new(TextPage::new(lines)), Vec::new()))
-                }))
-            }
+            Ok(lines) => PageOutcome::Open(Box::new(move |_| {
+                Ok((Box::new(TextPage::new(lines, 2)), Vec::new()))
+            })),
             Err(why) => PageOutcome::Fail(why),
         }
     }

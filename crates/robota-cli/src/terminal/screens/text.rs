@@ -6,7 +6,7 @@ use super::{Page, PageContext, PageOutcome};
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Ground, Line, Role, Style, truncate, width};
+use crate::terminal::text::{Ground, Line, Role, Style, truncate, width, wrap};
 
 /// Scrolls over lines, and finds text in them.
 #[derive(Default)]
@@ -143,14 +143,19 @@ fn marked(line: &Line) -> Line {
 
 /// A page with a text.
 pub(super) struct TextPage {
+    text: Vec<Line>,
+    /// How far the later rows of a line that is broken are indented.
+    indent: usize,
+    /// The rows, for this many columns.
     lines: Vec<Line>,
+    columns: usize,
     scroll: Scroll,
 }
 
 impl TextPage {
-    /// Creates a page of lines.
-    pub(super) fn new(lines: Vec<Line>) -> Self {
-        Self { lines, scroll: Scroll::default() }
+    /// Creates a page of lines, which are broken where they are too long.
+    pub(super) fn new(text: Vec<Line>, indent: usize) -> Self {
+        Self { text, indent, lines: Vec::new(), columns: 0, scroll: Scroll::default() }
     }
 }
 
@@ -164,6 +169,11 @@ impl Page for TextPage {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
+        if self.columns != size.columns {
+            self.columns = size.columns;
+            let rows = self.text.iter().flat_map(|line| wrap(line, size.columns, self.indent));
+            self.lines = rows.collect();
+        }
         self.scroll.view(&self.lines, size, "/ finds · n next · q closes")
     }
 }

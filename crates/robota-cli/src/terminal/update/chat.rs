@@ -74,7 +74,7 @@ fn submit(state: &mut State, now: bool) -> Vec<Effect> {
         // With prompts that wait, "send now" stops the turn, so that the first of them begins.
         if now && state.turn.is_some() && !state.queue.is_empty() {
             interrupt(state);
-            return vec![Effect::Interrupt];
+            return vec![Effect::StartNext];
         }
         return Vec::new();
     }
@@ -98,7 +98,7 @@ pub(super) fn enter(state: &mut State, draft: Draft, now: bool) -> Vec<Effect> {
     if let Some(effects) = super::command::local(state, text) {
         return effects;
     }
-    if state.phase == Phase::Starting {
+    if state.phase == Phase::Starting || state.shell.is_some() {
         state.early.push(draft);
         return Vec::new();
     }
@@ -120,9 +120,8 @@ pub(super) fn enter(state: &mut State, draft: Draft, now: bool) -> Vec<Effect> {
 
 /// Stops the turn, or does what the second Esc does.
 fn cancel(state: &mut State, before: Option<std::time::Duration>) -> Vec<Effect> {
-    if state.turn.is_some() {
-        interrupt(state);
-        return vec![Effect::Interrupt];
+    if state.turn.is_some() || state.shell.is_some() {
+        return super::stop(state);
     }
     if before.is_some_and(|before| state.now.saturating_sub(before) <= HINT) {
         if !state.composer.is_empty() {

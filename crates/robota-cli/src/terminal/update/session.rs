@@ -22,9 +22,14 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             state.queue.insert(at, Queued { input, text });
         }
         InteractiveEvent::PromptCancelled { input, reason } => {
-            state.queue.retain(|queued| queued.input != input);
-            if let Some(reason) = reason {
-                note(state, NoteKind::Error, format!("A hook blocked the prompt: {reason}"));
+            let waiting = state.queue.iter().position(|queued| queued.input == input);
+            let cancelled = waiting.and_then(|at| state.queue.remove(at));
+            match (reason, cancelled) {
+                (Some(reason), _) => {
+                    note(state, NoteKind::Error, format!("A hook blocked the prompt: {reason}"));
+                }
+                (None, Some(cancelled)) => take_back(state, &cancelled.text),
+                (None, None) => {}
             }
         }
         InteractiveEvent::PromptStarted { input, text } => {
@@ -61,7 +66,8 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             }
         }
         InteractiveEvent::ToolOutput { call, text } => {
-            if let Some(row) = state.conversation.row(&call) {
+            let shell = state.shell.as_mut().filter(|shell| shell.call == call);
+            if let Some(row) = shell.or_else(|| state.conversation.row(&call)) {
                 row.output.push(&text);
             }
         }
@@ -103,6 +109,17 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
         _ => {}
     }
     Vec::new()
+}
+
+/// Puts a prompt that was cancelled together with the turn back into the composer: it was typed to be
+/// sent, and is not lost.
+fn take_back(state: &mut State, text: &str) {
+    if !state.turn.as_ref().is_some_and(|turn| turn.stopping) {
+        return;
+    }
+    let before = state.composer.text();
+    let text = if before.is_empty() { text.to_owned() } else { format!("{before}\n{text}") };
+    state.composer.set_text(&text);
 }
 
 /// Clears an earlier failure, because the model answers.

@@ -2,7 +2,9 @@
 
 mod agents_and_plans;
 mod arrows;
+mod background;
 mod images;
+mod shell;
 mod status_line;
 
 use robota_core::approve::Scope;
@@ -251,7 +253,35 @@ fn prompts_sent_while_a_turn_runs_wait_visibly_and_up_edits_the_last() {
     let effects = program.press("ctrl+enter");
     assert!(matches!(effects.as_slice(), [Effect::EnterNow(draft)] if draft.text == "third"));
     let effects = program.press("ctrl+enter");
-    assert!(matches!(effects.as_slice(), [Effect::Interrupt]), "sends what waits: {effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::StartNext]), "sends what waits: {effects:?}");
+}
+
+#[test]
+fn prompts_that_are_cancelled_with_the_turn_are_in_the_composer_again() {
+    let mut program = Harness::open(80, 24);
+    program.prompt("first");
+    for (input, text) in [("q1", "second"), ("q2", "third")] {
+        let (input, text) = (InputId::from(input), text.to_owned());
+        program.session(InteractiveEvent::PromptAccepted { input, text });
+    }
+    let effects = program.press("esc");
+    assert!(matches!(effects.as_slice(), [Effect::Interrupt]), "{effects:?}");
+    for input in ["q1", "q2"] {
+        let input = InputId::from(input);
+        program.session(InteractiveEvent::PromptCancelled { input, reason: None });
+    }
+    assert_eq!(program.state.composer.text(), "second\nthird");
+    assert!(!program.shown().contains("queued"), "{}", program.shown());
+}
+
+#[test]
+fn a_prompt_that_another_client_cancels_does_not_change_the_composer() {
+    let mut program = Harness::open(80, 24);
+    program.prompt("first");
+    let (input, text) = (InputId::from("q1"), "second".to_owned());
+    program.session(InteractiveEvent::PromptAccepted { input: input.clone(), text });
+    program.session(InteractiveEvent::PromptCancelled { input, reason: None });
+    assert!(program.state.composer.is_empty());
 }
 
 #[test]

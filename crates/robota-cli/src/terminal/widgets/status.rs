@@ -1,8 +1,11 @@
 //! The status line: what the session does, and its facts. Unknown values are left out.
 
+use std::time::Duration;
+
 use robota_core::permission::Mode;
 
 use crate::terminal::event::{Size, clock_text};
+use crate::terminal::keys::{Action, Context};
 use crate::terminal::state::{Phase, State};
 use crate::terminal::text::{Line, Role, truncate, width};
 
@@ -57,6 +60,10 @@ fn activity(state: &State) -> (String, Role) {
         if state.questions.shown().is_some() || state.choices.shown().is_some() {
             return ("waiting for you".into(), Role::Warn);
         }
+        if let Some(shell) = &state.shell {
+            let elapsed = clock_text(state.now.saturating_sub(shell.started));
+            return (format!("{} {elapsed}", super::tool_row::running_words(shell)), Role::Accent);
+        }
         let sending = !state.queue.is_empty();
         return (if sending { "sending" } else { "ready" }.to_owned(), Role::Dim);
     };
@@ -83,6 +90,9 @@ fn parts(state: &State) -> Vec<(String, Role)> {
     let mut parts = Vec::new();
     if let Some(owner) = &facts.follows {
         parts.push((format!("read-only, written by {owner}"), Role::Warn));
+    }
+    if let Some(key) = background_key(state) {
+        parts.push((format!("{key} background"), Role::Dim));
     }
     if let Some(context) = facts.context.filter(|context| context.max_tokens > 0) {
         let percent = context.used_percentage;
@@ -114,6 +124,17 @@ fn parts(state: &State) -> Vec<(String, Role)> {
         parts.push((format!("sandbox {}", facts.sandbox), Role::Dim));
     }
     parts
+}
+
+/// How long a call runs before the status line says how to move it to the background.
+const LONG: Duration = Duration::from_secs(3);
+
+/// Returns the key that moves what runs to the background, if it has run for a while.
+fn background_key(state: &State) -> Option<String> {
+    let started = state.conversation.movable().map(|row| row.started).min()?;
+    let long = state.phase == Phase::Ready && state.now.saturating_sub(started) >= LONG;
+    let keys = state.keys.keys(&[Context::Global, Context::Chat], Action::Background);
+    keys.into_iter().next().filter(|_| long)
 }
 
 /// Returns the short name of a mode.

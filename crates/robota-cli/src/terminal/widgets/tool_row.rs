@@ -79,7 +79,15 @@ fn state_words(row: &ToolRow) -> (&'static str, Role, String) {
         (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
         (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
         (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
-        (RowState::Ended(ToolEnd::Success), None) => ("✓", Role::Good, done.to_owned()),
+        (RowState::Ended(ToolEnd::Success), None) => {
+            let tasks = row.details.background_tasks.join(", ");
+            let verb = if tasks.is_empty() {
+                done.to_owned()
+            } else {
+                format!("In the background as {tasks}:")
+            };
+            ("✓", Role::Good, verb)
+        }
     }
 }
 

@@ -111,6 +111,7 @@ fn tasks() -> Vec<Event> {
         session: Some("s2".into()),
         log: Some("/l".to_owned()),
         worktree: Some(worktree.clone()),
+        mode: Some(TaskMode::Background),
     };
     let finished = TaskFinished {
         output: "Found.".to_owned(),

@@ -199,7 +199,11 @@ fn core_12_abort_cancels_what_was_sent_and_not_delivered() {
 fn core_12_a_shutdown_does_not_mention_the_user() {
     let mut run = Run::new(config());
     run.call("call_0", "edit", json!({}));
-    run.feed(Input::Abort { cause: Cause::Shutdown, note: Some("SIGTERM".to_owned()) });
+    run.feed(Input::Abort {
+        cause: Cause::Shutdown,
+        note: Some("SIGTERM".to_owned()),
+        keep_inputs: false,
+    });
     interrupted(&run);
     assert!(!run.results()[0].1.contains("by user"));
     let cut = run.messages()[1].clone();

@@ -105,7 +105,7 @@ fn core_20_golden_journals_fold_at_every_length() {
 }
 
 #[test]
-#[ignore = "writes the fixtures anew: run it by name after a deliberate change of what is written"]
+#[ignore = "writes the fixtures again: run it by name after a deliberate change of what is written"]
 fn regenerate_golden_journals() {
     std::fs::create_dir_all(folder()).unwrap();
     for (name, run) in all() {

@@ -603,7 +603,7 @@ impl Run {
     }
 
     pub(super) fn abort(&mut self) {
-        self.feed(Input::Abort { cause: Cause::User, note: None });
+        self.feed(Input::Abort { cause: Cause::User, note: None, keep_inputs: false });
     }
 
     /// Accepts an input and sends it to the running turn.

@@ -292,7 +292,7 @@ impl Choices {
         match self.pick(20) {
             1 if self.one_in(5) => {
                 let cause = self.of(&[Cause::User, Cause::Shutdown]);
-                run.feed(Input::Abort { cause, note: None });
+                run.feed(Input::Abort { cause, note: None, keep_inputs: false });
                 return;
             }
             2 => {
@@ -373,7 +373,7 @@ fn play(numbers: Vec<u32>) -> Run {
     }
     // Later inputs have no effect.
     run.feed(Input::Appended);
-    run.feed(Input::Abort { cause: Cause::User, note: None });
+    run.feed(Input::Abort { cause: Cause::User, note: None, keep_inputs: false });
     run.feed(Input::Delta(Delta::Text("late".to_owned())));
     run
 }

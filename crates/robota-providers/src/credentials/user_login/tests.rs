@@ -5,20 +5,15 @@ use super::*;
 #[test]
 fn the_refresh_token_of_a_login_is_exchanged() {
     let file = json!({"type": "authorized_user", "client_id": "client-1",
-        "client_secret": "secret-1", "refresh_token": "refresh-1"});
+        "client_secret": "secret-1", "refresh_token": "refresh-1", "quota_project_id": "project-1"});
     let login = UserLogin::parse(&Secret::new(file.to_string())).unwrap().unwrap();
-    assert_eq!(login.address().as_str(), TOKEN_ADDRESS);
-    let form = login.form(Timestamp::UNIX_EPOCH).unwrap();
-    let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let request = login.request(Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(request.url.as_str(), TOKEN_ADDRESS);
     assert_eq!(
-        form,
-        [
-            ("grant_type", "refresh_token"),
-            ("client_id", "client-1"),
-            ("client_secret", "secret-1"),
-            ("refresh_token", "refresh-1"),
-        ]
+        String::from_utf8_lossy(&request.body),
+        "grant_type=refresh_token&client_id=client-1&client_secret=secret-1&refresh_token=refresh-1"
     );
+    assert_eq!(login.quota_project(), Some("project-1"));
 }
 
 #[test]

@@ -50,6 +50,34 @@ fn credentials_are_read_from_the_variables_of_each_cloud() {
 }
 
 #[test]
+fn google_credentials_are_looked_up_in_the_order_of_its_own_clients() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let folder = home.join(".config/gcloud");
+    let home_text = home.display().to_string();
+    let set = [("HOME", home_text.as_str())];
+    assert_eq!(completed("vertex", &set).unwrap().credentials, None);
+    let metadata = [set[0], ("GCE_METADATA_HOST", "metadata.google.internal")];
+    let host = "metadata.google.internal".to_owned();
+    let found = completed("vertex", &metadata).unwrap().credentials;
+    assert_eq!(found, Some(Credentials::MetadataServer { host }));
+
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |text: &str| Some(Credentials::ServiceAccount { key_file: Secret::new(text) });
+    std::fs::write(folder.join(GCLOUD_FILE), "of gcloud").unwrap();
+    assert_eq!(completed("vertex", &metadata).unwrap().credentials, file("of gcloud"));
+    std::fs::write(home.join(GCLOUD_FILE), "of another folder").unwrap();
+    let moved = [set[0], ("CLOUDSDK_CONFIG", home_text.as_str())];
+    assert_eq!(completed("vertex", &moved).unwrap().credentials, file("of another folder"));
+    let named = home.join(GCLOUD_FILE).display().to_string();
+    let named = [set[0], ("GOOGLE_APPLICATION_CREDENTIALS", named.as_str())];
+    assert_eq!(completed("vertex", &named).unwrap().credentials, file("of another folder"));
+    // A key takes precedence.
+    let with_key = [set[0], ("VERTEX_API_KEY", "k")];
+    assert_eq!(completed("vertex", &with_key).unwrap().credentials, None);
+}
+
+#[test]
 fn the_key_that_googles_own_client_prefers_wins() {
     let set = [("GEMINI_API_KEY", "second"), ("GOOGLE_API_KEY", "first")];
     let key = |set: &[(&str, &str)]| completed("gemini", set).unwrap().api_key.unwrap();

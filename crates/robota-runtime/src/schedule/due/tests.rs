@@ -143,8 +143,14 @@ fn what_is_not_valid_is_refused_with_a_reason() {
     let weekly = Trigger::Weekly { day: "noday".to_owned(), time: "09:00".to_owned() };
     assert_eq!(
         refused(weekly, "UTC"),
-        "`nod` is not a day of the week and a time such as `Mon 09:00`"
+        "`noday` is not a day of the week and a time such as `Mon 09:00`"
     );
+    // Only the whole name and its first three letters name a day.
+    for (day, known) in [("Sat", true), ("saturday", true), ("satur", false), ("monkey", false)] {
+        let weekly = Trigger::Weekly { day: day.to_owned(), time: "09:00".to_owned() };
+        let plan = Plan::of(&spec(weekly, "UTC", "2026-01-01T00:00:00Z"));
+        assert_eq!(plan.is_ok(), known, "{day}");
+    }
     let cron = |pattern: &str| Trigger::Cron { pattern: pattern.to_owned() };
     assert!(refused(cron("61 * * * *"), "UTC").starts_with("`61 * * * *` is not a cron pattern: "));
     assert!(refused(cron("* * * * * *"), "UTC").contains("is not a cron pattern: "));

@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn run_04_lines_are_the_same_after_any_split() {
     let sent = [
-        FromAgent::Opened { session: "a".into() },
+        FromAgent::Opened,
         FromAgent::Event { line: "{\"text\":\"two\\nlines\"}".to_owned() },
         FromAgent::Ended { finished: Box::new(TaskFinished::new(TaskStatus::Completed)) },
     ];

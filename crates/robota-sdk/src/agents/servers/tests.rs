@@ -19,3 +19,22 @@ fn sdk_14_mcp_servers_of_a_definition_are_names_and_configurations() {
     assert_eq!(named(json!({"github": {}, "db": config})), Some(both));
     assert_eq!(named(json!([])), Some(NamedServers::default()), "no servers");
 }
+
+#[test]
+fn sdk_14_a_definition_names_servers_and_tools_of_servers() {
+    let names = |fields: Value| {
+        let mut agent = json!({"description": "d", "prompt": "p"});
+        agent.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let agents = agents_from_json(&json!({ "a": agent }).to_string()).0;
+        names_server(&agents[0], "my calc")
+    };
+    assert!(names(json!({"mcpServers": ["my calc"]})));
+    for tool in ["mcp__my_calc", "mcp__my_calc__add", "mcp__my_calc__*", "mcp__my_calc__add(x)"] {
+        assert!(names(json!({"tools": ["Read", tool]})), "{tool}");
+    }
+    for other in
+        [json!({}), json!({"tools": ["mcp__my_calculator__add"]}), json!({"mcpServers": []})]
+    {
+        assert!(!names(other.clone()), "{other}");
+    }
+}

@@ -6,7 +6,7 @@ use robota_core::task::{TaskKind, TaskMode, WaitPolicy};
 use robota_runtime::AgentWork;
 use serde_json::json;
 
-use super::background::{cancel, list, no_tasks, read, split};
+use super::background::{cancel, list, no_tasks, offset, read, split};
 use super::failed;
 use crate::agents::{AgentResult, AgentRun, AgentRuns};
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
@@ -45,7 +45,11 @@ impl SystemCommand for AgentCommand {
             "" | "list" => {
                 let mut tasks = tasks.list();
                 tasks.retain(|task| task.kind == TaskKind::Agent);
-                let mut result = list(&tasks);
+                let empty = tasks.is_empty();
+                let mut result = list(&tasks, session.session().config().clock().now());
+                if empty {
+                    result.message = "No agent has run in this session.".to_owned();
+                }
                 let names: Vec<_> = runs.kinds().into_iter().map(|(name, _)| name).collect();
                 result.message.push_str(&format!("\nAgents to run: {}", names.join(", ")));
                 result
@@ -53,13 +57,22 @@ impl SystemCommand for AgentCommand {
             "run" => run(&runs, rest).await,
             "parallel" => parallel(&runs, rest).await,
             _ if id.as_str().is_empty() => CommandResult::failed(USAGE),
-            "read" | "logs" => read(&tasks, &id, text.parse().unwrap_or(0)).await,
-            "cancel" => cancel(&tasks, &id).await,
-            "transcript" => match runs.transcript(&id).await {
-                Ok(text) => CommandResult::ok(text),
-                Err(error) => failed(&error),
-            },
-            "send" if !text.is_empty() => send(&runs, &id, text).await,
+            "read" | "logs" | "cancel" | "transcript" | "send" => {
+                if tasks.get(&id).is_ok_and(|task| task.kind != TaskKind::Agent) {
+                    let text = format!("`{id}` is a command, not an agent; use /background.");
+                    return CommandResult::failed(text);
+                }
+                match (name, offset(text)) {
+                    ("read" | "logs", Some(offset)) => read(&tasks, &id, offset).await,
+                    ("cancel", _) => cancel(&tasks, &id).await,
+                    ("transcript", _) => match runs.transcript(&id).await {
+                        Ok(text) => CommandResult::ok(text),
+                        Err(error) => failed(&error),
+                    },
+                    ("send", _) if !text.is_empty() => send(&runs, &id, text).await,
+                    _ => CommandResult::failed(USAGE),
+                }
+            }
             _ => CommandResult::failed(USAGE),
         }
     }
@@ -77,9 +90,9 @@ pub(super) async fn send(runs: &AgentRuns, id: &TaskId, text: &str) -> CommandRe
 
 /// Removes `--detach` from the front.
 fn detached(text: &str) -> (bool, &str) {
-    match text.trim().strip_prefix("--detach") {
-        Some(rest) => (true, rest.trim()),
-        None => (false, text.trim()),
+    match split(text) {
+        ("--detach", rest) => (true, rest),
+        _ => (false, text.trim()),
     }
 }
 
@@ -87,6 +100,9 @@ fn detached(text: &str) -> (bool, &str) {
 fn agent_run(text: &str, runs: &AgentRuns) -> Result<AgentRun, String> {
     let (agent, prompt) = split(text);
     let names: Vec<_> = runs.kinds().into_iter().map(|(name, _)| name).collect();
+    if agent.is_empty() {
+        return Err(USAGE.to_owned());
+    }
     if !names.iter().any(|name| name == agent) {
         return Err(format!("There is no agent `{agent}`; known: {}", names.join(", ")));
     }
@@ -134,29 +150,32 @@ async fn parallel(runs: &AgentRuns, text: &str) -> CommandResult {
         Err(text) => return CommandResult::failed(text),
     };
     let label = format!("{} agents", agents.len());
-    let policy = if detach { WaitPolicy::Detached } else { WaitPolicy::WaitAll };
-    let (group, started) = match runs.start_all(&label, agents, policy, None).await {
-        Ok(started) => started,
-        Err(error) => return failed(&error),
-    };
-    let ids: Vec<_> = started.iter().flatten().map(ToString::to_string).collect();
     if detach {
-        let text = format!("Run in the background as {group}: {}", ids.join(", "));
-        return CommandResult::ok(text)
-            .with("groupId", group.as_str())
-            .with("agentIds", json!(ids));
+        return match runs.start_all(&label, agents, WaitPolicy::Detached, None).await {
+            Ok((group, started)) => {
+                let ids: Vec<_> = started.iter().flatten().map(ToString::to_string).collect();
+                let text = format!("Run in the background as {group}: {}", ids.join(", "));
+                CommandResult::ok(text).with("groupId", group.as_str()).with("agentIds", json!(ids))
+            }
+            Err(error) => failed(&error),
+        };
     }
-    match runs.manager.groups().wait(&group).await {
-        Ok(summary) => {
-            let parts = summary.tasks.iter().map(|task| {
-                let result = shown(&AgentResult::of(task.clone()));
-                format!("## {} ({})\n{}", task.label, task.task, result.message)
+    // The model learns what the user saw with the next prompt.
+    match runs.run_all_as(&label, agents, TaskMode::Background, None).await {
+        Ok((group, results)) => {
+            let parts = results.iter().map(|result| {
+                let id = result.agent_id.as_ref().map_or("not started", TaskId::as_str);
+                format!("## {} ({id})\n{}", result.label, shown(result).message)
             });
             let text = parts.collect::<Vec<_>>().join("\n\n");
-            let complete = summary.completed == started.len();
+            let complete = results.iter().all(|result| result.success);
             let result =
                 if complete { CommandResult::ok(text) } else { CommandResult::failed(text) };
-            result.with("summary", json!(summary))
+            let result = result.with("results", json!(results));
+            match runs.manager.groups().summarize(&group) {
+                Ok(summary) => result.with("summary", json!(summary)),
+                Err(_) => result,
+            }
         }
         Err(error) => failed(&error),
     }

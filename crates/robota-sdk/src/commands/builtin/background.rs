@@ -1,8 +1,9 @@
 //! `/background`: lists, reads, cancels and removes background tasks (RUN-08).
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use robota_core::ids::TaskId;
-use robota_core::task::{TaskKind, TaskState, TaskStatus};
+use robota_core::task::{NotMoved, TaskKind, TaskState, TaskStatus};
 use robota_runtime::TaskManager;
 use serde_json::json;
 
@@ -15,7 +16,7 @@ use crate::tasks::describe;
 pub(super) struct Background;
 
 const USAGE: &str =
-    "Usage: /background list | read ID [OFFSET] | cancel ID | close ID | send ID TEXT";
+    "Usage: /background list | read ID [OFFSET] | cancel ID | close ID | send ID TEXT | move";
 
 /// The bytes of one page of a log.
 const PAGE: usize = 16 * 1024;
@@ -24,13 +25,14 @@ const PAGE: usize = 16 * 1024;
 impl SystemCommand for Background {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("background", "Shows and ends background commands and agents")
-            .arguments("list | read ID [OFFSET] | cancel ID | close ID | send ID TEXT")
+            .arguments("list | read ID [OFFSET] | cancel ID | close ID | send ID TEXT | move")
             .modifies()
             .subcommand("list", "Lists the tasks")
             .subcommand("read", "Shows the text that a task wrote")
             .subcommand("cancel", "Ends a task and everything below it")
             .subcommand("close", "Removes a task that has ended from the list")
             .subcommand("send", "Sends text to a running task")
+            .subcommand("move", "Moves what the turn waits for to the background")
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
@@ -39,11 +41,12 @@ impl SystemCommand for Background {
         let (id, text) = split(rest);
         let id = TaskId::from(id);
         match (name, id.as_str()) {
-            ("" | "list", "") => list(&tasks.list()),
+            ("" | "list", "") => list(&tasks.list(), session.session().config().clock().now()),
+            ("move", "") => move_all(&tasks).await,
             (_, "") => CommandResult::failed(USAGE),
-            ("read", _) => match text.parse().or(if text.is_empty() { Ok(0) } else { Err(()) }) {
-                Ok(offset) => read(&tasks, &id, offset).await,
-                Err(()) => CommandResult::failed(USAGE),
+            ("read", _) => match offset(text) {
+                Some(offset) => read(&tasks, &id, offset).await,
+                None => CommandResult::failed(USAGE),
             },
             ("cancel", _) => cancel(&tasks, &id).await,
             ("close", _) => match tasks.close(&id).await {
@@ -65,6 +68,26 @@ impl SystemCommand for Background {
     }
 }
 
+/// Moves the command or the agents that the turn waits for to the background.
+async fn move_all(tasks: &TaskManager) -> CommandResult {
+    let (mut moved, mut problems) = (Vec::new(), Vec::new());
+    for call in tasks.foreground().list() {
+        match tasks.foreground().move_to_background(&call).await {
+            Ok(ids) => moved.extend(ids.iter().map(ToString::to_string)),
+            Err(NotMoved::NotWaiting(_)) => {}
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    let text = match moved.is_empty() {
+        true => "Nothing runs that can be moved to the background.".to_owned(),
+        false => format!("In the background: {}.", moved.join(", ")),
+    };
+    if problems.is_empty() {
+        return CommandResult::ok(text).with("tasks", json!(moved));
+    }
+    CommandResult::failed(format!("{}\n{text}", problems.join("\n")))
+}
+
 fn is_agent(tasks: &TaskManager, id: &TaskId) -> bool {
     tasks.get(id).is_ok_and(|task| task.kind == TaskKind::Agent)
 }
@@ -80,13 +103,18 @@ pub(super) fn no_tasks() -> CommandResult {
     CommandResult::failed("This session has no background tasks.")
 }
 
+/// Reads where a page of a log begins; at the start if nothing is given.
+pub(super) fn offset(text: &str) -> Option<u64> {
+    if text.is_empty() { Some(0) } else { text.parse().ok() }
+}
+
 /// Lists tasks, one line each.
-pub(super) fn list(tasks: &[TaskState]) -> CommandResult {
+pub(super) fn list(tasks: &[TaskState], now: Timestamp) -> CommandResult {
     if tasks.is_empty() {
         return CommandResult::ok("There are no background tasks.").with("tasks", json!([]));
     }
     let lines = tasks.iter().map(|task| {
-        let end = task.ended.unwrap_or(task.last_activity);
+        let end = task.ended.unwrap_or(now);
         let start = task.started.unwrap_or(task.created);
         let seconds = end.duration_since(start).as_secs().max(0);
         let doing = match (task.status, &task.action) {
@@ -129,3 +157,6 @@ pub(super) async fn cancel(tasks: &TaskManager, id: &TaskId) -> CommandResult {
         Err(error) => failed(&error),
     }
 }
+
+#[cfg(test)]
+mod tests;

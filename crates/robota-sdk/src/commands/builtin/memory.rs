@@ -13,8 +13,9 @@ use crate::error::SdkError;
 use crate::interactive::InteractiveSession;
 use crate::memory::{MemoryCommand, MemoryEvent, ProjectMemory};
 
-/// The name of the entries that record what happened to the memory.
-const ENTRY: &str = "memory-event";
+/// The name of the entries that say which topics the model has seen; the record of a session lists
+/// them.
+const USED: &str = "used-memory-reference";
 
 /// `/memory`
 pub(super) struct Memory;
@@ -77,18 +78,26 @@ impl SystemCommand for Memory {
 async fn recorded(session: &InteractiveSession) -> Result<Vec<MemoryEvent>, SdkError> {
     let history = session.session().context().full_history().await?;
     let data = history.into_iter().filter_map(|entry| match entry.kind {
-        EntryKind::Event { name, data } if name == ENTRY => Some(data),
+        EntryKind::Event { name, data } if name == MemoryEvent::ENTRY => Some(data),
         _ => None,
     });
     Ok(data.filter_map(|data: Value| serde_json::from_value(data).ok()).collect())
 }
 
-/// Records what happened, for audits.
+/// Records what happened, for audits, and which topics were used.
 async fn record(
     session: &InteractiveSession,
     event: &MemoryEvent,
     now: Timestamp,
 ) -> Result<(), SdkError> {
-    let entry = HistoryEntry::event(&RandomIds, now, ENTRY, json!(event));
-    Ok(session.session().context().add_entry(entry).await?)
+    let context = session.session().context();
+    let entry = |name, data| HistoryEntry::event(&RandomIds, now, name, data);
+    context.add_entry(entry(MemoryEvent::ENTRY, json!(event))).await?;
+    if let MemoryEvent::Recalled { topics } = event {
+        for topic in topics {
+            // With an id, so that a record lists a topic once, however often it was recalled.
+            context.add_entry(entry(USED, json!({"id": topic, "topic": topic}))).await?;
+        }
+    }
+    Ok(())
 }

@@ -20,7 +20,8 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
         tool(
             START,
             "Gives the agent a task in a new session. Answers within 45 seconds: with the result, \
-             or with the state `running`, after which agent_wait waits for the result.",
+             or with the state `running` (or `waiting_permission` while the user is asked), after which \
+             agent_wait waits for the result.",
             &json!({
                 "prompt": prompt,
                 "cwd": {"type": "string", "description": "A folder below that of the server"},

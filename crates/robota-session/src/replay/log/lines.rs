@@ -66,6 +66,8 @@ impl<'a> Writer<'a> {
 
     /// Writes the first line, with what the session starts with. The journal records that only
     /// later, so this searches for it.
+    // The first line of a log describes the session, but the journal has these facts in later
+    // events. So they are searched for first.
     fn init(&mut self, events: &[Envelope]) {
         let Some(first) = events.first() else { return };
         let (mut prompt, mut tools, mut turn, mut cwd) = (None, None, None, None);
@@ -110,6 +112,8 @@ impl<'a> Writer<'a> {
         self.before(envelope);
         self.state.apply(envelope)?;
         if let Event::ToolResultAdded(data) = &envelope.event {
+            // Counted before the lines of this event are written, which need the number of the
+            // result.
             *self.results.entry(data.message.clone()).or_default() += 1;
         }
         for event in self.projection.push(envelope)? {
@@ -129,6 +133,7 @@ impl<'a> Writer<'a> {
                 self.answer = None;
             }
             Event::UserMessage(data) => self.pre_run(envelope.ts, &data.message.text()),
+            // A continued turn has no message of the user.
             Event::ModelRequested(_) => self.pre_run(envelope.ts, ""),
             Event::CompactionStarted(data) => self.compaction = json!(data),
             _ => {}
@@ -255,6 +260,7 @@ impl<'a> Writer<'a> {
                 "kind" if name == "provider_native_raw_payload" => {
                     ("payloadKind".to_owned(), value.clone())
                 }
+                // The name that the format of the log uses.
                 "mutation" => (key.clone(), "append_message".into()),
                 "owner_path" => ("ownerPath".to_owned(), owner_path(value)),
                 _ => (camel(key), value.clone()),
@@ -282,6 +288,7 @@ fn messages(value: &Value) -> Value {
     let list = value.as_array().into_iter().flatten();
     list.flat_map(|value| match read(value) {
         Ok(message) => universal::write(&message, None),
+        // A message that this version cannot read is exported as it is.
         Err(_) => vec![value.clone()],
     })
     .collect()

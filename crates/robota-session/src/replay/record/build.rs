@@ -85,6 +85,7 @@ impl<'a> Builder<'a> {
             spawned_by: None,
         })?;
         self.push(Opened { epoch: 1, after_seq: 0, pid: None })?;
+        // The hash finds the session when the same file is imported again.
         let marker = json!({"format": format, "from": record.id, "sha256": record.sha256()});
         self.note(IMPORTED, marker)?;
         if let Some(name) = record.name.clone().filter(|name| !name.is_empty()) {
@@ -94,6 +95,7 @@ impl<'a> Builder<'a> {
             self.push(PromptSet { sha256: BlobRef::of(text.as_bytes()).sha256, text })?;
         }
         let mut tools: Vec<ToolSpec> = record.tool_schemas.iter().filter_map(read_tool).collect();
+        // As a session records them, so that resuming with the same tools is no change.
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         tools.dedup_by(|a, b| a.name == b.name);
         if !tools.is_empty() {
@@ -119,6 +121,7 @@ impl<'a> Builder<'a> {
         for (field, value) in &record.extra {
             self.note(OTHER_FIELD, json!({"field": field, "value": value}))?;
         }
+        // So that the first resume reads little, however long the imported session is.
         if let Some(snapshot) = self.state.snapshot() {
             self.push(snapshot)?;
         }

@@ -42,6 +42,7 @@ impl Calls {
             Event::AssistantMessage(data) => {
                 self.report_unpaired(report);
                 for call in data.message.tool_uses() {
+                    // Imported sessions have no `tool_called`.
                     let progress = self.calls.entry(call.call.clone()).or_insert_with(|| {
                         report.calls += 1;
                         CallProgress::default()
@@ -79,6 +80,7 @@ impl Calls {
                 if again {
                     report.error("FINISHED_TWICE", at, format!("{name} finished twice"));
                 }
+                // A call that did not run has an outcome without a start, which is right.
                 if unstarted && data.outcome.ran == DidRun::Yes {
                     let text = format!("{name} ran, but its start was not recorded");
                     report.error("FINISHED_WITHOUT_START", at, text);

@@ -50,6 +50,7 @@ impl JournalCheck {
         }
         match Envelope::decode(line) {
             Ok(event) => self.event(&event),
+            // A crash may leave such a line; it was never acknowledged. Anywhere else it is damage.
             Err(DecodeError::Torn | DecodeError::Checksum { .. }) if last => {
                 let text = "the last line is incomplete; the next writer removes it";
                 self.report.warning("TORN_TAIL", place, text);
@@ -89,6 +90,7 @@ impl JournalCheck {
         if self.state.apply(event).is_err() {
             self.incomplete = true;
             let seq = event.seq.saturating_sub(1);
+            // The check reports everything that it finds, not only the first gap.
             self.state.cursor = Some(Cursor { epoch: event.epoch, seq });
             let _ = self.state.apply(event);
         }

@@ -26,6 +26,7 @@ pub fn log(bytes: &[u8], payloads: &Payloads) -> Report {
                 check.resolve(&mut value, &at, payloads);
                 check.line(&value, &at);
             }
+            // A log can be read while it is written.
             Err(_) if lines.peek().is_none() && !line.ends_with(b"\n") => {
                 let text = "the last line is incomplete";
                 check.report.warning("TORN_TAIL", &at, text);
@@ -160,6 +161,7 @@ impl Check {
                 let text = "the provider's raw payload is missing";
                 self.report.warning("PROVIDER_NATIVE_RAW_PAYLOAD_MISSING", &at, text);
             }
+            // An interrupted or failed run may end before the answer.
             if !answered && self.ended.contains(&round.0) {
                 continue;
             }

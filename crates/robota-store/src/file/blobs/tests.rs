@@ -130,3 +130,22 @@ fn references_that_were_read_are_not_read_again() {
     files.put(&session, b"three", &mut known).unwrap();
     assert_eq!(known.hashes, HashSet::from([blob.sha256]));
 }
+
+/// Another process has stored the same blob and not yet synced its name: who stores it again must not
+/// rely on it.
+#[test]
+fn a_blob_that_another_process_is_storing_survives_every_crash() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    let blob = BlobRef::of(b"content");
+    let path = files.blob_path(&blob.sha256);
+    drop(files.blob_lock().unwrap());
+    disk.make_folder(path.parent().unwrap()).unwrap();
+    super::super::replace::replace(&disk, &path, b"content", files.sync_mode()).unwrap();
+    disk.record();
+    files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
+    for crash in disk.crashes(disk.now()) {
+        let files = FileStore::new("/s").with_disk(Arc::new(crash.disk)).files;
+        assert!(files.get(&blob).unwrap().is_some(), "{}", crash.fate);
+    }
+}

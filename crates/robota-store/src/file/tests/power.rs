@@ -130,7 +130,7 @@ fn a_fork_exists_completely_or_not_at_all() {
             let files = files(&crash.disk);
             let what = format!("{moment:?}, {}", crash.fate);
             assert_eq!(read(&files, &parent).len(), 9, "{what}");
-            match files.read(&child, 0, usize::MAX) {
+            match files.read(&child, 0, usize::MAX, true) {
                 Ok(events) => {
                     let expected: Vec<_> = forked.iter().map(|event| (**event).clone()).collect();
                     assert_eq!(events, expected, "{what}");
@@ -168,7 +168,7 @@ fn a_deletion_is_whole_or_can_be_repeated() {
         for crash in disk.crashes(moment) {
             let files = files(&crash.disk);
             let what = format!("{moment:?}, {}", crash.fate);
-            let there = files.read(&session, 0, usize::MAX);
+            let there = files.read(&session, 0, usize::MAX, true);
             let listed = files.list(&SessionFilter::default()).unwrap().sessions.len();
             match there {
                 Ok(events) => assert_eq!((events.len(), listed), (6, 2), "{what}"),
@@ -203,7 +203,7 @@ fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
         for moment in (0..disk.moments()).map(Moment) {
             for crash in disk.crashes(moment) {
                 let files = files(&crash.disk);
-                match files.read(&session, 0, usize::MAX) {
+                match files.read(&session, 0, usize::MAX, true) {
                     Ok(events) => {
                         let expected: Vec<_> =
                             all.iter().take(events.len()).map(|e| (**e).clone()).collect();

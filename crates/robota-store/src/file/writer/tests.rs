@@ -38,7 +38,7 @@ fn writer(disk: &SimDisk) -> (Arc<Files>, Writer) {
 }
 
 fn seqs(files: &Files) -> Vec<u64> {
-    files.read(&session(), 0, usize::MAX).unwrap().iter().map(|event| event.seq).collect()
+    files.read(&session(), 0, usize::MAX, true).unwrap().iter().map(|event| event.seq).collect()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_failure_at_any_step_leaves_nothing_half_written() {
         let result = script(&disk);
         disk.faults(|faults| faults.fail_at = None);
         let files = files(&disk);
-        let read = |name: &str| files.read(&SessionId::from(name), 0, usize::MAX);
+        let read = |name: &str| files.read(&SessionId::from(name), 0, usize::MAX, true);
         for name in ["s", "child"] {
             match read(name) {
                 Ok(events) => {
@@ -199,7 +199,7 @@ fn the_file_is_open_only_while_something_in_it_is_not_synced() {
     writer.close_file();
     assert!(!writer.has_open_file() && disk.syncs() > synced, "what it closes is synced");
     writer.append(&[event(4)], Durability::Synced).unwrap();
-    assert_eq!(files.read(&session(), 0, usize::MAX).unwrap().len(), 4);
+    assert_eq!(files.read(&session(), 0, usize::MAX, true).unwrap().len(), 4);
     // Another program wrote to the file: nothing may follow what this writer does not know.
     let names = files.disk.names(&files.folder(&session())).unwrap();
     let segment = names.iter().find(|name| name.ends_with(".jsonl")).unwrap();

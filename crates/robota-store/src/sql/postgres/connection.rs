@@ -189,6 +189,7 @@ impl Connections {
             match self.with_timeout("write", client.batch_execute(sql)).await {
                 Ok(()) => return transaction.0.take().ok_or_else(|| self.unreachable()),
                 Err(Failure::Refused(error)) => return Err(error),
+                // The idle connections are to the same server, which has probably restarted.
                 Err(Failure::Connection(_)) => drop(self.pool.retain(|_, _| false)),
             }
         }
@@ -210,6 +211,8 @@ impl Connections {
         let Some(client) = &transaction.0 else { return Err(self.unreachable()) };
         let done = work(&mut PostgresTx { client, connections: self }).await;
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        // Without a timeout: a commit that waits for a slow disk is not a failure, and giving up
+        // would leave its outcome unknown.
         let ended = client.batch_execute(end).await;
         if ended.is_ok() {
             // Return the connection to the pool.
@@ -323,6 +326,7 @@ impl PostgresReader<'_> {
 impl Query for PostgresReader<'_> {
     async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
         match self.rows(sql, &values).await {
+            // Repeating is safe because the statement only reads.
             Err(Failure::Connection(_)) => self.rows(sql, &values).await,
             rows => rows,
         }

@@ -17,7 +17,7 @@ async fn journal() -> Vec<Arc<Envelope>> {
     let script = Script::new().text("Hello.").tool("Look", json!({})).text("Done.");
     let mut agent = Agent::builder(ScriptedProvider::new(script), "any-model")
         .tools([Arc::new(look) as Arc<dyn Tool>])
-        .record_payloads(true)
+        .configure(|config| config.record_payloads = true)
         .build()
         .unwrap();
     agent.run("Hi").await;

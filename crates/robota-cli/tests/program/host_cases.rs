@@ -1,0 +1,276 @@
+//! Small differences to the program that hosts were written for, each found by trying it.
+
+use serde_json::{Value, json};
+
+use crate::headless::BYPASS;
+use crate::home::{Home, stderr, stdout};
+use crate::host::{Host, kinds};
+use crate::schema::parse_lines;
+
+/// Registers a hook at an event.
+fn with_hook(home: &Home, script: &str, args: &[&str], event: &str) -> Host {
+    let mut host = Host::start(home, script, args);
+    let hooks = json!({event: [{"matcher": "Bash|Read", "hookCallbackIds": ["h-1"]}]});
+    let answer = host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+    assert_eq!(answer["response"]["unsupported_hook_events"], json!([]), "{answer}");
+    host.say("go");
+    host
+}
+
+/// Answers the callback of a hook with this output, and returns what the hook received.
+fn answer_hook(host: &mut Host, output: &Value) -> Value {
+    let request = host.until("control_request").pop().unwrap();
+    assert_eq!(request["request"]["subtype"], "hook_callback", "{request}");
+    host.answer(&request, output);
+    request["request"]["input"].clone()
+}
+
+const TOUCH: &str = "- {tools: [{tool: Bash, input: {command: touch made}}]}\n- Done.";
+
+#[test]
+fn sdk_08_a_hook_decides_about_a_call_that_needs_approval() {
+    let decision = |decision: Value| {
+        json!({"hookSpecificOutput":
+            {"hookEventName": "PermissionRequest", "decision": decision}})
+    };
+    for (answer, made) in [
+        (decision(json!({"behavior": "allow"})), "made"),
+        (
+            decision(json!({"behavior": "allow", "updatedInput": {"command": "touch other"}})),
+            "other",
+        ),
+        (decision(json!({"behavior": "deny", "message": "not now"})), ""),
+        (json!({}), ""),
+    ] {
+        let home = Home::new();
+        let mut host = with_hook(&home, TOUCH, &[], "PermissionRequest");
+        let input = answer_hook(&mut host, &answer);
+        assert_eq!(input["hook_event_name"], "PermissionRequest");
+        assert_eq!(input["tool_input"], json!({"command": "touch made"}));
+        let result = host.until("result").pop().unwrap();
+        for name in ["made", "other"] {
+            assert_eq!(home.path("project").join(name).exists(), name == made, "{answer}");
+        }
+        let denied = result["permission_denials"].as_array().unwrap().len();
+        assert_eq!(denied, usize::from(made.is_empty()), "{result}");
+        host.finish();
+    }
+}
+
+#[test]
+fn sdk_08_a_hook_decides_before_the_host_is_asked() {
+    let home = Home::new();
+    let args = ["--permission-prompt-tool", "stdio"];
+    let mut host = with_hook(&home, TOUCH, &args, "PermissionRequest");
+    answer_hook(&mut host, &json!({}));
+    let asked = host.until("control_request").pop().unwrap();
+    assert_eq!(asked["request"]["subtype"], "can_use_tool");
+    host.answer(&asked, &json!({"behavior": "deny", "message": "no"}));
+    host.until("result");
+    assert!(!home.path("project/made").exists());
+    host.finish();
+}
+
+#[test]
+fn sdk_08_a_call_that_failed_has_a_hook_of_its_own() {
+    let script = "- {tools: [{tool: Read, input: {file_path: missing.txt}}]}\n- Done.";
+    let home = Home::new();
+    let mut host = with_hook(&home, script, &BYPASS, "PostToolUseFailure");
+    let context = json!({"hookSpecificOutput":
+        {"hookEventName": "PostToolUseFailure", "additionalContext": "try again"}});
+    let input = answer_hook(&mut host, &context);
+    assert_eq!(input["hook_event_name"], "PostToolUseFailure");
+    assert!(input["error"].as_str().unwrap().contains("missing.txt"), "{input}");
+    let lines = host.until("result");
+    let result = lines.iter().find(|line| line["type"] == "user").unwrap();
+    assert!(result.to_string().contains("try again"), "{result}");
+    host.finish();
+    // A call that succeeds is not its event, and one that fails is not PostToolUse.
+    let quiet = "- {tools: [{tool: Bash, input: {command: 'true'}}]}\n- Done.";
+    for (script, event) in [(quiet, "PostToolUseFailure"), (script, "PostToolUse")] {
+        let home = Home::new();
+        let mut host = with_hook(&home, script, &BYPASS, event);
+        assert!(!kinds(&host.until("result")).contains(&"control_request".to_owned()), "{event}");
+        host.finish();
+    }
+}
+
+#[test]
+fn sdk_08_a_hook_receives_the_result_as_the_lines_have_it() {
+    let script = "- {tools: [{tool: Bash, input: {command: echo out}}]}\n- Done.";
+    let home = Home::new();
+    let mut host = with_hook(&home, script, &BYPASS, "PostToolUse");
+    let input = answer_hook(&mut host, &json!({}));
+    assert_eq!(input["tool_response"]["stdout"], "out", "{input}");
+    host.until("result");
+    host.finish();
+}
+
+#[test]
+fn sdk_08_a_message_without_a_turn_comes_before_the_next() {
+    let home = Home::new();
+    let script = "- {expect: {messages: 2, last: go}, text: Yes.}";
+    let mut host = Host::start(&home, script, &[]);
+    host.send(&json!({"type": "user", "message": {"role": "user", "content": "A note."},
+        "shouldQuery": false}));
+    host.say("go");
+    assert_eq!(host.until("result").pop().unwrap()["result"], "Yes.");
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[test]
+fn sdk_08_a_compaction_by_command_prints_its_lines() {
+    let home = Home::new();
+    let mut host = Host::start(&home, "- One.\n- The summary.\n- Two.", &[]);
+    host.say("go");
+    host.until("result");
+    host.say("/compact");
+    let lines = host.until("result");
+    let printed = kinds(&lines);
+    let expected = [
+        "system/init",
+        "system/status",
+        "system/status",
+        "system/compact_boundary",
+        "result/success",
+    ];
+    assert_eq!(printed, expected, "{lines:?}");
+    assert_eq!((&lines[1]["status"], &lines[2]["status"]), (&json!("compacting"), &Value::Null));
+    assert_eq!(lines[3]["compact_metadata"]["trigger"], "manual");
+    host.finish();
+}
+
+#[test]
+fn sdk_08_the_host_learns_changed_lines_and_the_tokens_of_the_last_call() {
+    let home = Home::new();
+    let script = "- tools: [{tool: Write, input: {file_path: a.txt, content: \"1\\n2\\n3\\n\"}}]\n\
+                  - tools: [{tool: Edit, input: {file_path: a.txt, old_string: \"2\\n\", new_string: \"x\\ny\\n\"}}]\n\
+                  - {text: Done., usage: {input: 7, output: 3}}";
+    let mut host = Host::start(&home, script, &BYPASS);
+    host.say("go");
+    host.until("result");
+    let usage = host.request(&json!({"subtype": "get_usage"}))["response"]["session"].clone();
+    assert_eq!(
+        (&usage["total_lines_added"], &usage["total_lines_removed"]),
+        (&json!(5), &json!(1)),
+        "{usage}"
+    );
+    let context = host.request(&json!({"subtype": "get_context_usage"}))["response"].clone();
+    assert_eq!(context["apiUsage"]["input_tokens"], 7, "{context}");
+    host.finish();
+}
+
+/// Runs a turn with a server `calc` in the host, and returns the call that reached it, and the lines.
+fn with_calculator(script: &str, policies: &Value) -> (Option<Value>, Vec<Value>) {
+    let home = Home::new();
+    let mut host = Host::start(&home, script, &["--allowedTools", "mcp__calc__add"]);
+    host.request(&json!({"subtype": "initialize", "sdkMcpServers": ["calc"],
+        "sdkMcpServerConfigs": {"calc": {"tools": policies}}}));
+    host.say("go");
+    let (mut called, mut lines) = (None, Vec::new());
+    while lines.last().is_none_or(|line: &Value| line["type"] != "result") {
+        let line = host.line().unwrap();
+        let message = &line["request"]["message"];
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({"protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}),
+            Some("tools/list") => {
+                json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]})
+            }
+            Some("tools/call") => {
+                called = Some(message.clone());
+                json!({"content": [{"type": "text", "text": "42"}]})
+            }
+            _ => json!({}),
+        };
+        if line["type"] == "control_request" {
+            let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            host.answer(&line, &json!({"mcp_response": response}));
+        }
+        lines.push(line);
+    }
+    host.finish();
+    (called, lines)
+}
+
+#[test]
+fn sdk_08_calls_of_servers_in_the_host_have_the_id_of_the_model() {
+    let script = "- {steps: [{tool: mcp__calc__add, id: toolu_7, input: {}}]}\n- Done.";
+    let (called, lines) = with_calculator(script, &json!([]));
+    let called = called.unwrap_or_else(|| panic!("{lines:?}"));
+    assert_eq!(called["params"]["_meta"]["claudecode/toolUseId"], "toolu_7", "{called}");
+}
+
+#[test]
+fn sdk_08_the_host_restricts_the_tools_of_its_servers() {
+    let script = "- {tools: [mcp__calc__add]}\n- Done.";
+    for policy in ["always_deny", "always_ask"] {
+        let policies = json!([{"name": "add", "permission_policy": policy}]);
+        let (called, lines) = with_calculator(script, &policies);
+        assert_eq!(called, None, "{policy}: {lines:?}");
+        let denials = &lines.last().unwrap()["permission_denials"];
+        assert_eq!(denials[0]["tool_name"], "mcp__calc__add", "{policy}");
+    }
+}
+
+#[test]
+fn sdk_14_an_agent_in_its_own_process_does_not_have_servers_of_the_host() {
+    let home = Home::new();
+    let agents = json!({"worker": {"description": "Works", "prompt": "You work.",
+        "ownProcess": true, "tools": ["mcp__calc__add"]}});
+    let task =
+        "{tools: [{tool: Agent, input: {prompt: Do it., subagent_type: worker, description: d}}]}";
+    let script = format!("- {task}\n- Done.");
+    let agents = agents.to_string();
+    let mut host = Host::start(&home, &script, &[&BYPASS[..], &["--agents", &agents]].concat());
+    let servers = json!({"calc": {"command": "/no/such/program"}});
+    host.request(&json!({"subtype": "mcp_set_servers", "servers": servers}));
+    host.say("go");
+    let lines = host.until("result");
+    let text = json!(lines).to_string();
+    assert!(text.contains("does not have the MCP server `calc`"), "{text}");
+    host.finish();
+}
+
+#[tokio::test]
+async fn cli_03_denied_tools_are_not_offered_and_tools_can_be_several_values() {
+    let home = Home::new();
+    home.write("project/script.yaml", "loop: true\nanswers: [Hi.]");
+    let tools = async |args: &[&str]| {
+        let stream = ["-p", "hi", "--output-format", "stream-json", "--verbose"];
+        let script = ["--provider", "scripted:script.yaml"];
+        let output = home.robota(&[&stream[..], &script, args].concat(), &[]).await;
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let init = parse_lines(&stdout(&output)).remove(0);
+        let tools = init["tools"].as_array().unwrap().clone();
+        tools.iter().map(|name| name.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let denied = tools(&["--disallowedTools", "Bash", "Task"]).await;
+    assert!(denied.contains(&"Read".to_owned()), "{denied:?}");
+    assert!(!denied.iter().any(|name| name == "Bash" || name == "Task"), "{denied:?}");
+    let all = tools(&["--disallowedTools", "Bash(rm *)"]).await;
+    assert!(all.contains(&"Bash".to_owned()), "{all:?}");
+    assert_eq!(tools(&["--tools", "Bash", "Read,Glob"]).await, ["Bash", "Glob", "Read"]);
+    assert_eq!(tools(&["--tools", ""]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn cli_03_the_version_has_both_letters() {
+    let home = Home::new();
+    let long = stdout(&home.robota(&["--version"], &[]).await);
+    for letter in ["-v", "-V"] {
+        assert_eq!(stdout(&home.robota(&[letter], &[]).await), long);
+    }
+}
+
+#[test]
+fn sdk_08_nobody_is_asked_if_the_host_says_so() {
+    let home = Home::new();
+    let args = ["--permission-prompt-tool", "stdio", "--permission-prompts", "none"];
+    let mut host = Host::start(&home, TOUCH, &args);
+    host.say("go");
+    let lines = host.until("result");
+    assert!(!kinds(&lines).contains(&"control_request".to_owned()), "{lines:?}");
+    assert!(!home.path("project/made").exists());
+    host.finish();
+}

@@ -1,0 +1,180 @@
+//! Questions to hosts of version 2026-07-28, which take no requests of a server: a call that has a question
+//! is answered with it, and continues in the background; the host repeats the call with the answer.
+//!
+//! The host gets a handle of the call that waits (`requestState`). The call itself stays here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, InputRequest, InputRequiredResult, InputResponses,
+};
+use robota_core::ids::Ids;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::ServedResult;
+use super::handler::result;
+
+/// How long a call waits for the answers of a host; then it is cancelled.
+const ANSWER_LIMIT: Duration = Duration::from_secs(300);
+/// How many calls wait at the same time; further questions are refused.
+const MAX_WAITING: usize = 256;
+
+/// A question of a call.
+pub(super) struct RoundQuestion {
+    pub(super) request: InputRequest,
+    pub(super) answer: oneshot::Sender<Value>,
+}
+
+/// The calls that wait for answers.
+#[derive(Clone)]
+pub(super) struct Rounds(Arc<Shared>);
+
+struct Shared {
+    ids: Arc<dyn Ids>,
+    waiting: Mutex<HashMap<String, RunningCall>>,
+}
+
+/// A call that runs in the background.
+pub(super) struct RunningCall {
+    tool: String,
+    arguments: Map<String, Value>,
+    questions: mpsc::Receiver<RoundQuestion>,
+    result: oneshot::Receiver<ServedResult>,
+    /// The questions without an answer, by key.
+    open: BTreeMap<String, RoundQuestion>,
+    /// How many questions there were.
+    asked: u32,
+    /// Cancels the call when nobody waits for it any more.
+    _cancel: DropGuard,
+}
+
+impl RunningCall {
+    /// Runs a call in the background.
+    pub(super) fn start(
+        request: &CallToolRequestParams,
+        questions: mpsc::Receiver<RoundQuestion>,
+        cancel: CancellationToken,
+        call: impl Future<Output = ServedResult> + Send + 'static,
+    ) -> Self {
+        let (sender, result) = oneshot::channel();
+        tokio::spawn(async move {
+            // Fails if nobody waits any more.
+            let _ = sender.send(call.await);
+        });
+        Self {
+            tool: request.name.to_string(),
+            arguments: request.arguments.clone().unwrap_or_default(),
+            questions,
+            result,
+            open: BTreeMap::new(),
+            asked: 0,
+            _cancel: cancel.drop_guard(),
+        }
+    }
+
+    fn give(&mut self, answers: InputResponses) {
+        for (key, answer) in answers {
+            if let Some(question) = self.open.remove(&key) {
+                // Fails if the question was withdrawn.
+                let _ = question.answer.send(answer);
+            }
+        }
+    }
+
+    fn add(&mut self, question: RoundQuestion) {
+        self.asked += 1;
+        self.open.insert(format!("question_{}", self.asked), question);
+    }
+
+    /// Waits for the result; none if there are questions first.
+    async fn next(&mut self) -> Option<ServedResult> {
+        self.open.retain(|_, question| !question.answer.is_closed());
+        if self.open.is_empty() {
+            tokio::select! {
+                biased;
+                Some(question) = self.questions.recv() => self.add(question),
+                result = &mut self.result => {
+                    let failed = || ServedResult::error("the call failed");
+                    return Some(result.unwrap_or_else(|_| failed()));
+                }
+            }
+        }
+        while let Ok(question) = self.questions.try_recv() {
+            self.add(question);
+        }
+        None
+    }
+}
+
+impl Rounds {
+    /// Creates the calls of a server. The ids must not be guessable if several hosts share it.
+    pub(super) fn new(ids: Arc<dyn Ids>) -> Self {
+        Self(Arc::new(Shared { ids, waiting: Mutex::default() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, RunningCall>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the call that a repeated request continues.
+    pub(super) fn resume(
+        &self,
+        request: &CallToolRequestParams,
+        state: &str,
+    ) -> Result<RunningCall, ErrorData> {
+        let mut waiting = self.lock();
+        let same = waiting.get(state).is_some_and(|call| {
+            let arguments = request.arguments.as_ref();
+            call.tool == request.name && *arguments.unwrap_or(&Map::new()) == call.arguments
+        });
+        let call = if same { waiting.remove(state) } else { None };
+        drop(waiting);
+        let unknown = || {
+            let text =
+                "no call waits for this answer: requestState is unknown, was used, or has expired";
+            ErrorData::invalid_params(text, None)
+        };
+        let mut call = call.ok_or_else(unknown)?;
+        call.give(request.input_responses.clone().unwrap_or_default());
+        Ok(call)
+    }
+
+    /// Continues a call until its end or its next question. If the host cancels the request, the call is
+    /// cancelled.
+    pub(super) async fn run(
+        &self,
+        mut call: RunningCall,
+        cancelled: &CancellationToken,
+    ) -> CallToolResponse {
+        let next = tokio::select! {
+            next = call.next() => next,
+            () = cancelled.cancelled() => Some(ServedResult::error("the call was cancelled")),
+        };
+        if let Some(ended) = next {
+            return result(ended).into();
+        }
+        let requests = call.open.iter();
+        let requests = requests.map(|(key, question)| (key.clone(), question.request.clone()));
+        let requests = requests.collect();
+        let state = self.0.ids.next().to_string();
+        let mut waiting = self.lock();
+        if waiting.len() >= MAX_WAITING {
+            return result(ServedResult::error("too many calls wait for answers")).into();
+        }
+        waiting.insert(state.clone(), call);
+        drop(waiting);
+        let (rounds, waits) = (Arc::downgrade(&self.0), state.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(ANSWER_LIMIT).await;
+            if let Some(shared) = rounds.upgrade() {
+                Self(shared).lock().remove(&waits);
+            }
+        });
+        InputRequiredResult::new(Some(requests), Some(state)).into()
+    }
+}
