@@ -79,7 +79,31 @@ use crate::tasks::SessionRuntime;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct InteractiveSession(Arc<Shared>);
+pub struct InteractiveSession(SharedHandle);
+
+/// A handle to [`Shared`] that erases its type. A session contains the tools that find it again
+/// ([`OpenSessions`]), and for a type that contains itself the compiler proves `Send` anew in each
+/// future that holds a session: that was most of the time it took to compile this crate.
+#[derive(Clone)]
+struct SharedHandle(Arc<dyn SharedParts>);
+
+trait SharedParts: Send + Sync {
+    fn shared(&self) -> &Shared;
+}
+
+impl SharedParts for Shared {
+    fn shared(&self) -> &Shared {
+        self
+    }
+}
+
+impl std::ops::Deref for SharedHandle {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.0.shared()
+    }
+}
 
 /// What the handles of a session share.
 struct Shared {
@@ -142,7 +166,7 @@ impl InteractiveSession {
     }
 
     fn new(shared: Shared) -> Self {
-        let shared = Arc::new(shared);
+        let shared = SharedHandle(Arc::new(shared));
         shared.open.add(shared.session.id().clone(), &shared);
         Self(shared)
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use robota_core::ids::SessionId;
 
-use super::{InteractiveSession, Shared};
+use super::{InteractiveSession, SharedHandle, SharedParts};
 
 /// The open sessions of one composition: a session and its forks. It does not keep them open.
 ///
@@ -16,25 +16,26 @@ use super::{InteractiveSession, Shared};
 /// assert!(OpenSessions::default().get(&SessionId::from("unknown")).is_none());
 /// ```
 #[derive(Clone, Default)]
-pub struct OpenSessions(Arc<Mutex<HashMap<SessionId, Weak<Shared>>>>);
+pub struct OpenSessions(Arc<Mutex<HashMap<SessionId, Weak<dyn SharedParts>>>>);
 
 impl OpenSessions {
     /// Returns the session with this id, if it is open.
     #[must_use]
     pub fn get(&self, id: &SessionId) -> Option<InteractiveSession> {
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(id)?.upgrade().map(InteractiveSession)
+        sessions.get(id)?.upgrade().map(SharedHandle).map(InteractiveSession)
     }
 
     /// Returns all sessions that are open.
     pub(crate) fn all(&self) -> Vec<InteractiveSession> {
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.values().filter_map(Weak::upgrade).map(InteractiveSession).collect()
+        let open = sessions.values().filter_map(Weak::upgrade);
+        open.map(SharedHandle).map(InteractiveSession).collect()
     }
 
-    pub(super) fn add(&self, id: SessionId, session: &Arc<Shared>) {
+    pub(super) fn add(&self, id: SessionId, session: &SharedHandle) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, open| open.strong_count() > 0);
-        sessions.insert(id, Arc::downgrade(session));
+        sessions.insert(id, Arc::downgrade(&session.0));
     }
 }
