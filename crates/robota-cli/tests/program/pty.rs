@@ -99,15 +99,36 @@ impl Start {
         let (stopped, stop) = std::io::pipe().unwrap();
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
+            let mut unshown = Vec::new();
             while wait(&output, &stopped)
                 && let Ok(count @ 1..) = output.read(&mut bytes)
             {
-                shown.lock().unwrap().process(&bytes[..count]);
+                unshown.extend_from_slice(&bytes[..count]);
+                let complete = complete_frames(&unshown);
+                shown.lock().unwrap().process(&unshown[..complete]);
+                unshown.drain(..complete);
                 send.send_modify(|count| *count += 1);
             }
         });
         let open = Some(Open { keys, slave, stop, reader });
         Terminal { open, child, parser, changed }
+    }
+}
+
+/// Returns how many bytes of the output a terminal shows: not those of a frame whose end has not
+/// arrived, so that no test sees a half-drawn page.
+fn complete_frames(output: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let last = |mark: &[u8]| output.windows(mark.len()).rposition(|bytes| bytes == mark);
+    match (last(BEGIN), last(END)) {
+        (Some(begin), None) => begin,
+        (Some(begin), Some(end)) if begin > end => begin,
+        _ => {
+            // A mark of which a part has arrived.
+            let part = (1..BEGIN.len()).rev().find(|count| output.ends_with(&BEGIN[..*count]));
+            output.len() - part.unwrap_or(0)
+        }
     }
 }
 

@@ -9,15 +9,15 @@ use crate::pty::{Start, Terminal};
 /// The pages: a name, the keys that open it, and a text by which it is complete.
 const PAGES: &[(&str, &str, &str)] = &[
     ("keys", "?", "closes"),
-    ("palette", "\u{10}cost", "1/1"),
-    ("models", "/model\rsonnet-4-5", "1/1"),
+    ("palette", "\u{10}cost", "Commands  1/1\n› cost\n"),
+    ("models", "/model\rsonnet-4-5", "Models  1/1\n› sonnet-4-5\n"),
     ("sessions", "/resume\r", "now"),
     ("transcript", "\u{14}", "of"),
     ("context", "/context\r", "free"),
     ("permissions", "/permissions\r", "Edit("),
     ("background", "\u{2}", "nothing here"),
     ("rewind", "/rewind\r", "1 file changed"),
-    ("agents", "/agents\rreviewer", "1/1"),
+    ("agents", "/agents\rreviewer", "Agents  1/1\n› reviewer\n"),
     ("hooks", "/hooks\r", "PostToolUse"),
     ("changes", "/diff\r", "+1 -1"),
     ("memory", "/memory\r", "Memory  1/1"),
