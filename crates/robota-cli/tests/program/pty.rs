@@ -274,14 +274,18 @@ impl Terminal {
     }
 
     /// Returns whether lines are edited and shown by the terminal itself, as a shell expects it.
-    pub(crate) fn is_restored(&self) -> bool {
+    pub(crate) fn edits_lines(&self) -> bool {
         let modes = tcgetattr(&self.open.as_ref().unwrap().slave).unwrap().local_modes;
-        let parser = self.parser.lock().unwrap();
-        let screen = parser.screen();
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
-            && !screen.bracketed_paste()
-            && !screen.hide_cursor()
-            && !screen.alternate_screen()
+    }
+
+    /// Waits until the terminal is as a shell expects it, after the end of the program.
+    pub(crate) async fn until_restored(&mut self) {
+        assert!(self.edits_lines(), "{}", self.shown());
+        self.until(|screen, _| {
+            !screen.bracketed_paste() && !screen.hide_cursor() && !screen.alternate_screen()
+        })
+        .await;
     }
 
     /// Returns the session that the program named at its end.

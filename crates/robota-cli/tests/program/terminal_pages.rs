@@ -23,6 +23,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("memory", "/memory\r", "Memory  1/1"),
     ("todos", "/todos\r", "Greet in Chinese"),
     ("cost", "/cost\r", "calls"),
+    ("export", "/export\r", "began"),
     ("reset", "/reset\r", "leave everything unchanged"),
 ];
 
@@ -129,6 +130,9 @@ async fn pages(size: (u16, u16)) {
     let demo = Demo::new();
     let (mut terminal, _mock) = with_conversation(&demo, size).await;
     let name = |name: &str| format!("{name}_{}x{}", size.0, size.1);
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", "0000-00-00 00:00:00Z");
+    let _settings = settings.bind_to_scope();
     insta::assert_snapshot!(name("conversation"), demo.stable(&terminal.shown()));
     for (page, keys, complete) in PAGES {
         terminal.type_keys(keys);
