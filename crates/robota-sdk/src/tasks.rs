@@ -14,7 +14,7 @@ use robota_core::ids::SessionId;
 use robota_runtime::{TaskJournal, TaskManager};
 
 pub(crate) use commands::TaskCommands;
-pub(crate) use notices::{TaskNotices, describe};
+pub(crate) use notices::{TaskNotices, describe, reports};
 pub(crate) use runtime::SessionRuntime;
 
 use crate::interactive::OpenSessions;

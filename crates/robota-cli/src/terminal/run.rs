@@ -52,6 +52,7 @@ use crate::setup::Setup;
 pub(crate) use enter::write_new;
 pub(crate) use guard::restore;
 pub(crate) use mailbox::Mailbox;
+pub(crate) use open::short;
 
 /// What the work of a page may use.
 #[derive(Clone)]

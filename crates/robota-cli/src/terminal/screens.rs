@@ -55,6 +55,12 @@ pub(crate) trait Page: Send {
     /// Takes pasted text.
     fn paste(&mut self, _text: &str) {}
 
+    /// Returns whether the page waits for what it shows. Until then keys that search, scroll or accept
+    /// are kept for it; a key that ends or removes something is not.
+    fn is_loading(&self) -> bool {
+        false
+    }
+
     /// Takes the result of work that the page asked for.
     fn answer(&mut self, _reply: Box<dyn Any + Send>, _context: &PageContext<'_>) -> PageOutcome {
         PageOutcome::Ignored

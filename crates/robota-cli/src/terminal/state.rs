@@ -13,7 +13,7 @@ use super::background::BackgroundTasks;
 use super::choice::Choices;
 use super::composer::{Composer, Draft};
 use super::conversation::{Conversation, ToolRow};
-use super::event::Size;
+use super::event::{Event, Size};
 use super::keys::KeyMap;
 use super::notify::Notifier;
 use super::popup::Popup;
@@ -53,6 +53,10 @@ pub(crate) struct State {
     pub(crate) facts: Facts,
     pub(crate) hint: Option<Hint>,
     pub(crate) page: Option<Box<dyn Page>>,
+    /// How many pages were opened. Work for an earlier page is not for this one.
+    pub(crate) pages_opened: u64,
+    /// The keys and pastes for the page that waits for what it shows.
+    pub(crate) page_input: Vec<Event>,
     pub(crate) keys: KeyMap,
     /// Whether calls show their whole output.
     pub(crate) expanded: bool,
@@ -175,6 +179,8 @@ impl State {
             facts,
             hint: None,
             page: None,
+            pages_opened: 0,
+            page_input: Vec::new(),
             keys,
             expanded: false,
             last_escape: None,

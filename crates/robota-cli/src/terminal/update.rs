@@ -69,6 +69,7 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Opened(opened) => on_opened(state, *opened),
         Event::OpenFailed { message, hint } => {
             state.phase = Phase::Failed;
+            page::close_without_session(state);
             note(state, NoteKind::Error, message);
             if let Some(hint) = hint {
                 note(state, NoteKind::Plain, format!("hint: {hint}"));
@@ -183,6 +184,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     state.script_lines.clear();
     let notifies = state.notifier.set_channel(opened.notify);
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
+    page::close_without_session(state);
     if let Some(owner) = &follows {
         let text =
             format!("{owner} writes this session. This terminal follows it and changes nothing.");

@@ -99,15 +99,36 @@ impl Start {
         let (stopped, stop) = std::io::pipe().unwrap();
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
+            let mut unshown = Vec::new();
             while wait(&output, &stopped)
                 && let Ok(count @ 1..) = output.read(&mut bytes)
             {
-                shown.lock().unwrap().process(&bytes[..count]);
+                unshown.extend_from_slice(&bytes[..count]);
+                let complete = complete_frames(&unshown);
+                shown.lock().unwrap().process(&unshown[..complete]);
+                unshown.drain(..complete);
                 send.send_modify(|count| *count += 1);
             }
         });
         let open = Some(Open { keys, slave, stop, reader });
         Terminal { open, child, parser, changed }
+    }
+}
+
+/// Returns how many bytes of the output a terminal shows: not those of a frame whose end has not
+/// arrived, so that no test sees a half-drawn page.
+fn complete_frames(output: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let last = |mark: &[u8]| output.windows(mark.len()).rposition(|bytes| bytes == mark);
+    match (last(BEGIN), last(END)) {
+        (Some(begin), None) => begin,
+        (Some(begin), Some(end)) if begin > end => begin,
+        _ => {
+            // A mark of which a part has arrived.
+            let part = (1..BEGIN.len()).rev().find(|count| output.ends_with(&BEGIN[..*count]));
+            output.len() - part.unwrap_or(0)
+        }
     }
 }
 
@@ -253,14 +274,18 @@ impl Terminal {
     }
 
     /// Returns whether lines are edited and shown by the terminal itself, as a shell expects it.
-    pub(crate) fn is_restored(&self) -> bool {
+    pub(crate) fn edits_lines(&self) -> bool {
         let modes = tcgetattr(&self.open.as_ref().unwrap().slave).unwrap().local_modes;
-        let parser = self.parser.lock().unwrap();
-        let screen = parser.screen();
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
-            && !screen.bracketed_paste()
-            && !screen.hide_cursor()
-            && !screen.alternate_screen()
+    }
+
+    /// Waits until the terminal is as a shell expects it, after the end of the program.
+    pub(crate) async fn until_restored(&mut self) {
+        assert!(self.edits_lines(), "{}", self.shown());
+        self.until(|screen, _| {
+            !screen.bracketed_paste() && !screen.hide_cursor() && !screen.alternate_screen()
+        })
+        .await;
     }
 
     /// Returns the session that the program named at its end.

@@ -34,7 +34,7 @@ async fn sigterm_restores_the_terminal_and_the_session_can_be_resumed() {
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end().await, Some(143));
     let id = terminal.resume_id().await;
-    assert!(terminal.is_restored(), "{}", terminal.shown());
+    terminal.until_restored().await;
     resumes(&home, &["-r", &id]).await;
 }
 
@@ -49,7 +49,7 @@ async fn sighup_restores_the_terminal_and_the_session_can_be_resumed() {
     terminal.signal(Signal::HUP);
     assert_eq!(terminal.end().await, Some(130));
     let id = terminal.resume_id().await;
-    assert!(terminal.is_restored(), "{}", terminal.shown());
+    terminal.until_restored().await;
     resumes(&home, &["-r", &id]).await;
 }
 
@@ -92,7 +92,7 @@ async fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_returns() {
 
     terminal.type_keys("fg\r");
     terminal.until_text("› half a prompt").await;
-    assert!(!terminal.is_restored(), "keys are read one by one again");
+    assert!(!terminal.edits_lines(), "keys are read one by one again");
     terminal.type_keys("\r");
     terminal.until_text("Another.").await;
     assert_eq!(terminal.shown().matches("IN THE SHELL").count(), 1, "{}", terminal.shown());

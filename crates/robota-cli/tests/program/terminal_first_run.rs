@@ -119,5 +119,5 @@ async fn cli_02_the_set_up_can_be_skipped() {
     terminal.until_text("again to quit").await;
     terminal.type_keys("\u{3}");
     assert_eq!(terminal.end().await, Some(3));
-    assert!(terminal.is_restored(), "{}", terminal.shown());
+    terminal.until_restored().await;
 }

@@ -9,20 +9,21 @@ use crate::pty::{Start, Terminal};
 /// The pages: a name, the keys that open it, and a text by which it is complete.
 const PAGES: &[(&str, &str, &str)] = &[
     ("keys", "?", "closes"),
-    ("palette", "\u{10}cost", "1/1"),
-    ("models", "/model\rsonnet-4-5", "1/1"),
+    ("palette", "\u{10}cost", "Commands  1/1\n› cost\n"),
+    ("models", "/model\rsonnet-4-5", "Models  1/1\n› sonnet-4-5\n"),
     ("sessions", "/resume\r", "now"),
     ("transcript", "\u{14}", "of"),
     ("context", "/context\r", "free"),
     ("permissions", "/permissions\r", "Edit("),
     ("background", "\u{2}", "nothing here"),
     ("rewind", "/rewind\r", "1 file changed"),
-    ("agents", "/agents\rreviewer", "1/1"),
+    ("agents", "/agents\rreviewer", "Agents  1/1\n› reviewer\n"),
     ("hooks", "/hooks\r", "PostToolUse"),
     ("changes", "/diff\r", "+1 -1"),
     ("memory", "/memory\r", "Memory  1/1"),
     ("todos", "/todos\r", "Greet in Chinese"),
     ("cost", "/cost\r", "calls"),
+    ("export", "/export\r", "began"),
     ("reset", "/reset\r", "leave everything unchanged"),
 ];
 
@@ -129,6 +130,9 @@ async fn pages(size: (u16, u16)) {
     let demo = Demo::new();
     let (mut terminal, _mock) = with_conversation(&demo, size).await;
     let name = |name: &str| format!("{name}_{}x{}", size.0, size.1);
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", "0000-00-00 00:00:00Z");
+    let _settings = settings.bind_to_scope();
     insta::assert_snapshot!(name("conversation"), demo.stable(&terminal.shown()));
     for (page, keys, complete) in PAGES {
         terminal.type_keys(keys);

@@ -107,6 +107,19 @@ impl Tmux {
         self.until(|screen| screen.contains(text)).await;
     }
 
+    /// Waits until a question takes answers: then its keys have the colour of the composer's sign.
+    async fn until_answerable(&mut self) {
+        loop {
+            let screen = self.run("capture-pane -e -p").await.join("\n");
+            let sign = screen.lines().rev().find_map(|line| line.split_once('›'));
+            let is_key = |(colour, _): (&str, &str)| screen.contains(&format!("{colour}y\u{1b}"));
+            if sign.is_some_and(|sign| !sign.0.is_empty() && is_key(sign)) {
+                return;
+            }
+            while !self.line().await.starts_with('%') {}
+        }
+    }
+
     async fn keys(&mut self, keys: &str) {
         self.run(&format!("send-keys {keys}")).await;
     }
@@ -160,13 +173,7 @@ async fn cli_01_the_main_path_in_tmux() {
     tmux.keys("-l 'write notes'").await;
     tmux.keys("Enter").await;
     tmux.until_text("Wants to write notes.txt").await;
-    // A question takes answers when the cursor is hidden.
-    loop {
-        if tmux.run("display -p '#{cursor_flag}'").await == ["0"] {
-            break;
-        }
-        tmux.line().await;
-    }
+    tmux.until_answerable().await;
     tmux.keys("y").await;
     tmux.until_text("The notes are written.").await;
     tmux.until_text("ready").await;

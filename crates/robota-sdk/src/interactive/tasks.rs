@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use robota_core::event::Event;
-use robota_core::hook::HookPoint;
+use robota_core::event::{Envelope, Event};
 use robota_core::ids::{SessionId, TaskId};
 use robota_core::journal::JournalStore;
+use robota_core::message::ToolResult;
 use robota_core::task::{TaskChange, TaskMode, TaskState};
 use robota_runtime::TaskManager;
+use serde_json::Value;
 
 use super::InteractiveSession;
 use crate::agents::AgentRuns;
 use crate::error::SdkError;
-use crate::tasks::SessionTaskJournal;
+use crate::tasks::{SessionTaskJournal, reports};
 
 impl InteractiveSession {
     /// Returns the background tasks and their [groups](TaskManager::groups): list, get, cancel, close,
@@ -50,27 +51,65 @@ impl InteractiveSession {
     }
 }
 
-/// How many events are read to find reports that were lost.
+/// How many events are read at least to find reports that were lost.
 const TAIL: u64 = 512;
+/// How many events may lie between the result in which the model read an end and its mark.
+const MARGIN: u64 = 64;
 
-/// Returns the tasks whose end an earlier process was about to report to the model when it ended: no event
-/// followed that contains the report: the end of the hook of a call, its result, or a prompt.
+/// Returns the tasks whose end an earlier process was about to report to the model when it ended. At
+/// least the last turn is read: its calls can run for long after the report of one of them.
 async fn lost_reports(store: &dyn JournalStore, session: &SessionId) -> Vec<TaskId> {
     let Ok(head) = store.head(session).await else { return Vec::new() };
-    let from = head.last.seq.saturating_sub(TAIL);
-    let events = store.read(session, from, usize::MAX).await.unwrap_or_default();
-    let mut lost = Vec::new();
-    // What follows in the current epoch was written by the recovery.
-    for envelope in events.iter().filter(|envelope| envelope.epoch < head.last.epoch) {
+    let (last, mut count) = (head.last.seq, TAIL);
+    loop {
+        let start = last.saturating_sub(count);
+        let events = store.read(session, start.saturating_sub(MARGIN), usize::MAX).await;
+        let events = events.unwrap_or_default();
+        let begins_turn =
+            |it: &Envelope| it.seq > start && matches!(it.event, Event::TurnStarted(_));
+        if start == 0 || events.is_empty() || events.iter().any(begins_turn) {
+            return not_in_conversation(&events, start);
+        }
+        count *= 2;
+    }
+}
+
+/// Returns the tasks whose end is marked as reported after an event, but is neither in a prompt nor in
+/// a result. What recovered calls report is in the results that the recovery has written.
+fn not_in_conversation(events: &[Envelope], after: u64) -> Vec<TaskId> {
+    let mut marked = Vec::new();
+    for envelope in events.iter().filter(|envelope| envelope.seq > after) {
         match &envelope.event {
-            Event::TaskChanged(data) if data.change == TaskChange::Reported => {
-                lost.push(data.task.clone());
+            Event::TaskChanged(data)
+                if data.change == TaskChange::Reported && !marked.contains(&data.task) =>
+            {
+                marked.push(data.task.clone());
             }
-            // The hooks of a prompt run again if the process ended before the message.
-            Event::HookFinished(data) if data.point == HookPoint::PostToolUse => lost.clear(),
-            Event::UserMessage(_) | Event::ToolResultAdded(_) | Event::Closed(_) => lost.clear(),
             _ => {}
         }
     }
-    lost
+    for envelope in events {
+        if marked.is_empty() {
+            break;
+        }
+        match &envelope.event {
+            Event::UserMessage(data) => {
+                let text = data.message.text();
+                marked.retain(|task| !reports(&text, task));
+            }
+            Event::ToolResultAdded(data) => {
+                let text = data.result.as_text();
+                let read = read_end(&data.result);
+                marked.retain(|task| read != Some(task.as_str()) && !reports(&text, task));
+            }
+            _ => {}
+        }
+    }
+    marked
+}
+
+/// Returns the command whose end a result of BashOutput or KillShell contains.
+fn read_end(result: &ToolResult) -> Option<&str> {
+    let value = |key: &str| result.metadata.get(key).and_then(Value::as_str);
+    value("bash_id").filter(|_| value("status").is_some_and(|status| status != "running"))
 }

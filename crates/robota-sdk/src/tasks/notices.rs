@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PromptDecision,
 };
+use robota_core::ids::TaskId;
 use robota_core::task::{TaskKind, TaskState, TaskStatus};
 use robota_runtime::TaskManager;
 
@@ -16,13 +17,31 @@ pub(crate) struct TaskNotices(pub(crate) TaskManager);
 
 impl TaskNotices {
     async fn take(&self) -> Option<String> {
-        let mut notes = Vec::new();
+        let mut taken = Taken { manager: &self.0, tasks: Vec::new() };
         for task in self.0.unreported() {
-            if self.0.mark_reported(&task.task).await {
-                notes.push(notice(&task));
+            taken.tasks.push(task);
+            let task = &taken.tasks[taken.tasks.len() - 1].task;
+            if !self.0.mark_reported(task).await {
+                taken.tasks.pop();
             }
         }
+        let notes: Vec<_> = std::mem::take(&mut taken.tasks).iter().map(notice).collect();
         (!notes.is_empty()).then(|| notes.join("\n"))
+    }
+}
+
+/// Tasks that are marked as reported. If the hook is cancelled before it returns their reports, they
+/// are reported later.
+struct Taken<'a> {
+    manager: &'a TaskManager,
+    tasks: Vec<TaskState>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            self.manager.report_again(&task.task);
+        }
     }
 }
 
@@ -76,8 +95,16 @@ pub(crate) fn describe(task: &TaskState) -> String {
     text
 }
 
+/// What the report of a task begins with, before its id.
+const START: &str = "<task-notification>\nBackground task ";
+
+/// Returns whether a text contains the report of a task.
+pub(crate) fn reports(text: &str, task: &TaskId) -> bool {
+    text.contains(&format!("{START}{task} ("))
+}
+
 fn notice(task: &TaskState) -> String {
-    let mut text = format!("<task-notification>\nBackground task {}.", describe(task));
+    let mut text = format!("{START}{}.", describe(task));
     let output = task.output.trim();
     if !output.is_empty() {
         let start = output.chars().count().saturating_sub(MAX_OUTPUT);
@@ -87,3 +114,6 @@ fn notice(task: &TaskState) -> String {
     text.push_str("\n</task-notification>");
     text
 }
+
+#[cfg(test)]
+mod tests;

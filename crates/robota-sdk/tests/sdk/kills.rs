@@ -1,15 +1,20 @@
 //! The process is killed at any event: after a resume every task, group and schedule is accounted for.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
+use async_trait::async_trait;
 use robota_core::event::{Durability, Envelope, Event};
+use robota_core::hook::HookPoint;
 use robota_core::ids::{SessionId, TaskId};
 use robota_core::journal::{JournalStore, MemoryStore, SessionFilter, read_all};
-use robota_core::permission::Mode;
+use robota_core::permission::{Class, Mode};
 use robota_core::task::{GroupChange, GroupStatus, TaskChange};
-use robota_runtime::SessionSchedules as _;
-use robota_sdk::{AgentOptions, SessionChoice};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_runtime::{SessionSchedules as _, TaskManager};
+use robota_sdk::{AgentOptions, InteractiveSession, SessionChoice};
+use serde_json::Value;
 
 use crate::common::Scene;
 
@@ -19,13 +24,22 @@ async fn killed_after(
     session: &SessionId,
     count: usize,
 ) -> (Arc<MemoryStore>, Vec<Envelope>) {
-    let after = MemoryStore::new();
     let mut kept = read_all(store, session, 0).await.unwrap();
     kept.truncate(count);
+    (killed_with(store, session, &kept).await, kept)
+}
+
+/// Returns the store that a process leaves if a session has only these events.
+async fn killed_with(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    kept: &[Envelope],
+) -> Arc<MemoryStore> {
+    let after = MemoryStore::new();
     for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
         let mut events = read_all(store, &head.session, 0).await.unwrap();
         if head.session == *session {
-            events.clone_from(&kept);
+            events = kept.to_vec();
         } else {
             // The parent names the session of an agent before it is created, and records the end of its
             // task after it was closed.
@@ -45,7 +59,7 @@ async fn killed_after(
         let mut journal = after.create(&head.session).await.unwrap();
         journal.append(&events, Durability::Synced).await.unwrap();
     }
-    (Arc::new(after), kept)
+    Arc::new(after)
 }
 
 /// Returns the task that an event says has this session.
@@ -154,20 +168,112 @@ async fn run_01_killed_at_any_event_the_model_is_told_of_every_end_once() {
         let started = kept.iter().filter(started).count();
         let last = kept.last().map(|event| event.event.kind()).unwrap_or_default();
         let case = format!("killed after event {count} ({last})");
-        let earlier = robota_sdk::Earlier::Named(id.to_string());
-        let builder = scene.builder().store(store.clone() as Arc<dyn JournalStore>);
-        let builder = builder.mode(Mode::BypassPermissions);
-        let resumed = builder.choose(SessionChoice::Earlier(earlier)).open().await.unwrap();
-        resumed.submit("What now?").await.unwrap().result().await.unwrap();
-        let request = scene.provider.requests().pop().unwrap();
-        let text = serde_json::to_string(&request.messages).unwrap();
-        let told: Vec<usize> = ["bash_1 (", "bash_2 ("]
-            .iter()
-            .map(|task| text.matches(&format!("Background task {task}")).count())
-            .collect();
-        let expected: Vec<usize> = (0..2).map(|task| usize::from(task < started)).collect();
+        let text = resumed_request(&scene, store, &id).await;
+        let told = ["bash_1", "bash_2"].map(|task| reports_of(&text, task));
+        let expected = [0, 1].map(|task| usize::from(task < started));
         assert_eq!(told, expected, "{case}: {text}");
-        resumed.shutdown("test").await.unwrap();
     }
+    session.shutdown("test").await.unwrap();
+}
+
+/// Resumes a session, sends a prompt and returns what the model receives.
+async fn resumed_request(scene: &Scene, store: Arc<MemoryStore>, id: &SessionId) -> String {
+    let resumed = resume(scene, store, id).await;
+    resumed.submit("What now?").await.unwrap().result().await.unwrap();
+    let request = scene.provider.requests().pop().unwrap();
+    resumed.shutdown("test").await.unwrap();
+    serde_json::to_string(&request.messages).unwrap()
+}
+
+async fn resume(scene: &Scene, store: Arc<MemoryStore>, id: &SessionId) -> InteractiveSession {
+    let earlier = robota_sdk::Earlier::Named(id.to_string());
+    let builder = scene.builder().store(store as Arc<dyn JournalStore>);
+    let builder = builder.mode(Mode::BypassPermissions);
+    builder.choose(SessionChoice::Earlier(earlier)).open().await.unwrap()
+}
+
+/// Returns how often the end of a task is reported in the messages of a request.
+fn reports_of(messages: &str, task: &str) -> usize {
+    messages.matches(&format!("Background task {task} (")).count()
+}
+
+/// A tool that lets a command end, and waits for the end of its task.
+struct LetEnd {
+    spec: ToolSpec,
+    go: PathBuf,
+    tasks: Arc<OnceLock<TaskManager>>,
+}
+
+#[async_trait]
+impl Tool for LetEnd {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, _: Value, _: ToolContext) -> ToolOutcome {
+        std::fs::write(&self.go, "").unwrap();
+        self.tasks.get().unwrap().wait(&"bash_1".into()).await.unwrap();
+        ToolOutcome::ok("")
+    }
+}
+
+/// Returns the context that the hooks of a call added, if the event is their end.
+fn added_by_hooks(event: &Envelope) -> Option<Option<&str>> {
+    match &event.event {
+        Event::HookFinished(data) if data.point == HookPoint::PostToolUse => {
+            Some(data.context.as_deref())
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn run_01_killed_between_the_hooks_of_parallel_calls_the_model_is_told_of_the_end() {
+    let command = "until [ -e go ]; do sleep 0.02; done";
+    let start = format!(
+        "{{tools: [{{tool: Bash, input: {{command: '{command}', run_in_background: true}}}}]}}"
+    );
+    let both = "{tools: [{tool: Glob, input: {pattern: '*.md'}}, {tool: LetEnd, input: {}}]}";
+    let scene = Scene::new(&format!("- {start}\n- {both}\n- Done.\n- I see.\n- I see.\n"));
+    let spec = ToolSpec {
+        name: "LetEnd".to_owned(),
+        description: "Lets the command end.".to_owned(),
+        input_schema: serde_json::json!({"type": "object", "properties": {}}),
+        class: Class::Inspect,
+    };
+    let (go, tasks) = (scene.path().join("project/go"), Arc::new(OnceLock::new()));
+    let builder = scene.builder().mode(Mode::BypassPermissions);
+    let builder = builder.tool(LetEnd { spec, go, tasks: tasks.clone() });
+    let session = builder.open().await.unwrap();
+    let _ = tasks.set(session.tasks().unwrap());
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+
+    // The report is taken by the hook of one call; the hook of the other ends after that, and then
+    // the process.
+    let id = session.id().clone();
+    let all = read_all(&*scene.store, &id, 0).await.unwrap();
+    let is_taker = |event: &Envelope| added_by_hooks(event).flatten().is_some();
+    let taker = all.iter().position(is_taker).expect("a call reports the end");
+    // The hooks of Bash end before this batch.
+    let other = all.iter().rposition(|event| added_by_hooks(event) == Some(None)).unwrap();
+    let mut kept: Vec<_> = all[..taker.max(other)].to_vec();
+    kept.retain(|event| *event != all[taker] && *event != all[other]);
+    kept.push(all[other].clone());
+    for (event, original) in kept.iter_mut().zip(&all) {
+        event.seq = original.seq;
+    }
+    let store = killed_with(&*scene.store, &id, &kept).await;
+    let text = resumed_request(&scene, store.clone(), &id).await;
+    assert_eq!(reports_of(&text, "bash_1"), 1, "{text}");
+
+    // The next process ends too, before it had a prompt.
+    let store = killed_with(&*scene.store, &id, &kept).await;
+    let resumed = resume(&scene, store.clone(), &id).await;
+    let recovered = read_all(&*store, &id, 0).await.unwrap();
+    assert!(recovered.len() > kept.len(), "the calls have results now");
+    let store = killed_with(&*scene.store, &id, &recovered).await;
+    let text = resumed_request(&scene, store, &id).await;
+    assert_eq!(reports_of(&text, "bash_1"), 1, "{text}");
+    resumed.shutdown("test").await.unwrap();
     session.shutdown("test").await.unwrap();
 }

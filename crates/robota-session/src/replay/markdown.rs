@@ -24,7 +24,7 @@ pub fn markdown(transcript: &Transcript, redactor: &Redactor) -> String {
     }
     row(&mut text, "folder", transcript.cwd.as_deref().unwrap_or("-"));
     if let Some(created) = transcript.created {
-        row(&mut text, "began", &created.to_string());
+        row(&mut text, "began", &created.strftime("%Y-%m-%d %H:%M:%SZ").to_string());
     }
     if let Some(model) = &transcript.model {
         row(&mut text, "model", model);

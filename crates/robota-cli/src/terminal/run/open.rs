@@ -247,7 +247,7 @@ fn sandbox_name(setup: &Setup) -> String {
 }
 
 /// Returns a path with `~` for the home folder.
-pub(super) fn short(folder: &Path, home: Option<&Path>) -> String {
+pub(crate) fn short(folder: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| folder.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),

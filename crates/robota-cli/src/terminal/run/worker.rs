@@ -109,9 +109,11 @@ async fn run_session(
 ) -> After {
     let started = tokio::time::Instant::now();
     let (trust, mut answers) = mpsc::unbounded_channel();
+    // What is asked for while the session is being opened, such as what a page shows.
+    let mut early = Vec::new();
     let opening = tokio::select! {
         opened = open::open(args, mailbox, &mut answers, telemetry) => opened,
-        () = until_quit(effects, &trust) => return After::Quit(Vec::new()),
+        () = until_quit(effects, &trust, &mut early) => return After::Quit(Vec::new()),
         () = cancel.token().cancelled() => return After::Quit(Vec::new()),
         _ = ui.wait() => return After::Quit(Vec::new()),
     };
@@ -122,7 +124,7 @@ async fn run_session(
                 let (message, hint) = (format!("{error:#}"), crate::hint(&error));
                 mailbox.send(Event::OpenFailed { message, hint });
                 tokio::select! {
-                    () = until_quit(effects, &trust) => {}
+                    () = until_quit(effects, &trust, &mut early) => {}
                     () = cancel.token().cancelled() => {}
                     _ = ui.wait() => {}
                 }
@@ -133,7 +135,7 @@ async fn run_session(
     let Some(session) = session else {
         tokio::select! {
             () = pass_on(None, events, mailbox.clone(), setup, StatusLine::new(measures)) => {}
-            () = until_quit(effects, &trust) => {}
+            () = until_quit(effects, &trust, &mut early) => {}
             () = cancel.token().cancelled() => {}
             _ = ui.wait() => {}
         }
@@ -147,14 +149,15 @@ async fn run_session(
     let worker = Worker::new(context, args.clone(), prompts);
     let events = worker.pass_on(events);
     let switch = tokio::select! {
-        switch = worker.serve(effects) => switch,
+        switch = worker.serve(early, effects) => switch,
         () = cancel.token().cancelled() => None,
         _ = ui.wait() => None,
     };
+    let mut unused = Vec::new();
     let lines = tokio::select! {
         lines = worker.end(cancel.exit().is_some(), started.elapsed()) => lines,
         // The user quit a second time, so the program does not wait for the shutdown.
-        () = until_quit(effects, &trust) => worker.resume_line(),
+        () = until_quit(effects, &trust, &mut unused) => worker.resume_line(),
     };
     events.abort();
     if let Some(status_line) = status_line {
@@ -163,15 +166,20 @@ async fn run_session(
     switch.map_or(After::Quit(lines), After::Switch)
 }
 
-/// Waits until the user quits. Answers to the question of trust are passed on.
-async fn until_quit(effects: &mut Effects, trust: &mpsc::UnboundedSender<bool>) {
+/// Waits until the user quits. Answers to the question of trust are passed on; other effects are
+/// kept.
+async fn until_quit(
+    effects: &mut Effects,
+    trust: &mpsc::UnboundedSender<bool>,
+    kept: &mut Vec<Effect>,
+) {
     loop {
         match effects.recv().await {
             Some(Effect::Quit) | None => return,
             Some(Effect::Trust(answer)) => {
                 let _ = trust.send(answer);
             }
-            Some(_) => {}
+            Some(effect) => kept.push(effect),
         }
     }
 }
@@ -250,8 +258,13 @@ impl Worker {
     }
 
     /// Performs effects until the user quits, or chooses another session.
-    async fn serve(&self, effects: &mut Effects) -> Option<Switch> {
-        while let Some(effect) = effects.recv().await {
+    async fn serve(&self, early: Vec<Effect>, effects: &mut Effects) -> Option<Switch> {
+        let mut early = early.into_iter();
+        loop {
+            let effect = match early.next() {
+                Some(effect) => effect,
+                None => effects.recv().await?,
+            };
             let context = self.context.clone();
             match effect {
                 Effect::Quit => return None,
@@ -331,7 +344,6 @@ impl Worker {
                 | Effect::Suspend => {}
             }
         }
-        None
     }
 
     fn enter(&self, entry: Entry) {

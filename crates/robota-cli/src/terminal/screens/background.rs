@@ -11,7 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::ids::TaskId;
-use robota_core::task::TaskState;
+use robota_core::task::{TaskState, TaskStatus};
 use robota_sdk::TaskManager;
 
 use super::list::{List, ListKey};
@@ -70,7 +70,7 @@ struct Found {
 /// Opens the page and asks for the tasks.
 pub(super) fn open() -> Opening {
     let page = Background {
-        list: List::new(Vec::new()),
+        list: List::loading(),
         log: None,
         message: None,
         ending: None,
@@ -80,14 +80,25 @@ pub(super) fn open() -> Opening {
 }
 
 /// Whether to wait for a change before the tasks are read.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Wait {
     No,
-    ForChange,
+    /// Until the tasks have other states than these, or output.
+    ForChange(States),
 }
 
+/// The states of the tasks that the page shows.
+type States = Vec<(TaskId, TaskStatus)>;
+
+fn states(tasks: &[TaskState]) -> States {
+    tasks.iter().map(|task| (task.task.clone(), task.status)).collect()
+}
+
+/// Reads the tasks and a log: for a key, or `again` for the reader of the page.
 fn read(log: Option<TaskId>, spent: Spent, wait: Wait, again: bool) -> Effect {
-    work(move |context| async move { Found { again, ..found(&context, log, spent, wait).await } })
+    work(move |context| async move {
+        Found { again, opens: !again, ..found(&context, log, spent, wait).await }
+    })
 }
 
 async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {
@@ -102,21 +113,26 @@ async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wai
             again: false,
         };
     };
-    if wait == Wait::ForChange {
+    if let Wait::ForChange(known) = wait {
         let mut changes = tasks.subscribe();
-        let runs = tasks.list().iter().any(|task| !task.status.is_terminal());
-        tokio::select! {
-            _ = changes.recv() => {}
-            () = tokio::time::sleep(REFRESH), if runs => {}
+        let list = tasks.list();
+        let runs = list.iter().any(|task| !task.status.is_terminal());
+        // What changed before the subscription is not reported.
+        if states(&list) == known {
+            tokio::select! {
+                _ = changes.recv() => {}
+                () = tokio::time::sleep(REFRESH), if runs => {}
+            }
         }
     }
+    // The states before the log: the log of a task that has ended is complete.
+    let list = tasks.list();
     let log = match log {
         Some(task) => Some((task.clone(), tail(&tasks, &task).await)),
         None => None,
     };
-    let list = tasks.list();
     spent.update(&list, &*context.store).await;
-    Found { tasks: list, now: now(), log, opens: wait == Wait::No, spent, again: false }
+    Found { tasks: list, now: now(), log, opens: false, spent, again: false }
 }
 
 /// Reads the end of a log.
@@ -243,10 +259,16 @@ impl Page for Background {
         }
     }
 
+    fn is_loading(&self) -> bool {
+        self.list.is_loading()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
         let Found { tasks, now, log, opens, spent, again } = *found;
         let chosen = self.selected();
+        let known = states(&tasks);
+        let read_log = log.as_ref().map(|(task, _)| task.clone());
         self.list.set(tree::items(tasks, now, &spent));
         self.spent = spent;
         if let Some(chosen) = chosen {
@@ -268,7 +290,10 @@ impl Page for Background {
             return PageOutcome::Stay(Vec::new());
         }
         let shown = self.log.as_ref().map(|log| log.task.clone());
-        PageOutcome::Stay(vec![read(shown, self.spent.clone(), Wait::ForChange, true)])
+        // A log that was opened meanwhile is not as new as the states.
+        let wait =
+            if shown.is_some() && shown != read_log { Wait::No } else { Wait::ForChange(known) };
+        PageOutcome::Stay(vec![read(shown, self.spent.clone(), wait, true)])
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
@@ -285,17 +310,16 @@ impl Page for Background {
             }
             return log.scroll.view(&log.lines, size, "/ finds · Esc back");
         }
+        let title = "Background tasks";
+        if self.message.is_none() && self.ending.is_none() {
+            let keys = "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
+            let (lines, cursor) = self.list.page(title, keys, size);
+            return (lines, Some(cursor));
+        }
         let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.list.view("Background tasks", body);
+        let (mut lines, cursor) = self.list.view(title, body);
         let Some(text) = &self.message else {
-            lines.push(match self.ending {
-                Some(_) => Line::new("Ctrl+X again ends it; any other key does not", Role::Warn),
-                None => {
-                    let keys =
-                        "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
-                    Line::new(keys, Role::Dim)
-                }
-            });
+            lines.push(Line::new("Ctrl+X again ends it; any other key does not", Role::Warn));
             return (lines, Some(cursor));
         };
         let text = format!("send: {text}");

@@ -1,10 +1,11 @@
 //! The files that changed since the first prompt, each with its changes.
 
+use robota_config::Places;
 use robota_sdk::interactive::diff_lines;
 use robota_sdk::{CommandResult, Entered};
 use serde_json::Value;
 
-use super::details::{self, Body, Entry, Found, Kind};
+use super::details::{self, Body, Entry, Found, Kind, file_name};
 use super::{Opening, work};
 use crate::terminal::diff;
 
@@ -13,9 +14,9 @@ const KIND: Kind = Kind {
     empty: "No files have changed since the first prompt.",
     find: || {
         work(|context| async move {
-            let folder = context.setup.places.cwd.clone();
+            let places = context.setup.places.clone();
             Found(match context.session.enter("/diff").await {
-                Ok(Entered::Command(result)) if result.success => Ok(entries(&result, &folder)),
+                Ok(Entered::Command(result)) if result.success => Ok(entries(&result, &places)),
                 Ok(Entered::Command(result)) => Err(result.message),
                 Ok(Entered::Submitted(_)) => Err("/diff is no command".to_owned()),
                 Err(error) => Err(error.to_string()),
@@ -29,12 +30,12 @@ pub(super) fn open() -> Opening {
     details::open(&KIND)
 }
 
-fn entries(result: &CommandResult, folder: &std::path::Path) -> Vec<Entry> {
+fn entries(result: &CommandResult, places: &Places) -> Vec<Entry> {
     let files = result.data.get("files").and_then(Value::as_array);
-    files.into_iter().flatten().map(|file| entry(file, folder)).collect()
+    files.into_iter().flatten().map(|file| entry(file, places)).collect()
 }
 
-fn entry(file: &Value, folder: &std::path::Path) -> Entry {
+fn entry(file: &Value, places: &Places) -> Entry {
     let text = |key: &str| file.get(key).and_then(Value::as_str);
     let path = text("path").unwrap_or_default().to_owned();
     let (detail, body) = match text("diff") {
@@ -45,6 +46,6 @@ fn entry(file: &Value, folder: &std::path::Path) -> Entry {
         }
         None => ("not text".to_owned(), Body::Text(format!("{path} is not text."))),
     };
-    let file = folder.join(&path);
-    Entry { title: path, detail, body, file: file.is_file().then_some(file) }
+    let file = places.cwd.join(&path);
+    Entry { title: file_name(&file, places), detail, body, file: file.is_file().then_some(file) }
 }

@@ -85,6 +85,10 @@ impl Page for Context {
         }
     }
 
+    fn is_loading(&self) -> bool {
+        self.found.is_none()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         match reply.downcast::<Found>().map(|found| found.0) {
             Ok(Ok(found)) => self.found = Some(found),

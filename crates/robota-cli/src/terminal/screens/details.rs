@@ -2,9 +2,10 @@
 //! file of an entry can be opened in the user's editor.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use robota_config::Places;
 
 use super::list::{Item, List, ListKey};
 use super::text::Scroll;
@@ -13,6 +14,7 @@ use crate::terminal::diff::{self, DiffLine};
 use crate::terminal::effect::Effect;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
+use crate::terminal::run::short;
 use crate::terminal::screen::Cursor;
 use crate::terminal::text::{Line, Role, wrap};
 
@@ -39,6 +41,15 @@ pub(super) enum Body {
     },
 }
 
+/// Returns the name of a file on a page: relative to the folder of the session, or with `~`. The
+/// start of a long path would leave no room for its end.
+pub(super) fn file_name(file: &Path, places: &Places) -> String {
+    match file.strip_prefix(&places.cwd) {
+        Ok(inside) if inside != Path::new("") => inside.display().to_string(),
+        _ => short(file, places.home.as_deref()),
+    }
+}
+
 /// What a page consists of, and how it is found.
 pub(super) struct Kind {
     pub(super) title: &'static str,
@@ -55,7 +66,6 @@ pub(super) struct Found(pub(super) Result<Vec<Entry>, String>);
 struct Details {
     kind: &'static Kind,
     list: List<(Body, Option<PathBuf>)>,
-    found: bool,
     shown: Option<Shown>,
 }
 
@@ -70,18 +80,25 @@ struct Shown {
 
 /// Opens a page.
 pub(super) fn open(kind: &'static Kind) -> Opening {
-    let page = Details { kind, list: List::new(Vec::new()), found: false, shown: None };
+    let page = Details { kind, list: List::loading(), shown: None };
     Ok((Box::new(page), vec![(kind.find)()]))
 }
 
-fn render(body: &Body, columns: usize) -> Vec<Line> {
+fn render(title: &str, body: &Body, columns: usize) -> Vec<Line> {
+    let mut rows = Vec::new();
+    // Some texts begin with the title themselves.
+    if !matches!(body, Body::Text(text) if text.starts_with(title)) {
+        rows = wrap(&Line::new(title, Role::Accent), columns, 2);
+        rows.push(Line::default());
+    }
     match body {
         Body::Text(text) => {
             let lines = text.lines();
-            lines.flat_map(|line| wrap(&Line::new(line, Role::Text), columns, 2)).collect()
+            rows.extend(lines.flat_map(|line| wrap(&Line::new(line, Role::Text), columns, 2)));
         }
-        Body::Diff { path, lines } => diff::render(lines, Some(path), columns),
+        Body::Diff { path, lines } => rows.extend(diff::render(lines, Some(path), columns)),
     }
+    rows
 }
 
 impl Details {
@@ -135,10 +152,13 @@ impl Page for Details {
         self.list.paste(text);
     }
 
+    fn is_loading(&self) -> bool {
+        self.list.is_loading()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => {
-                self.found = true;
                 return match found.0 {
                     Ok(entries) => {
                         self.refresh_shown(&entries);
@@ -166,18 +186,19 @@ impl Page for Details {
         if let Some(shown) = &mut self.shown {
             if shown.columns != size.columns {
                 shown.columns = size.columns;
-                shown.lines = render(&shown.body, size.columns);
+                shown.lines = render(&shown.title, &shown.body, size.columns);
             }
             let keys = format!("/ finds{editor} · Esc back");
             return shown.scroll.view(&shown.lines, size, &keys);
         }
-        let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.list.view(self.kind.title, body);
-        if self.found && self.list.is_empty() {
-            lines.truncate(2);
-            lines.extend(wrap(&Line::new(self.kind.empty, Role::Dim), size.columns, 0));
+        let keys = format!("Enter shows it{editor} · Esc closes");
+        let (mut lines, cursor) = self.list.page(self.kind.title, &keys, size);
+        if !self.list.is_loading() && self.list.is_empty() {
+            let why = wrap(&Line::new(self.kind.empty, Role::Dim), size.columns, 0);
+            for (row, line) in lines.iter_mut().skip(2).zip(why) {
+                *row = line;
+            }
         }
-        lines.push(Line::new(format!("Enter shows it{editor} · Esc closes"), Role::Dim));
         (lines, Some(cursor))
     }
 }

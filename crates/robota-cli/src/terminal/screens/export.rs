@@ -79,6 +79,10 @@ impl Page for Export {
         }
     }
 
+    fn is_loading(&self) -> bool {
+        self.text.is_none()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => match found.0 {

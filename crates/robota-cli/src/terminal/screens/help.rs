@@ -8,7 +8,7 @@ use super::{Page, PageContext, PageOutcome};
 use crate::terminal::event::Size;
 use crate::terminal::keys::{Action, Context, KeyMap};
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Line, Role, truncate, width};
+use crate::terminal::text::{Line, Role, width, wrap};
 
 /// The groups of keys: where they are bound, and the title.
 const GROUPS: [(&[Context], &str); 4] = [
@@ -30,6 +30,9 @@ enum Row {
 /// The page of keys.
 pub(crate) struct Help {
     rows: Vec<Row>,
+    /// The lines, for this many columns.
+    lines: Vec<Line>,
+    columns: usize,
     first: usize,
     last: usize,
 }
@@ -50,7 +53,7 @@ impl Help {
                 rows.extend(SIGNS.map(|(key, what)| Row::Keys(key.to_owned(), what)));
             }
         }
-        Self { rows, first: 0, last: 0 }
+        Self { rows, lines: Vec::new(), columns: 0, first: 0, last: 0 }
     }
 }
 
@@ -82,28 +85,16 @@ impl Page for Help {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
-        let keys = self.rows.iter().map(|row| match row {
-            Row::Title(_) => 0,
-            Row::Keys(keys, _) => width(keys),
-        });
-        let column = keys.max().unwrap_or(0).min(size.columns / 2) + 2;
-        let shown = size.rows.saturating_sub(1).max(1);
-        self.last = self.rows.len().saturating_sub(shown);
-        self.first = self.first.min(self.last);
-        let mut lines = Vec::new();
-        for row in self.rows.iter().skip(self.first).take(shown) {
-            let line = match row {
-                Row::Title(title) => Line::new(title, Role::Accent.bold()),
-                Row::Keys(keys, what) => {
-                    let pad = " ".repeat(column.saturating_sub(width(keys)).max(1));
-                    let line = Line::new(format!("  {keys}"), Role::Accent).with(pad, Role::Text);
-                    line.with(*what, Role::Text)
-                }
-            };
-            lines.push(truncate(&line, size.columns));
+        if self.columns != size.columns {
+            self.columns = size.columns;
+            self.lines = render(&self.rows, size.columns);
         }
+        let shown = size.rows.saturating_sub(1).max(1);
+        self.last = self.lines.len().saturating_sub(shown);
+        self.first = self.first.min(self.last);
+        let mut lines: Vec<_> = self.lines.iter().skip(self.first).take(shown).cloned().collect();
         lines.resize(shown, Line::default());
-        let more = self.rows.len() - self.first - shown.min(self.rows.len() - self.first);
+        let more = self.lines.len().saturating_sub(self.first + shown);
         let end = if more > 0 {
             format!("{more} more ↓ · any key closes")
         } else {
@@ -113,3 +104,35 @@ impl Page for Help {
         (lines, None)
     }
 }
+
+/// Renders the keys in one column and what they do in another, which is broken where it is too long.
+fn render(rows: &[Row], columns: usize) -> Vec<Line> {
+    let keys = rows.iter().map(|row| match row {
+        Row::Title(_) => 0,
+        Row::Keys(keys, _) => width(keys),
+    });
+    let column =
+        keys.max().unwrap_or(0).min(if columns < 60 { columns / 3 } else { columns / 2 }) + 4;
+    let mut lines = Vec::new();
+    for row in rows {
+        match row {
+            Row::Title(title) => lines.push(Line::new(title, Role::Accent.bold())),
+            Row::Keys(keys, what) => {
+                let line = Line::new(format!("  {keys}"), Role::Accent);
+                // Long keys have a row of their own.
+                let mut line = if line.width() + 2 > column {
+                    lines.extend(wrap(&line, columns, 2));
+                    Line::default()
+                } else {
+                    line
+                };
+                line.push(" ".repeat(column - line.width()), Role::Text);
+                lines.extend(wrap(&line.with(*what, Role::Text), columns, column));
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::text::key_rows;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
@@ -35,18 +36,31 @@ pub(super) struct List<T> {
     selected: usize,
     /// The rows of the last view.
     rows: usize,
+    /// Whether the entries are still being found.
+    loading: bool,
 }
 
 impl<T> List<T> {
     /// Creates a list.
     pub(super) fn new(items: Vec<Item<T>>) -> Self {
         let shown = (0..items.len()).collect();
-        Self { items, query: String::new(), shown, selected: 0, rows: 1 }
+        Self { items, query: String::new(), shown, selected: 0, rows: 1, loading: false }
+    }
+
+    /// Creates a list whose entries are found later.
+    pub(super) fn loading() -> Self {
+        Self { loading: true, ..Self::new(Vec::new()) }
+    }
+
+    /// Returns whether the entries are still being found.
+    pub(super) fn is_loading(&self) -> bool {
+        self.loading
     }
 
     /// Replaces the entries. The search stays.
     pub(super) fn set(&mut self, items: Vec<Item<T>>) {
         self.items = items;
+        self.loading = false;
         self.search();
     }
 
@@ -119,6 +133,15 @@ impl<T> List<T> {
         }
     }
 
+    /// Renders the list on the whole screen, with the keys of the page below it.
+    pub(super) fn page(&mut self, title: &str, keys: &str, size: Size) -> (Vec<Line>, Cursor) {
+        let keys = key_rows(keys, size);
+        let rows = size.rows.saturating_sub(keys.len());
+        let (mut lines, cursor) = self.view(title, Size { rows, ..size });
+        lines.extend(keys);
+        (lines, cursor)
+    }
+
     /// Renders the title, the search and as many entries as fit, and the cursor of the search.
     pub(super) fn view(&mut self, title: &str, size: Size) -> (Vec<Line>, Cursor) {
         self.rows = size.rows.saturating_sub(2).max(1);
@@ -147,7 +170,11 @@ impl<T> List<T> {
             lines.push(truncate(&line, size.columns));
         }
         if self.shown.is_empty() {
-            let text = if self.items.is_empty() { "  nothing here" } else { "  no match" };
+            let text = match (self.loading, self.items.is_empty()) {
+                (true, _) => "  …",
+                (false, true) => "  nothing here",
+                (false, false) => "  no match",
+            };
             lines.push(Line::new(text, Role::Dim));
         }
         // What the page adds is at the bottom of the screen.

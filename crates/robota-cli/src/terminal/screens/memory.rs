@@ -5,7 +5,7 @@ use robota_core::catalogue::format_tokens;
 use robota_sdk::Project;
 use robota_sdk::memory::ProjectMemory;
 
-use super::details::{self, Body, Entry, Found, Kind};
+use super::details::{self, Body, Entry, Found, Kind, file_name};
 use super::{Opening, work};
 
 const KIND: Kind = Kind {
@@ -25,7 +25,7 @@ fn entries(project: &Project) -> Vec<Entry> {
         .files
         .into_iter()
         .map(|file| Entry {
-            title: file.path.display().to_string(),
+            title: file_name(&file.path, &project.places),
             detail: format!("{} tokens", format_tokens(file.tokens)),
             body: Body::Text(file.text),
             file: Some(file.path),
@@ -34,7 +34,7 @@ fn entries(project: &Project) -> Vec<Entry> {
     if entries.is_empty() {
         let file = project.cwd().join("AGENTS.md");
         entries.push(Entry {
-            title: file.display().to_string(),
+            title: file_name(&file, &project.places),
             detail: "does not exist yet: the editor creates it".to_owned(),
             body: Body::Text("Instructions for agents in this project.".to_owned()),
             file: Some(file),

@@ -13,7 +13,7 @@ use crate::setup::Setup;
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Line, Role};
+use crate::terminal::text::Line;
 
 /// The page of models.
 struct Models(List<String>);
@@ -26,7 +26,7 @@ pub(super) fn open() -> Opening {
     let find = work(|context| async move {
         Found(items(&context.setup).map_err(|error| format!("{error:#}")))
     });
-    Ok((Box::new(Models(List::new(Vec::new()))), vec![find]))
+    Ok((Box::new(Models(List::loading())), vec![find]))
 }
 
 /// Lists the models of the vendors. The names are those that `--model` takes.
@@ -65,6 +65,10 @@ impl Page for Models {
         self.0.paste(text);
     }
 
+    fn is_loading(&self) -> bool {
+        self.0.is_loading()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
         if let Ok(found) = reply.downcast::<Found>() {
             match found.0 {
@@ -82,11 +86,10 @@ impl Page for Models {
     }
 
     fn view(&mut self, size: Size, context: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
-        let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.0.view("Models", body);
-        let text =
-            format!("now: {} · Enter uses the model from the next turn on", context.facts.model);
-        lines.push(Line::new(text, Role::Dim));
+        let model = &context.facts.model;
+        let keys =
+            format!("now: {model} · Enter uses the model from the next turn on · Esc closes");
+        let (lines, cursor) = self.0.page("Models", &keys, size);
         (lines, Some(cursor))
     }
 }

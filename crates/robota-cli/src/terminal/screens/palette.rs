@@ -7,7 +7,7 @@ use super::{Page, PageContext, PageOutcome};
 use crate::terminal::event::Size;
 use crate::terminal::keys::Action;
 use crate::terminal::screen::Cursor;
-use crate::terminal::text::{Line, Role};
+use crate::terminal::text::Line;
 
 /// The page of all commands.
 pub(super) struct Palette(List<Choice>);
@@ -64,9 +64,8 @@ impl Page for Palette {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
-        let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.0.view("Commands", body);
-        lines.push(Line::new("type to search · Enter runs · Esc closes", Role::Dim));
+        let keys = "type to search · Enter runs · Esc closes";
+        let (lines, cursor) = self.0.page("Commands", keys, size);
         (lines, Some(cursor))
     }
 }

@@ -7,6 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use robota_config::{Layer, RuleList};
 
 use super::list::{Item, List, ListKey};
+use super::text::key_rows;
 use super::{Opening, Page, PageContext, PageOutcome, work};
 use crate::headless::SavedRules;
 use crate::setup::Setup;
@@ -48,7 +49,7 @@ struct Changed(Result<String, String>);
 
 /// Opens the page and asks for the rules.
 pub(super) fn open() -> Opening {
-    let page = Permissions { list: List::new(Vec::new()), adding: None, message: None };
+    let page = Permissions { list: List::loading(), adding: None, message: None };
     Ok((Box::new(page), vec![find()]))
 }
 
@@ -212,6 +213,10 @@ impl Page for Permissions {
         }
     }
 
+    fn is_loading(&self) -> bool {
+        self.list.is_loading() && self.adding.is_none()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => {
@@ -228,17 +233,22 @@ impl Page for Permissions {
     }
 
     fn view(&mut self, size: Size, _: &PageContext<'_>) -> (Vec<Line>, Option<Cursor>) {
-        let body = Size { rows: size.rows.saturating_sub(2), ..size };
+        let keys = match self.adding {
+            Some(_) => "Enter saves · Tab allow, ask or deny · Esc leaves",
+            None => "Ctrl+A adds · Ctrl+X removes · Esc closes",
+        };
+        let keys = key_rows(keys, size);
+        let body = Size { rows: size.rows.saturating_sub(1 + keys.len()), ..size };
         let (mut lines, cursor) = self.list.view("Permission rules", body);
         if let Some((list, rule)) = &self.adding {
             let text = format!("new {} rule: {rule}", list.name());
             let cursor = Cursor { row: lines.len(), column: width(&text) };
             lines.push(Line::new(text, Role::Warn));
-            lines.push(Line::new("Enter saves · Tab allow, ask or deny · Esc leaves", Role::Dim));
+            lines.extend(keys);
             return (lines, Some(cursor));
         }
         lines.push(Line::new(self.message.as_deref().unwrap_or_default(), Role::Text));
-        lines.push(Line::new("Ctrl+A adds · Ctrl+X removes · Esc closes", Role::Dim));
+        lines.extend(keys);
         (lines, Some(cursor))
     }
 }

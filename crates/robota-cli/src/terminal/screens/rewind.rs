@@ -43,7 +43,7 @@ pub(super) fn open(context: &PageContext<'_>) -> Opening {
     }
     let find =
         work(|context| async move { Found(context.session.session().checkpoints().list().await) });
-    Ok((Box::new(Rewind { list: List::new(Vec::new()), preview: None }), vec![find]))
+    Ok((Box::new(Rewind { list: List::loading(), preview: None }), vec![find]))
 }
 
 fn item(checkpoint: Checkpoint) -> Item<Checkpoint> {
@@ -106,6 +106,10 @@ impl Page for Rewind {
         self.list.paste(text);
     }
 
+    fn is_loading(&self) -> bool {
+        self.list.is_loading()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => {
@@ -145,9 +149,8 @@ impl Page for Rewind {
             let keys = "b files and conversation · f files · c conversation · Esc back";
             return chosen.scroll.view(&chosen.lines, size, keys);
         }
-        let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.list.view("Go back to before a prompt", body);
-        lines.push(Line::new("Enter shows what would change · Esc closes", Role::Dim));
+        let keys = "Enter shows what would change · Esc closes";
+        let (lines, cursor) = self.list.page("Go back to before a prompt", keys, size);
         (lines, Some(cursor))
     }
 }

@@ -46,7 +46,7 @@ struct Renamed(Result<(), String>);
 
 /// Opens the page and asks for the sessions.
 pub(super) fn open() -> Opening {
-    let (list, now) = (List::new(Vec::new()), Timestamp::UNIX_EPOCH);
+    let (list, now) = (List::loading(), Timestamp::UNIX_EPOCH);
     let page = Sessions { list, now, renaming: None, preview: None };
     Ok((Box::new(page), vec![find()]))
 }
@@ -191,6 +191,10 @@ impl Page for Sessions {
         }
     }
 
+    fn is_loading(&self) -> bool {
+        self.list.is_loading()
+    }
+
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
         let reply = match reply.downcast::<Found>() {
             Ok(found) => {
@@ -234,13 +238,13 @@ impl Page for Sessions {
             }
             return shown.scroll.view(&shown.lines, size, "/ finds · Esc back");
         }
-        let body = Size { rows: size.rows.saturating_sub(1), ..size };
-        let (mut lines, cursor) = self.list.view("Sessions", body);
         let Some(name) = &self.renaming else {
             let keys = "Enter resumes · Ctrl+F forks · Ctrl+V shows · Ctrl+N renames · Esc closes";
-            lines.push(Line::new(keys, Role::Dim));
+            let (lines, cursor) = self.list.page("Sessions", keys, size);
             return (lines, Some(cursor));
         };
+        let body = Size { rows: size.rows.saturating_sub(1), ..size };
+        let (mut lines, _) = self.list.view("Sessions", body);
         let text = format!("new name: {name}");
         let column = crate::terminal::text::width(&text);
         lines.push(Line::new(text, Role::Warn));

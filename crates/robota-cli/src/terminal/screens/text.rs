@@ -106,8 +106,14 @@ impl Scroll {
         size: Size,
         keys: &str,
     ) -> (Vec<Line>, Option<Cursor>) {
-        self.rows = size.rows.saturating_sub(1).max(1);
-        self.count = lines.len();
+        let count = lines.len();
+        self.count = count;
+        let position = |first, last| format!("{first}-{last} of {count}");
+        // So that the keys have as many rows wherever the position is.
+        let widest = position(count, count);
+        let keys_of = |position: &str| key_rows(&format!("{position} · {keys}"), size);
+        let below = if self.typing { 1 } else { keys_of(&widest).len() };
+        self.rows = size.rows.saturating_sub(below).max(1);
         self.first = self.first.min(self.count.saturating_sub(self.rows));
         let query = self.query.to_lowercase();
         let mut shown: Vec<Line> = lines
@@ -127,11 +133,36 @@ impl Scroll {
             return (shown, Some(Cursor { row: self.rows, column }));
         }
         let last = (self.first + self.rows).min(self.count);
-        let text = format!("{}-{last} of {} · {keys}", self.first + 1, self.count);
-        shown.push(truncate(&Line::new(text, Role::Dim), size.columns));
+        shown.extend(keys_of(&position(self.first + 1, last)));
+        shown.truncate(size.rows);
         (shown, None)
     }
 }
+
+/// The least number of rows of a terminal in which the keys may have more than one row.
+const ROOM: usize = 10;
+
+/// Returns the keys of a page. Where they are too long for one row they are broken between two keys,
+/// so that all of them can be read.
+pub(super) fn key_rows(keys: &str, size: Size) -> Vec<Line> {
+    if size.rows < ROOM {
+        return vec![truncate(&Line::new(keys, Role::Dim), size.columns)];
+    }
+    let mut rows: Vec<String> = Vec::new();
+    for key in keys.split(BETWEEN) {
+        match rows.last_mut() {
+            Some(row) if width(row) + width(BETWEEN) + width(key) <= size.columns => {
+                row.push_str(BETWEEN);
+                row.push_str(key);
+            }
+            _ => rows.push(key.to_owned()),
+        }
+    }
+    rows.iter().map(|row| truncate(&Line::new(row, Role::Dim), size.columns)).collect()
+}
+
+/// What is between two keys.
+const BETWEEN: &str = " · ";
 
 fn marked(line: &Line) -> Line {
     let mut line = line.clone();

@@ -68,6 +68,19 @@ fn a_task_ends_only_when_the_key_is_pressed_twice() {
 }
 
 #[test]
+fn enter_before_the_tasks_are_read_shows_the_log_of_the_first() {
+    let mut program = Harness::open(100, 24);
+    program.press("ctrl+b");
+    assert!(program.shown().contains("…") && !program.shown().contains("nothing here"));
+    assert!(program.press("enter").is_empty());
+    let tasks = vec![task("t1", None, "server", None)];
+    let spent = Spent::default();
+    let found = Found { tasks, now: at(75), log: None, opens: false, spent, again: false };
+    let effects = program.send(Event::Answered(Box::new(found)));
+    assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "the log is read: {effects:?}");
+}
+
+#[test]
 fn a_message_is_typed_for_the_selected_task() {
     let mut program = shown(vec![task("t1", Some("reviewer"), "review", None)]);
     program.press("ctrl+s");

@@ -30,7 +30,8 @@ fn entries_are_listed_shown_and_edited() {
     assert!(shown.contains("▸ PreToolUse(Bash)  runs"), "{shown}");
     assert!(shown.contains("Ctrl+E opens the file in the editor"), "{shown}");
     program.press("enter");
-    assert!(program.shown().starts_with("command: ./check.sh"), "{}", program.shown());
+    let shown = program.shown();
+    assert!(shown.starts_with("PreToolUse(Bash)\n\ncommand: ./check.sh"), "{shown}");
     let effects = program.press("ctrl+e");
     let [Effect::EditFile(file)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(file.display().to_string(), "/p/s.json");
@@ -39,7 +40,8 @@ fn entries_are_listed_shown_and_edited() {
     let first = || entry("PreToolUse(Bash)", "command: ./other.sh", Some("/p/s.json"));
     let found = Found(Ok(vec![first(), entry("Stop", "the end", None)]));
     program.send(Event::Answered(Box::new(found)));
-    assert!(program.shown().starts_with("command: ./other.sh"), "{}", program.shown());
+    let shown = program.shown();
+    assert!(shown.starts_with("PreToolUse(Bash)\n\ncommand: ./other.sh"), "{shown}");
     program.press("esc");
     program.press("down");
     assert!(!program.shown().contains("Ctrl+E"), "this one has no file: {}", program.shown());
@@ -74,5 +76,6 @@ fn changes_are_shown_with_numbers_and_signs() {
     assert!(program.shown().contains("a.txt  +1 -1"), "{}", program.shown());
     program.press("enter");
     let shown = program.shown();
+    assert!(shown.starts_with("a.txt\n"), "it says which file: {shown}");
     assert!(shown.contains("2 - two") && shown.contains("2 + 2"), "{shown}");
 }

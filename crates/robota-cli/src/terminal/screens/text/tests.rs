@@ -52,3 +52,25 @@ fn a_search_that_is_left_searches_nothing() {
     assert!(!press(&mut scroll, KeyCode::Esc, Some(Action::Cancel)), "the second closes the page");
     assert_eq!(top(&mut scroll), "line 1");
 }
+
+#[test]
+fn keys_that_are_too_long_for_a_row_are_broken_between_two_keys() {
+    let keys = "Enter shows the log · Ctrl+S sends text · Ctrl+X ends it · Esc closes";
+    let rows = |columns, rows| -> Vec<String> {
+        key_rows(keys, Size { columns, rows }).iter().map(Line::plain).collect()
+    };
+    assert_eq!(rows(80, 24), [keys]);
+    let narrow = rows(40, 15);
+    assert_eq!(narrow, ["Enter shows the log · Ctrl+S sends text", "Ctrl+X ends it · Esc closes"]);
+    assert_eq!(rows(40, 5), ["Enter shows the log · Ctrl+S sends text…"], "a low terminal");
+}
+
+#[test]
+fn the_keys_of_a_text_take_no_more_rows_than_the_terminal_has() {
+    for rows in 1..20 {
+        let mut scroll = Scroll::default();
+        let size = Size { columns: 20, rows };
+        let shown = scroll.view(&lines(), size, "[ ] prompts · / finds · n next · q closes").0;
+        assert!(shown.len() <= rows, "{} of {rows}", shown.len());
+    }
+}
