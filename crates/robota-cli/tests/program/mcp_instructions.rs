@@ -1,6 +1,6 @@
 //! The instructions of MCP servers for the model.
 
-use robota_testkit::mock::{MockServer, Scenario};
+use robota_testkit::mock::{MockServer, Reply, Scenario};
 use serde_json::json;
 
 use crate::home::{Home, stderr, stdout};
@@ -46,16 +46,20 @@ async fn a_server_cannot_write_what_looks_like_another_part_of_the_prompt() {
 
 #[tokio::test]
 async fn instructions_that_become_known_later_are_added_to_the_conversation() {
-    let (home, mock) = (Home::new(), mock().await);
+    let home = Home::new();
+    // The search waits for a server that takes longer than the run waits for it.
+    let search = Reply::new().tool("ToolSearch", json!({"query": "select:mcp__fake__echo"}));
+    let read = Reply::new().tool("Read", json!({"file_path": "notes.txt"}));
+    let scenario = Scenario::reply(search).then(read).then("Done.");
+    let mock = MockServer::start(scenario).await.unwrap();
     let config = json!({"mcpServers": {"fake": entry("plain")}}).to_string();
-    // The run waits for a server that is named for it.
-    let output = prompt(&home, &mock, &["--mcp-config", &config, "--session-id", "s1"]).await;
+    let output = prompt(&home, &mock, &["--mcp-config", &config]).await;
     assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));
-    let first = mock.calls()[0].clone();
-    assert!(!first.system().contains(HEADING), "{}", first.system());
-    let messages = first.json["messages"].to_string();
-    // On a busy machine the server can take longer than the run waits.
-    if first.json["tools"].to_string().contains("mcp__fake__echo") {
+    let calls = mock.calls();
+    assert_eq!(calls[0].system(), calls[2].system());
+    assert!(!calls[2].system().contains(HEADING), "{}", calls[2].system());
+    for call in &calls[1..] {
+        let messages = call.json["messages"].to_string();
         assert_eq!(messages.matches("> Use echo.").count(), 1, "{messages}");
     }
 }
@@ -91,4 +95,29 @@ async fn the_command_context_shows_the_instructions_of_servers() {
     ];
     let output = home.robota(&["-p", "/context"], &variables).await;
     assert!(stdout(&output).contains("  MCP server fake  "), "{}", stdout(&output));
+}
+
+#[tokio::test]
+async fn agents_get_the_instructions_of_the_servers_whose_tools_they_have() {
+    let home = known("plain").await;
+    let agents = json!({
+        "all": {"description": "Does all", "prompt": "You do all."},
+        "reader": {"description": "Reads files", "prompt": "You read.", "tools": ["Read"]},
+    });
+    let task = |agent: &str| {
+        let input = json!({"prompt": "Go.", "subagent_type": agent, "description": "go"});
+        Reply::new().tool("Task", input)
+    };
+    let scenario = Scenario::default().then(task("all")).then("One.").then(task("reader"));
+    let mock = MockServer::start(scenario.then("Two.").then("Done.")).await.unwrap();
+    let args = ["--agents", &agents.to_string(), "--allowedTools", "Agent"];
+    let output = prompt(&home, &mock, &args).await;
+    assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));
+    let systems: Vec<_> = mock.calls().iter().map(|call| call.system()).collect();
+    assert!(
+        systems[1].starts_with("You do all.") && systems[1].contains(HEADING),
+        "{}",
+        systems[1]
+    );
+    assert!(systems[3].starts_with("You read.") && !systems[3].contains(HEADING), "{}", systems[3]);
 }

@@ -532,3 +532,66 @@ async fn the_secret_of_a_registration_is_kept_for_its_authorisation_server() {
     let with_secret = sent.filter(|request| request.body.contains("client_secret=secret-1"));
     assert_eq!(with_secret.count(), 2);
 }
+
+/// Collects what this crate logs, as the debug log of the program does.
+#[derive(Clone, Default)]
+struct Log(Arc<std::sync::Mutex<String>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("robota")
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut text = self.0.lock().unwrap();
+        let mut add = |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            text.push_str(&format!("{field}={value:?} "));
+        };
+        event.record(&mut add);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn logs_contain_no_codes_and_no_tokens() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let moves = Arc::new(AtomicBool::new(false));
+    let now = moves.clone();
+    let web = rogue(move |base, request| match request.path.as_str() {
+        "/token" if request.body.contains("grant_type=refresh_token") => {
+            let mut renewed = token("token-1", "refresh-2", 3_600);
+            renewed["id_token"] = json!("id-1");
+            Some(Response::json(&renewed))
+        }
+        "/token" => Some(Response::json(&token("token-0", "refresh-1", 1))),
+        METADATA if now.load(Ordering::SeqCst) => {
+            let mut described = metadata(base);
+            described["token_endpoint"] = json!(format!("{base}/other"));
+            Some(Response::json(&described))
+        }
+        _ => None,
+    })
+    .await;
+    let (tokens, config) = (Tokens::new(), config(&format!("{}/mcp", web.origin)));
+    log_in(&config, &tokens.store).await;
+    servers(&config, &tokens.store).check("web").await.unwrap();
+    moves.store(true, Ordering::SeqCst);
+    let error = servers(&config, &tokens.store).check("web").await.unwrap_err();
+    let text = format!("{} {error} {error:?}", log.0.lock().unwrap());
+    assert!(text.contains("the authorisation server has changed"), "{text}");
+    for secret in ["code-1", "token-0", "token-1", "refresh-1", "refresh-2", "id-1"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+}
