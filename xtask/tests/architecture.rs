@@ -20,7 +20,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-providers", &["robota-core"], &["reqwest", "ring", "rustls"]),
     ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
     ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "serde-saphyr", "similar"]),
-    ("robota-mcp", &["robota-core", "robota-exec"], &["reqwest", "rmcp", "rustls", "sse-stream"]),
+    ("robota-mcp", &["robota-core", "robota-exec"], &["http", "reqwest", "rmcp", "rustls", "sse-stream"]),
     ("robota-config", &["robota-core", "robota-policy"], &["globset", "rustix", "serde-saphyr", "tempfile"]),
     ("robota-runtime", &["robota-core", "robota-exec", "robota-session", "robota-tools"], &["croner"]),
     ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-mcp", "robota-config", "robota-runtime"], &["tempfile"]),

@@ -59,6 +59,7 @@
 //! # fn main() {}
 //! ```
 
+pub mod address;
 pub mod agent;
 pub mod approve;
 pub mod blob;

@@ -156,7 +156,7 @@ impl Catalog {
     }
 }
 
-/// How the tools of a server differ from those that the user approved.
+/// How a server differs from what the user approved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolChanges {
     /// Tools that were not there.
@@ -165,16 +165,20 @@ pub struct ToolChanges {
     pub changed: Vec<String>,
     /// Tools that the server no longer has.
     pub removed: Vec<String>,
+    /// Whether its instructions for models differ.
+    pub instructions: bool,
 }
 
 impl ToolChanges {
-    /// Compares the tools of a server with the approved ones.
+    /// Compares what a server offers with what was approved.
     #[must_use]
-    pub fn between(approved: &[ToolDefinition], now: &[ToolDefinition]) -> Self {
+    pub fn between(approved: &Catalog, now: &Catalog) -> Self {
+        let differ = approved.instructions != now.instructions;
+        let (approved, now) = (&approved.tools, &now.tools);
         let find = |all: &'_ [ToolDefinition], name: &str| -> Option<String> {
             all.iter().find(|tool| tool.name() == name).map(ToolDefinition::hash)
         };
-        let mut changes = Self::default();
+        let mut changes = Self { instructions: differ, ..Self::default() };
         for tool in now {
             match find(approved, tool.name()) {
                 None => changes.added.push(tool.name().to_owned()),
@@ -187,10 +191,10 @@ impl ToolChanges {
         changes
     }
 
-    /// Returns whether a tool is new or different, so that the user must approve it.
+    /// Returns whether something is new or different, so that the user must approve it.
     #[must_use]
     pub fn need_approval(&self) -> bool {
-        !self.added.is_empty() || !self.changed.is_empty()
+        !self.added.is_empty() || !self.changed.is_empty() || self.instructions
     }
 
     /// Returns whether this tool waits for approval.
@@ -202,7 +206,10 @@ impl ToolChanges {
     /// Returns the changes as data.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json!({"added": self.added, "changed": self.changed, "removed": self.removed})
+        json!({
+            "added": self.added, "changed": self.changed, "removed": self.removed,
+            "instructions": self.instructions,
+        })
     }
 }
 
@@ -219,6 +226,9 @@ impl std::fmt::Display for ToolChanges {
             if names.len() > 5 {
                 write!(f, " and {} more", names.len() - 5)?;
             }
+        }
+        if self.instructions {
+            f.write_str(if first { "its instructions" } else { "; its instructions" })?;
         }
         Ok(())
     }

@@ -36,6 +36,6 @@ pub use host::HostChannel;
 pub use options::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions};
 pub use prompts::PromptCommand;
 pub use sampling::{Sampler, SamplingAnswer, SamplingMessage, SamplingRequest};
-pub use server::{ServerReport, ServerStatus};
+pub use server::{ServerInstructions, ServerReport, ServerStatus};
 pub use servers::McpServers;
 pub use session_tools::{LIST_RESOURCES, READ_RESOURCE, SessionTools, TOOL_SEARCH};

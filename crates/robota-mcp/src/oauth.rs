@@ -1,14 +1,16 @@
 //! Logins to servers with OAuth 2.1: discovery, registration, PKCE, refresh, and tokens on disk.
 //!
-//! The library finds the authorisation server of a server and refuses private addresses in what it
-//! finds, unless the server itself is at one. A token is stored for the address that it was made for,
-//! together with its issuer, and sent nowhere else.
+//! The library finds the authorisation server of a server; [`requests`] checks every address that it
+//! finds. A token is stored for the address that it was made for, together with its issuer and the
+//! address that renews it, and sent nowhere else.
 
 mod login;
+mod redirect;
+mod requests;
 mod store;
 mod token;
 
 pub use login::{Login, LoginError, start_login};
 pub use store::TokenStore;
 pub(crate) use store::stored_login;
-pub(crate) use token::StoredToken;
+pub(crate) use token::{SendError, StoredToken, send};

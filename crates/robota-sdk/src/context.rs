@@ -12,10 +12,12 @@ use robota_config::project::ProjectFacts;
 use robota_config::skills::{ListingCaps, Skills};
 use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
 use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests};
+use robota_mcp::client::ServerInstructions;
 use serde_json::Value;
 
 pub(crate) use nested::NestedContext;
 
+use crate::mcp::compose_instructions;
 use crate::memory::ProjectMemory;
 use crate::notice::Notice;
 use crate::project::Project;
@@ -45,8 +47,14 @@ pub(crate) struct ProjectContext {
 
 impl ProjectContext {
     /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice. The
-    /// definitions of `agents` that were read leave fewer files for the list of skills.
-    pub(crate) fn load(project: &Project, text: &SystemText, agents: ReadCounts) -> Self {
+    /// definitions of `agents` that were read leave fewer files for the list of skills. `servers` are the
+    /// instructions of MCP servers.
+    pub(crate) fn load(
+        project: &Project,
+        text: &SystemText,
+        agents: ReadCounts,
+        servers: &[ServerInstructions],
+    ) -> Self {
         let reader = ContextReader::new(&project.places);
         let settings = &project.settings.values;
         let mut notices = Vec::new();
@@ -84,6 +92,7 @@ impl ProjectContext {
                 composer.section(format!("plugin {name}"), &title, prompt);
             }
         }
+        compose_instructions(&mut composer, servers);
         let skills = project.skills(&reader);
         let listing = skills.listing(&ListingCaps::beside(agents.files));
         composer.section("skills", "Skills", &listing.text);

@@ -1,6 +1,7 @@
 //! The MCP servers of a session: which are configured, and how they are started.
 
 mod elicitation;
+mod instructions;
 mod mentions;
 mod prompts;
 mod replace;
@@ -14,13 +15,18 @@ use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
 use robota_core::tool::{Tool, ToolSource};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
-use robota_mcp::client::{Elicitor, HostChannel, McpOptions, McpServers, SessionTools};
+use robota_mcp::client::{
+    Elicitor, HostChannel, McpOptions, McpServers, ServerInstructions, SessionTools,
+};
 use robota_mcp::config::{Endpoint, ServerConfig};
+use robota_mcp::names::server_part;
 use robota_mcp::oauth::TokenStore;
 use robota_policy::Policy;
 use serde_json::{Map, Value};
 
 pub(crate) use elicitation::QuestionElicitor;
+use instructions::GivenInstructions;
+pub(crate) use instructions::{LateInstructions, compose as compose_instructions};
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
 pub use replace::McpReplaced;
@@ -28,6 +34,7 @@ pub(crate) use sampling::ModelSampler;
 
 use crate::notice::Notice;
 use crate::project::Project;
+use crate::prompt::PromptPart;
 
 /// How long the opening of a session waits for servers whose tools are not known yet, if they were named
 /// for this run or have `alwaysLoad`. Those that take longer join a later model call.
@@ -283,6 +290,8 @@ pub struct SessionMcp {
     errors: Arc<Vec<McpEntryError>>,
     /// A tool that it denies is not offered.
     policy: Policy,
+    /// The instructions of servers that the messages have.
+    given: GivenInstructions,
 }
 
 /// The tools of the servers of a session, without those that a rule denies.
@@ -341,6 +350,7 @@ impl SessionMcp {
             configured: Arc::new(Mutex::new(configured)),
             errors: Arc::new(found.errors),
             policy: project.policy.clone(),
+            given: GivenInstructions::default(),
         })
     }
 
@@ -381,6 +391,21 @@ impl SessionMcp {
     /// Returns the tools that a session has.
     pub(crate) fn source(&self) -> Arc<dyn ToolSource> {
         Arc::new(AllowedTools { tools: self.tools.clone(), policy: self.policy.clone() })
+    }
+
+    /// Returns the instructions for models of the servers that no rule denies.
+    pub(crate) fn instructions(&self) -> Vec<ServerInstructions> {
+        let mut all = self.servers.instructions();
+        // A name that only rules for the whole server match.
+        let any = |server: &str| format!("mcp__{}__*", server_part(server));
+        all.retain(|one| !self.policy.denies_tool(&any(&one.server)));
+        all
+    }
+
+    /// Returns the instructions of servers that were added to the conversation after the session was opened.
+    #[must_use]
+    pub fn added_instructions(&self) -> Vec<PromptPart> {
+        self.given.parts()
     }
 
     /// Returns the names of the offered tools.

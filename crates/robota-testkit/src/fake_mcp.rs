@@ -14,6 +14,7 @@
 //! | `large-pages` | its list of tools has pages of 6 MB |
 //! | `noise` | it prints lines that are not messages |
 //! | `described-by=FILE` | the file is the description of the tool `echo` |
+//! | `instructed-by=FILE` | the file has its instructions for models |
 //! | `started=FILE` | it adds a line to the file when it starts |
 //! | `mute` | it never answers the handshake |
 //! | `dies` | it exits immediately |
@@ -187,12 +188,15 @@ impl Server {
     }
 
     fn initialize(&self, params: &Value) -> Value {
+        let written =
+            self.value("instructed-by").and_then(|file| std::fs::read_to_string(file).ok());
+        let instructions = written.unwrap_or_else(|| "Use echo.".to_owned());
         let version = self.value("version").map_or(params["protocolVersion"].clone(), Value::from);
         json!({
             "protocolVersion": version,
             "capabilities": {"tools": {"listChanged": true}, "prompts": {}, "resources": {}},
             "serverInfo": if self.has("deep") { json!({}) } else { json!({"name": "fake", "version": "1"}) },
-            "instructions": "Use echo.",
+            "instructions": instructions,
         })
     }
 

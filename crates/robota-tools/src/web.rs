@@ -1,6 +1,5 @@
 //! An HTTP client for tools. It does not connect to private addresses without permission.
 
-mod address;
 mod client;
 mod headers;
 mod html;
@@ -8,7 +7,6 @@ mod markdown;
 mod page;
 mod proxy;
 
-pub use address::is_private;
 pub use client::{AllowPrivate, Fetched, WebClient, WebError, WebRequest};
 pub use headers::checked_headers;
 pub(crate) use page::{Readable, readable};

@@ -79,6 +79,10 @@ impl Connected {
 fn find<'a>(found: &'a ConfiguredServers, name: &str) -> anyhow::Result<&'a ServerConfig> {
     let config = found.configs.iter().find(|config| config.name == name);
     config.ok_or_else(|| {
+        if let Some(error) = found.errors.iter().find(|error| error.name == name) {
+            let text = format!("the MCP server `{name}` cannot be used: {}", error.message);
+            return Usage(text).into();
+        }
         let names: Vec<_> = found.configs.iter().map(|config| config.name.as_str()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         Usage(format!("there is no MCP server `{name}`; configured are: {names}")).into()

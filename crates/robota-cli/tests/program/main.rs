@@ -30,6 +30,7 @@ mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
 mod mcp;
+mod mcp_instructions;
 mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;

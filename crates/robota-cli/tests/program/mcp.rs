@@ -13,7 +13,7 @@ fn fake_server() {
     fake_mcp::serve_if_asked();
 }
 
-fn entry(words: &str) -> Value {
+pub(crate) fn entry(words: &str) -> Value {
     fake_mcp::command("mcp::fake_server", words)
 }
 
@@ -26,7 +26,7 @@ fn call(tool: &str, input: Value) -> Scenario {
 }
 
 /// Returns a home with a server whose tools are known.
-async fn known(words: &str) -> Home {
+pub(crate) async fn known(words: &str) -> Home {
     let home = Home::new();
     home.robota(&["mcp", "add-json", "-s", "user", "fake", &entry(words).to_string()], &[]).await;
     let tested = home.robota(&["mcp", "test"], &[]).await;
@@ -36,7 +36,7 @@ async fn known(words: &str) -> Home {
 }
 
 /// Runs a prompt against a mock model.
-async fn prompt(home: &Home, mock: &MockServer, args: &[&str]) -> std::process::Output {
+pub(crate) async fn prompt(home: &Home, mock: &MockServer, args: &[&str]) -> std::process::Output {
     let origin = mock.origin();
     let variables = [
         ("ANTHROPIC_BASE_URL", origin.as_str()),
@@ -47,7 +47,7 @@ async fn prompt(home: &Home, mock: &MockServer, args: &[&str]) -> std::process::
 }
 
 /// Returns the text of the first tool result in a request.
-fn result_text(mock: &MockServer, call: usize) -> String {
+pub(crate) fn result_text(mock: &MockServer, call: usize) -> String {
     mock.calls()[call].json["messages"].as_array().unwrap().last().unwrap()["content"].to_string()
 }
 
@@ -320,6 +320,51 @@ async fn servers_are_added_listed_and_removed() {
     assert!(text.contains("Removed the MCP server files"), "{text}");
     let (code, text) = run(&["mcp", "get", "files"]).await;
     assert!(code == Some(2) && text.contains("there is no MCP server `files`"), "{text}");
+}
+
+#[tokio::test]
+async fn mistakes_with_servers_are_explained() {
+    let home = Home::new();
+    let run = async |args: &[&str]| {
+        let output = home.robota(args, &[]).await;
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    for (args, expected) in [
+        (&["add", "web", "https://example.com/mcp"][..], "add --transport http"),
+        (&["add", "-t", "http", "web", "example"], "not an address"),
+        (&["add", "-t", "http", "web", "ftp://example.com"], "http"),
+        (&["add", "-t", "http", "-H", "X", "web", "https://example.com/mcp"], "--header"),
+        (&["add", "-e", "X", "files", "tool"], "--env NAME=VALUE"),
+        (&["add", "a/b", "tool"], "may only have letters"),
+        (&["add-json", "web", "{\"url\": \"https://example.com\"}"], "no `type`"),
+        (&["add-json", "web", "[1]"], "not a JSON object"),
+        (&["remove", "nothing"], "no MCP server `nothing`"),
+        (&["get", "nothing"], "no MCP server `nothing`; configured are: none"),
+        (&["login", "nothing"], "no MCP server `nothing`"),
+        (&["test", "nothing"], "no MCP server `nothing`"),
+    ] {
+        let (code, text) = run(&[&["mcp"], args].concat()).await;
+        assert!(code == Some(2) && text.contains(expected), "{args:?}: {code:?} {text}");
+    }
+    run(&["mcp", "add", "files", "/nowhere/tool"]).await;
+    let (code, text) = run(&["mcp", "login", "files"]).await;
+    assert!(code == Some(1) && text.contains("there is no login"), "{text}");
+    let (code, text) = run(&["mcp", "test", "files"]).await;
+    assert!(code == Some(1) && text.contains("/nowhere/tool"), "{text}");
+    // Servers of the folder, one of them without a type and one that is not trusted yet.
+    let servers = json!({"mcpServers": {"web": {"url": "https://a"}, "shared": {"command": "x"}}});
+    std::fs::write(home.path("project/.mcp.json"), servers.to_string()).unwrap();
+    let (code, text) = run(&["mcp", "login", "shared"]).await;
+    assert!(code == Some(2) && text.contains("not trusted: "), "{text}");
+    let (code, text) = run(&["mcp", "get", "web", "--trust"]).await;
+    assert!(code == Some(2) && text.contains("`web` cannot be used: it has a `url`"), "{text}");
+    // Two names that are the same in the names of tools.
+    run(&["mcp", "add", "a.b", "one"]).await;
+    run(&["mcp", "add", "a_b", "two"]).await;
+    run(&["mcp", "add", "last", "three"]).await;
+    let (_, text) = run(&["mcp", "list"]).await;
+    assert!(text.contains("last: three (local, not connected yet)"), "{text}");
+    assert!(text.contains("a.b: one") && !text.contains("a_b: two"), "{text}");
 }
 
 #[tokio::test]

@@ -345,7 +345,7 @@ async fn sdk_08_mcp_the_program_passes_the_conformance_suite_of_servers() {
     futures::future::join_all(SCENARIOS.map(run)).await;
 }
 
-/// Returns the ids of the checks of a scenario that failed. One check measures how soon a stream is
+/// Returns the ids of the checks of a scenario that failed or only warn. One check measures how soon a stream is
 /// reopened, which a busy machine delays.
 fn failed_checks(results: &std::path::Path, scenario: &str) -> Vec<String> {
     let folders = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap());
@@ -355,7 +355,8 @@ fn failed_checks(results: &std::path::Path, scenario: &str) -> Vec<String> {
         let text = std::fs::read_to_string(entry.path().join("checks.json")).unwrap();
         serde_json::from_str::<Vec<Value>>(&text).unwrap()
     };
-    let failed = of_scenario.flat_map(read).filter(|check| check["status"] == "FAILURE");
+    let bad = |check: &Value| matches!(check["status"].as_str(), Some("FAILURE" | "WARNING"));
+    let failed = of_scenario.flat_map(read).filter(bad);
     failed.map(|check| check["id"].as_str().unwrap_or_default().to_owned()).collect()
 }
 

@@ -8,9 +8,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
 };
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{AuthorizationManager, StreamableHttpClientTransport};
 use robota_exec::ShellCommand;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use super::link::MAX_MESSAGE;
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
-use crate::oauth;
+use crate::oauth::{self, StoredToken};
 
 /// How long a connection may take to be established.
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
@@ -82,18 +82,10 @@ pub(super) async fn connect(
         .iter()
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect::<HashMap<HeaderName, HeaderValue>>();
-    let client = HttpClient(client);
-    Ok(match login(config, options, &headers).await.map_err(failed)? {
-        Some(manager) => {
-            let client = rmcp::transport::AuthClient::new(client, manager);
-            let transport = StreamableHttpClientTransport::with_client(client, settings);
-            handler.serve_with_lifecycle(transport, lifecycle).await
-        }
-        None => {
-            let transport = StreamableHttpClientTransport::with_client(client, settings);
-            handler.serve_with_lifecycle(transport, lifecycle).await
-        }
-    })
+    let token = login(config, options, &headers).await.map_err(failed)?;
+    let transport =
+        StreamableHttpClientTransport::with_client(HttpClient { client, token }, settings);
+    Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
 }
 
 /// Returns the stored login for a server. A configured header takes precedence; it is not
@@ -102,11 +94,12 @@ pub(super) async fn login(
     config: &ServerConfig,
     options: &McpOptions,
     headers: &HeaderMap,
-) -> Result<Option<AuthorizationManager>, String> {
+) -> Result<Option<StoredToken>, String> {
     let own_authorization = headers.contains_key(reqwest::header::AUTHORIZATION);
     match &options.tokens {
         Some(tokens) if !own_authorization => {
-            oauth::stored_login(config, tokens).await.map_err(|error| error.to_string())
+            let login = oauth::stored_login(config, tokens).await;
+            Ok(login.map_err(|error| error.to_string())?.map(StoredToken::new))
         }
         _ => Ok(None),
     }

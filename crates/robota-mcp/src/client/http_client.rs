@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
@@ -21,6 +21,7 @@ use sse_stream::{Error as SseError, Sse};
 use super::event_stream::{self, StreamOf};
 use super::link::{LinkError, MAX_MESSAGE};
 use super::nesting::flatten;
+use crate::oauth::{self, SendError, StoredToken};
 
 const SESSION_ID: &str = "Mcp-Session-Id";
 const LAST_EVENT_ID: &str = "Last-Event-ID";
@@ -31,28 +32,33 @@ type HttpError = StreamableHttpError<LinkError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Sends the requests of a transport.
+/// Sends the requests of a transport, with the token of a login.
 #[derive(Clone)]
-pub(super) struct HttpClient(pub(super) reqwest::Client);
+pub(super) struct HttpClient {
+    pub(super) client: reqwest::Client,
+    pub(super) token: Option<StoredToken>,
+}
 
 impl HttpClient {
     async fn send(
         &self,
-        request: reqwest::RequestBuilder,
+        request: impl Fn(&reqwest::Client) -> reqwest::RequestBuilder,
         session: Option<&str>,
-        token: Option<String>,
         headers: Headers,
     ) -> Result<Response, HttpError> {
-        let mut request = request.headers(headers.into_iter().collect());
-        if let Some(session) = session {
-            request = request.header(SESSION_ID, session);
-        }
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
-        let response = request.send().await;
-        let response =
-            response.map_err(|error| StreamableHttpError::Client(LinkError::of_request(error)))?;
+        let headers: HeaderMap = headers.into_iter().collect();
+        let request = || {
+            let request = request(&self.client).headers(headers.clone());
+            match session {
+                Some(session) => request.header(SESSION_ID, session),
+                None => request,
+            }
+        };
+        let response = oauth::send(self.token.as_ref(), request).await;
+        let response = response.map_err(|error| match error {
+            SendError::Token(error) => StreamableHttpError::Auth(error),
+            SendError::Request(error) => StreamableHttpError::Client(LinkError::of_request(error)),
+        })?;
         check_authorisation(&response)?;
         Ok(response)
     }
@@ -203,12 +209,14 @@ impl StreamableHttpClient for HttpClient {
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let request = self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).json(&message);
+        let accepted = format!("{EVENTS}, {JSON}");
+        let request =
+            |client: &reqwest::Client| client.post(&*uri).header(ACCEPT, &accepted).json(&message);
         let session = session_id.as_deref();
-        let response = self.send(request, session, auth_header, custom_headers).await?;
+        let response = self.send(request, session, custom_headers).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -252,12 +260,12 @@ impl StreamableHttpClient for HttpClient {
         &self,
         uri: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let request = self.0.delete(&*uri);
+        let request = |client: &reqwest::Client| client.delete(&*uri);
         // The answer is ignored: the client treats the session as closed in any case.
-        self.send(request, Some(&session_id), auth_header, custom_headers).await.map(drop)
+        self.send(request, Some(&session_id), custom_headers).await.map(drop)
     }
 
     async fn get_stream(
@@ -265,17 +273,19 @@ impl StreamableHttpClient for HttpClient {
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<EventStream, HttpError> {
-        let mut request = self.0.get(&*uri).header(ACCEPT, EVENTS);
         // A stream that is reopened belongs to the request whose answer was not complete.
         let of = if last_event_id.is_some() { StreamOf::Call } else { StreamOf::Session };
-        if let Some(id) = last_event_id {
-            request = request.header(LAST_EVENT_ID, id);
-        }
-        let response =
-            self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+        let request = |client: &reqwest::Client| {
+            let request = client.get(&*uri).header(ACCEPT, EVENTS);
+            match &last_event_id {
+                Some(id) => request.header(LAST_EVENT_ID, id),
+                None => request,
+            }
+        };
+        let response = self.send(request, session_id.as_deref(), custom_headers).await?;
         let content_type = content_type(&response);
         match response.status() {
             // The protocol allows servers without a stream of their own.

@@ -56,13 +56,16 @@ pub struct ServerReport {
     pub tools: Vec<String>,
     /// How many prompts it has.
     pub prompts: usize,
+    /// Its instructions for models as it sends them now. Models get those that the user approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Its own name and version.
     pub server_info: Value,
     /// The version of the protocol.
     pub protocol: String,
     /// Why it failed.
     pub error: Option<String>,
-    /// Changes of its tools that the user must approve.
+    /// Changes that the user must approve.
     pub changes: Option<ToolChangesReport>,
 }
 
@@ -73,6 +76,17 @@ pub struct ToolChangesReport {
     pub added: Vec<String>,
     /// Tools whose definition differs.
     pub changed: Vec<String>,
+    /// Whether its instructions for models differ.
+    pub instructions: bool,
+}
+
+/// The instructions of a server for models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerInstructions {
+    /// The name of the server.
+    pub server: String,
+    /// The text that the user approved, at most 2 KB and without hidden characters.
+    pub text: String,
 }
 
 /// Announces changes of servers.
@@ -211,25 +225,33 @@ impl Server {
         self.with_catalog(|catalog| catalog.resources).unwrap_or_default()
     }
 
+    /// Returns the instructions that the user approved.
+    pub(super) fn instructions(&self) -> Option<ServerInstructions> {
+        let state = self.state();
+        let approved = state.approved.as_ref().filter(|_| state.status != ServerStatus::Disabled);
+        let text = approved?.instructions.as_ref().filter(|text| !text.trim().is_empty())?;
+        Some(ServerInstructions { server: self.config.name.clone(), text: text.clone() })
+    }
+
     pub(super) fn report(&self) -> ServerReport {
         let tools = self.tools();
-        let described = self.with_catalog(|catalog| {
-            (catalog.prompts.len(), catalog.server_info.clone(), catalog.protocol.clone())
-        });
-        let (prompts, server_info, protocol) = described.unwrap_or_default();
+        let described = self.with_catalog(Catalog::clone).unwrap_or_default();
+        let Catalog { instructions, server_info, protocol, prompts, .. } = described;
         let state = self.state();
         ServerReport {
             name: self.config.name.clone(),
             status: state.status,
             transport: self.config.transport(),
             tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
-            prompts,
+            prompts: prompts.len(),
+            instructions,
             server_info,
             protocol,
             error: state.problem.clone(),
             changes: state.changes.need_approval().then(|| ToolChangesReport {
                 added: state.changes.added.clone(),
                 changed: state.changes.changed.clone(),
+                instructions: state.changes.instructions,
             }),
         }
     }
@@ -362,7 +384,7 @@ impl Server {
             let before = state.changes.clone();
             let approve = match (&state.approved, store) {
                 (Some(approved), Some(_)) => {
-                    state.changes = ToolChanges::between(&approved.tools, &catalog.tools);
+                    state.changes = ToolChanges::between(approved, &catalog);
                     false
                 }
                 // The tools of a server that is seen for the first time are those that the user
@@ -378,9 +400,9 @@ impl Server {
             let notice = news.then(|| {
                 let name = &self.config.name;
                 format!(
-                    "the tools of the MCP server `{name}` have changed since you approved them \
-                     ({}). They are not offered; review them with `robota mcp get {name}`, then \
-                     run `robota mcp approve {name}`",
+                    "the MCP server `{name}` has changed since you approved it ({}). What is new or \
+                     changed is not used; review it with `robota mcp get {name}`, then run `robota \
+                     mcp approve {name}`",
                     state.changes
                 )
             });

@@ -11,7 +11,7 @@ use super::connection::RequestLimits;
 use super::options::McpOptions;
 use super::outcome;
 use super::prompts::{self, PromptCommand};
-use super::server::{Changes, Server, ServerReport};
+use super::server::{Changes, Server, ServerInstructions, ServerReport};
 use super::session_tools::SessionTools;
 use crate::catalog::{ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
@@ -214,7 +214,13 @@ impl McpServers {
         self.find(name).map(|server| server.tools()).unwrap_or_default()
     }
 
-    /// Approves the tools that a connected server has now, and returns what changed.
+    /// Returns the instructions of the servers for models, as the user approved them.
+    #[must_use]
+    pub fn instructions(&self) -> Vec<ServerInstructions> {
+        self.all().iter().filter_map(|server| server.instructions()).collect()
+    }
+
+    /// Approves what a connected server offers now, and returns what changed.
     ///
     /// # Errors
     /// If there is no such server or the approval cannot be stored.

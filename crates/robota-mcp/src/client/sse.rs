@@ -19,7 +19,7 @@ use super::nesting::flatten;
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
-use crate::oauth::StoredToken;
+use crate::oauth::{self, SendError, StoredToken};
 
 /// How long the server may take to name the address for messages.
 const ENDPOINT_LIMIT: Duration = Duration::from_secs(15);
@@ -41,33 +41,17 @@ struct Requests {
 }
 
 impl Requests {
-    /// Sends a request. A token that the server refuses is renewed once.
+    /// Sends a request.
     async fn send(
         &self,
         request: impl Fn(&reqwest::Client) -> reqwest::RequestBuilder,
     ) -> Result<reqwest::Response, LinkError> {
-        let mut token = match &self.token {
-            Some(stored) => Some(stored.get().await.map_err(LinkError::new)?),
-            None => None,
-        };
-        loop {
-            let mut request = request(&self.client).headers(self.headers.clone());
-            if let Some(token) = &token {
-                request = request.bearer_auth(token);
-            }
-            let response = request.send().await;
-            let response = response.map_err(LinkError::of_request)?;
-            let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
-            match (&self.token, &token) {
-                (Some(stored), Some(sent)) if refused => match stored.renew().await {
-                    // Only a token that differs is worth another request; the loop ends with the
-                    // second refusal.
-                    Some(renewed) if renewed != *sent => token = Some(renewed),
-                    _ => return Ok(response),
-                },
-                _ => return Ok(response),
-            }
-        }
+        let request = || request(&self.client).headers(self.headers.clone());
+        let response = oauth::send(self.token.as_ref(), request).await;
+        response.map_err(|error| match error {
+            SendError::Token(error) => LinkError::new(error),
+            SendError::Request(error) => LinkError::of_request(error),
+        })
     }
 }
 
@@ -83,7 +67,7 @@ pub(super) async fn connect(
     let headers = http::headers(endpoint, options).await.map_err(failed)?;
     let base = Url::parse(&endpoint.url).map_err(|error| failed(error.to_string()))?;
     let token = http::login(config, options, &headers).await.map_err(failed)?;
-    let requests = Requests { client, headers, token: token.map(StoredToken::new) };
+    let requests = Requests { client, headers, token };
     let response =
         requests.send(|client| client.get(base.clone()).header(ACCEPT, "text/event-stream"));
     let response = response.await.map_err(|error| failed(error.to_string()))?;

@@ -1,21 +1,28 @@
-//! A login: the user's browser, and the redirect to an address of this machine.
+//! A login: the user's browser, and the code that it brings back.
 
 use std::time::Duration;
 
+use rmcp::transport::auth::AuthorizationMetadataResolution;
 use rmcp::transport::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use url::Url;
 
 use super::TokenStore;
-use super::store::AddressStore;
+use super::redirect::{self, Redirect};
+use super::requests::LoginAddresses;
+use super::store::{AddressStore, manager};
 use crate::config::ServerConfig;
+use crate::text::clean_line;
 
-/// The longest request that a browser may send to the redirect address, in bytes.
-const MAX_REQUEST: usize = 16 * 1024;
-/// How long one connection to the redirect address may take.
-const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// How long the search for the authorisation server and the registration may take.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long the request for the server's challenge may take.
+const CHALLENGE_LIMIT: Duration = Duration::from_secs(10);
+/// The longest address that a user is asked to open, in bytes.
+const MAX_URL: usize = 16 * 1024;
+/// The longest text of an authorisation server that is shown, in bytes.
+const MAX_TEXT: usize = 500;
 
 /// A login failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,16 +43,24 @@ pub enum LoginError {
     Failed(String),
 }
 
+impl LoginError {
+    /// Says what failed. The text can be that of an authorisation server.
+    fn failed(why: impl std::fmt::Display) -> Self {
+        Self::Failed(clean_line(&why.to_string(), MAX_TEXT))
+    }
+}
+
 impl From<AuthError> for LoginError {
     fn from(error: AuthError) -> Self {
-        Self::Failed(error.to_string())
+        Self::failed(error)
     }
 }
 
 /// A login that waits for the user.
 pub struct Login {
     session: AuthorizationSession,
-    listener: TcpListener,
+    redirect: Redirect,
+    state: String,
 }
 
 /// Starts a login: finds the authorisation server, registers this client and prepares the address that
@@ -54,23 +69,23 @@ pub struct Login {
 /// # Errors
 /// If the server has no authorisation server, it is at a forbidden address, or it refuses.
 pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<Login, LoginError> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let starting = start(config, tokens);
+    tokio::time::timeout(START_LIMIT, starting).await.unwrap_or_else(|_| {
+        let limit = START_LIMIT.as_secs();
+        Err(LoginError::failed(format!("the authorisation server did not answer within {limit} s")))
+    })
+}
+
+async fn start(config: &ServerConfig, tokens: &TokenStore) -> Result<Login, LoginError> {
     let Some(url) = config.url() else { return Err(LoginError::NoAddress(config.name.clone())) };
-    let port = config.oauth.callback_port.unwrap_or(0);
-    let redirect =
-        |error: std::io::Error| LoginError::Redirect { port, problem: error.to_string() };
-    // Bound before the registration, which names the port. Loopback only: no other machine may send
-    // the code.
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(redirect)?;
-    let port = listener.local_addr().map_err(redirect)?.port();
-    let mut manager = AuthorizationManager::new(url).await?;
-    manager.set_credential_store(AddressStore {
-        tokens: tokens.clone(),
-        url: url.to_owned(),
-        client_secret: config.oauth.client_secret.clone(),
-    });
+    // Bound before the registration, which names the port.
+    let redirect = Redirect::listen(config.oauth.callback_port.unwrap_or(0)).await?;
+    let mut manager = manager(url).await?;
     let challenge = challenge(url).await;
     let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await?;
+    check(url, &found)?;
+    let token_endpoint = found.metadata.token_endpoint.clone();
+    let reads_documents = found.metadata.additional_fields.get(DOCUMENTS) == Some(&true.into());
     manager.set_metadata(found.metadata);
     let mut scopes = config.oauth.scopes.clone();
     for scope in tokens.wanted_scopes(url) {
@@ -78,25 +93,85 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
             scopes.push(scope);
         }
     }
-    // The authorisation server compares this text with the registered one.
-    let mut request = AuthorizationRequest::new(format!("http://localhost:{port}/callback"))
-        .with_client_name("Robota")
-        .with_scopes(scopes.iter().cloned());
     if scopes.is_empty() {
         // Without scopes of the user, those of the challenge or of the metadata are asked for.
-        request = request.with_initial_scope_selection();
+        scopes = manager.select_initial_scopes(&[]).await;
     }
-    if let Some(id) = &config.oauth.client_id {
-        request = request.with_preregistered_client(id);
-        if let Some(secret) = &config.oauth.client_secret {
-            request = request.with_client_secret(secret);
+    let mut request = AuthorizationRequest::new(redirect.url())
+        .with_initial_scope_selection()
+        .with_scopes(scopes.iter().cloned());
+    let mut client_secret = config.oauth.client_secret.clone();
+    match (&config.oauth.client_id, &config.oauth.client_metadata_url) {
+        (Some(id), _) => request = request.with_preregistered_client(id),
+        (None, Some(document)) if reads_documents => {
+            request = request.with_client_metadata_url(document);
+            client_secret = None;
+        }
+        (None, _) => {
+            let (id, secret) = register(&mut manager, &redirect, &scopes).await?;
+            request = request.with_preregistered_client(id);
+            client_secret = secret;
         }
     }
-    if let Some(url) = &config.oauth.client_metadata_url {
-        request = request.with_client_metadata_url(url);
+    if let Some(secret) = &client_secret {
+        request = request.with_client_secret(secret);
     }
+    manager.set_credential_store(AddressStore {
+        tokens: tokens.clone(),
+        url: url.to_owned(),
+        client_secret,
+        token_endpoint,
+        is_new: true,
+    });
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
-    Ok(Login { session, listener })
+    let opened = session.get_authorization_url();
+    if opened.len() > MAX_URL {
+        return Err(LoginError::failed(format!(
+            "the address to open has more than {MAX_URL} bytes"
+        )));
+    }
+    let opened = Url::parse(opened).map_err(LoginError::failed)?;
+    let state = opened.query_pairs().find(|(name, _)| name == "state");
+    let state = state.map(|(_, state)| state.into_owned()).unwrap_or_default();
+    Ok(Login { session, redirect, state })
+}
+
+/// The field of the metadata for documents that describe clients.
+const DOCUMENTS: &str = "client_id_metadata_document_supported";
+
+/// Registers this client. Returns its id and its secret, if it got one.
+async fn register(
+    manager: &mut AuthorizationManager,
+    redirect: &Redirect,
+    scopes: &[String],
+) -> Result<(String, Option<String>), LoginError> {
+    let scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
+    let client = manager.register_client("Robota", &redirect.url(), &scopes).await?;
+    Ok((client.client_id, client.client_secret))
+}
+
+/// Checks what was found before the user is sent there.
+fn check(url: &str, found: &AuthorizationMetadataResolution) -> Result<(), LoginError> {
+    let addresses = LoginAddresses::of(&Url::parse(url).map_err(LoginError::failed)?);
+    let metadata = &found.metadata;
+    let named = [&metadata.authorization_endpoint, &metadata.token_endpoint];
+    for address in named.into_iter().chain(&metadata.registration_endpoint) {
+        let parsed = Url::parse(address).map_err(|error| error.to_string());
+        parsed.and_then(|parsed| addresses.check(&parsed)).map_err(|why| {
+            LoginError::failed(format!(
+                "the authorisation server has an address that is not used: {why}"
+            ))
+        })?;
+    }
+    // Servers of older versions have no metadata. In metadata the absence means that the server does
+    // not check the proof, so that another program could use a code.
+    let methods = metadata.code_challenge_methods_supported.iter().flatten();
+    if found.source.is_discovered() && !methods.into_iter().any(|method| method == "S256") {
+        let why =
+            "the authorisation server does not support PKCE with S256, which protects the code";
+        return Err(LoginError::failed(why));
+    }
+    Ok(())
 }
 
 /// Asks the server for its challenge, which can name its metadata and the scopes that it requires.
@@ -110,7 +185,7 @@ async fn challenge(url: &str) -> Option<String> {
             "clientInfo": {"name": "robota", "version": env!("CARGO_PKG_VERSION")},
         },
     });
-    let request = client.post(url).timeout(REQUEST_LIMIT).json(&body);
+    let request = client.post(url).timeout(CHALLENGE_LIMIT).json(&body);
     let request = request.header("Accept", "application/json, text/event-stream");
     let response = request.send().await.ok()?;
     let refused = response.status() == reqwest::StatusCode::UNAUTHORIZED;
@@ -119,7 +194,7 @@ async fn challenge(url: &str) -> Option<String> {
 }
 
 impl Login {
-    /// Returns the address that the user opens in a browser.
+    /// Returns the address that the user opens in a browser: always `http` or `https`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.session.get_authorization_url()
@@ -130,29 +205,14 @@ impl Login {
     /// # Errors
     /// If the user refused or the authorisation server did not give a token.
     pub async fn finish(self) -> Result<(), LoginError> {
-        loop {
-            let (stream, _) = self
-                .listener
-                .accept()
-                .await
-                .map_err(|error| LoginError::Redirect { port: 0, problem: error.to_string() })?;
-            let served = tokio::time::timeout(REQUEST_LIMIT, read_path(stream)).await;
-            // Browsers open connections in advance and send nothing on them; the next one is the
-            // real one.
-            let Ok(Some((path, mut stream))) = served else { continue };
-            // For instance the request for an icon.
-            if !path.starts_with("/callback") {
-                answer(&mut stream, "404 Not Found", "Not found").await;
-                continue;
-            }
-            let result = self.finish_with(&format!("http://localhost{path}")).await;
-            let text = match &result {
-                Ok(()) => "You are logged in. You can close this page.".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            answer(&mut stream, "200 OK", &text).await;
-            return result;
-        }
+        let (url, mut stream) = self.redirect.returned(&self.state).await?;
+        let result = self.finish_with(url.as_str()).await;
+        let text = match &result {
+            Ok(()) => "You are logged in. You can close this page.".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        redirect::answer(&mut stream, "200 OK", &text).await;
+        result
     }
 
     /// Finishes the login with the address to which the browser was redirected, for a browser on
@@ -161,52 +221,22 @@ impl Login {
     /// # Errors
     /// See [`Login::finish`].
     pub async fn finish_with(&self, redirected: &str) -> Result<(), LoginError> {
-        let url =
-            url::Url::parse(redirected).map_err(|error| LoginError::Failed(error.to_string()))?;
+        let url = Url::parse(redirected).map_err(LoginError::failed)?;
+        // Checked first: without the state any page could have made the address.
+        if !redirect::has_state(&url, &self.state) {
+            return Err(LoginError::failed("the address does not belong to this login"));
+        }
+        for name in ["code", "iss"] {
+            if url.query_pairs().filter(|(given, _)| given == name).count() > 1 {
+                return Err(LoginError::failed(format!("the address has two values of `{name}`")));
+            }
+        }
         let find = |key: &str| url.query_pairs().find(|(name, _)| name == key);
         if let Some((_, error)) = find("error") {
             let why = find("error_description").map(|(_, text)| text.into_owned());
-            let why = crate::text::clean_line(&why.unwrap_or_else(|| error.into_owned()), 500);
-            return Err(LoginError::Failed(why));
+            return Err(LoginError::failed(why.unwrap_or_else(|| error.into_owned())));
         }
         self.session.handle_callback_url(redirected).await?;
         Ok(())
     }
-}
-
-/// Reads the path of a request.
-async fn read_path(mut stream: TcpStream) -> Option<(String, TcpStream)> {
-    let mut request = Vec::new();
-    let mut chunk = [0; 1024];
-    while !request.windows(2).any(|pair| pair == b"\r\n") {
-        let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
-        request.extend_from_slice(chunk.get(..read)?);
-        if request.len() > MAX_REQUEST {
-            return None;
-        }
-    }
-    let text = String::from_utf8_lossy(&request).into_owned();
-    let mut words = text.lines().next()?.split(' ');
-    // A page of another site could make the browser send other requests here.
-    (words.next()? == "GET").then_some(())?;
-    Some((words.next()?.to_owned(), stream))
-}
-
-async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
-    let text: String = text
-        .chars()
-        .map(|it| match it {
-            // The text can contain what the authorisation server wrote in the address.
-            '<' | '>' | '&' => ' ',
-            other => other,
-        })
-        .collect();
-    let page = format!("<!doctype html><meta charset=utf-8><title>Robota</title><p>{text}</p>");
-    let response = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{page}",
-        page.len()
-    );
-    let _ = stream.write_all(response.as_bytes()).await;
-    let _ = stream.shutdown().await;
 }

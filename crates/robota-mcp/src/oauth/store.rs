@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rmcp::transport::auth::OAuthClientConfig;
 use rmcp::transport::{
@@ -10,6 +11,7 @@ use rmcp::transport::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::requests::LoginRequests;
 use crate::config::ServerConfig;
 use crate::store::write_private;
 
@@ -28,6 +30,10 @@ pub(super) struct StoredLogin {
     pub(super) credentials: StoredCredentials,
     #[serde(default)]
     pub(super) client_secret: Option<String>,
+    /// The address that gave the token and renews it. The refresh token and the secret are sent nowhere
+    /// else.
+    #[serde(default)]
+    pub(super) token_endpoint: String,
     /// The scopes that the next login asks for, because the server refused what these credentials
     /// allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -124,6 +130,9 @@ pub(super) struct AddressStore {
     pub(super) tokens: TokenStore,
     pub(super) url: String,
     pub(super) client_secret: Option<String>,
+    pub(super) token_endpoint: String,
+    /// Whether this is a new login; otherwise it renews the token of an old one.
+    pub(super) is_new: bool,
 }
 
 fn failed(error: impl std::fmt::Display) -> AuthError {
@@ -137,11 +146,15 @@ impl CredentialStore for AddressStore {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let client_secret = self.client_secret.clone();
-        let client_secret = client_secret.or_else(|| self.tokens.get(&self.url)?.client_secret);
-        // The new login has been asked for them, so they are wanted no longer.
-        let wanted_scopes = Vec::new();
-        let login = StoredLogin { credentials, client_secret, wanted_scopes };
+        // A new login has asked for them, so they are wanted no longer.
+        let wanted_scopes =
+            if self.is_new { Vec::new() } else { self.tokens.wanted_scopes(&self.url) };
+        let login = StoredLogin {
+            credentials,
+            client_secret: self.client_secret.clone(),
+            token_endpoint: self.token_endpoint.clone(),
+            wanted_scopes,
+        };
         self.tokens.put(&self.url, login).map_err(failed)
     }
 
@@ -158,19 +171,30 @@ impl CredentialStore for AddressStore {
     }
 }
 
-/// Returns the login for a server; none if there is none.
+/// Returns the login for a server; none if there is none that can be used.
 pub(crate) async fn stored_login(
     config: &ServerConfig,
     tokens: &TokenStore,
 ) -> Result<Option<AuthorizationManager>, AuthError> {
     let Some(url) = config.url() else { return Ok(None) };
     let Some(login) = tokens.get(url) else { return Ok(None) };
-    let mut manager = AuthorizationManager::new(url).await?;
+    let mut manager = manager(url).await?;
+    let found = manager.resolve_metadata().await?.metadata;
+    // The server names its authorisation server each time. A new one must not get what the old one
+    // made.
+    if found.token_endpoint != login.token_endpoint {
+        let server = &config.name;
+        tracing::warn!(server, "the authorisation server has changed; it needs a new login");
+        return Ok(None);
+    }
+    manager.set_metadata(found);
     let client_secret = login.client_secret.clone();
     manager.set_credential_store(AddressStore {
         tokens: tokens.clone(),
         url: url.to_owned(),
         client_secret: client_secret.clone(),
+        token_endpoint: login.token_endpoint,
+        is_new: false,
     });
     if !manager.initialize_from_store().await? {
         return Ok(None);
@@ -182,4 +206,11 @@ pub(crate) async fn stored_login(
         manager.configure_client(client)?;
     }
     Ok(Some(manager))
+}
+
+/// Returns the library's part of the login for the server at `url`.
+pub(super) async fn manager(url: &str) -> Result<AuthorizationManager, AuthError> {
+    let server = url::Url::parse(url)?;
+    let requests = LoginRequests::new(&server).map_err(AuthError::InternalError)?;
+    AuthorizationManager::new_with_oauth_http_client(server, Arc::new(requests)).await
 }

@@ -13,8 +13,22 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::server::{Http, Request, Response, event_stream, rpc};
 
+/// Describes an authorisation server.
+pub(crate) fn metadata(base: &str) -> Value {
+    json!({
+        "issuer": base,
+        "authorization_endpoint": format!("{base}/authorize"),
+        "token_endpoint": format!("{base}/token"),
+        "registration_endpoint": format!("{base}/register"),
+        "code_challenge_methods_supported": ["S256"],
+        "response_types_supported": ["code"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "client_id_metadata_document_supported": true,
+    })
+}
+
 /// Returns a server that requires a token, with its authorisation server.
-fn protected(base: &str, request: &Request, access: &str) -> Response {
+pub(crate) fn protected(base: &str, request: &Request, access: &str) -> Response {
     let path = request.path.split('?').next().unwrap();
     match (request.method.as_str(), path) {
         (
@@ -23,16 +37,7 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
         ) => Response::json(
             &json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]}),
         ),
-        (_, "/.well-known/oauth-authorization-server") => Response::json(&json!({
-            "issuer": base,
-            "authorization_endpoint": format!("{base}/authorize"),
-            "token_endpoint": format!("{base}/token"),
-            "registration_endpoint": format!("{base}/register"),
-            "code_challenge_methods_supported": ["S256"],
-            "response_types_supported": ["code"],
-            "token_endpoint_auth_methods_supported": ["none"],
-            "client_id_metadata_document_supported": true,
-        })),
+        (_, "/.well-known/oauth-authorization-server") => Response::json(&metadata(base)),
         ("POST", "/register") => {
             let given: Value = serde_json::from_str(&request.body).unwrap();
             Response {
@@ -58,20 +63,20 @@ fn protected(base: &str, request: &Request, access: &str) -> Response {
     }
 }
 
-fn token(access: &str, refresh: &str, expires_in: u64) -> Value {
+pub(crate) fn token(access: &str, refresh: &str, expires_in: u64) -> Value {
     json!({"access_token": access, "token_type": "Bearer", "expires_in": expires_in, "refresh_token": refresh})
 }
 
-fn config(url: &str) -> ServerConfig {
+pub(crate) fn config(url: &str) -> ServerConfig {
     config_of("http", url)
 }
 
-fn config_of(kind: &str, url: &str) -> ServerConfig {
+pub(crate) fn config_of(kind: &str, url: &str) -> ServerConfig {
     let entry = json!({"type": kind, "url": url});
     ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config
 }
 
-fn servers(config: &ServerConfig, tokens: &TokenStore) -> McpServers {
+pub(crate) fn servers(config: &ServerConfig, tokens: &TokenStore) -> McpServers {
     let options = McpOptions {
         tokens: Some(tokens.clone()),
         ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
@@ -80,7 +85,7 @@ fn servers(config: &ServerConfig, tokens: &TokenStore) -> McpServers {
 }
 
 /// Opens the address as a browser does: the authorisation server redirects at once.
-async fn browse(url: &str) {
+pub(crate) async fn browse(url: &str) {
     let url = url::Url::parse(url).unwrap();
     let find = |key: &str| url.query_pairs().find(|(name, _)| name == key).unwrap().1.into_owned();
     assert_eq!(find("code_challenge_method"), "S256");
@@ -238,7 +243,7 @@ async fn renewing(
     (web, counter)
 }
 
-async fn log_in(config: &ServerConfig, tokens: &TokenStore) {
+pub(crate) async fn log_in(config: &ServerConfig, tokens: &TokenStore) {
     let login = start_login(config, tokens).await.unwrap();
     let url = login.url().to_owned();
     let (finished, ()) = tokio::join!(login.finish(), browse(&url));

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use robota_config::agents::AgentDefinition;
+use robota_mcp::client::ServerInstructions;
 
+use crate::mcp::compose_instructions;
 use crate::prompt::Composer;
 
 /// Ends the prompt of an agent.
@@ -18,7 +20,7 @@ const WORKER: &str = "You are a worker for one part of a larger job: no user ans
 /// Composes the prompt.
 pub(super) fn compose(
     definition: &AgentDefinition,
-    instructions: &str,
+    (instructions, servers): (&str, &[ServerInstructions]),
     cwd: &Path,
     (worker, preloaded): (bool, &[(String, String)]),
 ) -> String {
@@ -30,6 +32,7 @@ pub(super) fn compose(
     if definition.instructions {
         composer.add("instructions", instructions);
     }
+    compose_instructions(&mut composer, servers);
     composer.add("facts", &format!("Working directory: {}", cwd.display()));
     composer.add("task", if worker { WORKER } else { SUBAGENT });
     composer.finish().0

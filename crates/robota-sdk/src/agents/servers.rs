@@ -5,7 +5,7 @@ use std::sync::Arc;
 use robota_config::agents::AgentDefinition;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolSource};
-use robota_mcp::client::SessionTools;
+use robota_mcp::client::{ServerInstructions, SessionTools};
 use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
@@ -61,6 +61,39 @@ pub(super) fn names_server(definition: &AgentDefinition, server: &str) -> bool {
 }
 
 impl AgentParts {
+    /// Returns the tools of the session's MCP servers that an agent has.
+    fn session_tools(
+        &self,
+        definition: &AgentDefinition,
+        only: Option<&[String]>,
+        servers: Option<Vec<String>>,
+    ) -> AgentTools {
+        AgentTools {
+            definition: definition.clone(),
+            only: only.map(<[String]>::to_vec),
+            servers,
+            read_only: self.read_only,
+            inner: self.mcp.as_ref().map(|mcp| mcp.tools.clone()),
+        }
+    }
+
+    /// Returns the instructions of the session's MCP servers whose tools an agent has.
+    pub(super) fn server_instructions(
+        &self,
+        definition: &AgentDefinition,
+        only: Option<&[String]>,
+    ) -> Vec<ServerInstructions> {
+        let Some(mcp) = &self.mcp else { return Vec::new() };
+        let servers = NamedServers::of(definition).map(|named| named.names);
+        let tools = self.session_tools(definition, only, servers).tools();
+        let mut all = mcp.instructions();
+        all.retain(|one| {
+            let prefix = format!("mcp__{}__", server_part(&one.server));
+            tools.iter().any(|tool| tool.spec().name.starts_with(&prefix))
+        });
+        all
+    }
+
     /// Returns the tools of MCP servers that an agent has. Servers of its own are started.
     pub(super) async fn server_tools(
         &self,
@@ -69,18 +102,10 @@ impl AgentParts {
         project: &Project,
     ) -> Vec<Arc<dyn ToolSource>> {
         let named = NamedServers::of(definition);
-        let limits = |servers: Option<Vec<String>>| AgentTools {
-            definition: definition.clone(),
-            only: only.map(<[String]>::to_vec),
-            servers,
-            read_only: self.read_only,
-            inner: None,
-        };
         let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
-        if let Some(mcp) = &self.mcp {
+        if self.mcp.is_some() {
             let servers = named.as_ref().map(|named| named.names.clone());
-            let inner = Some(mcp.tools.clone());
-            sources.push(Arc::new(AgentTools { inner, ..limits(servers) }));
+            sources.push(Arc::new(self.session_tools(definition, only, servers)));
         }
         let own = named.map(|named| named.own).filter(|own| !own.is_empty());
         if let Some(own) = own {
@@ -98,7 +123,8 @@ impl AgentParts {
                 // The definition has these servers because the agent uses them.
                 mcp.servers.settled(DEFAULT_WAIT).await;
                 let inner = Some(mcp.tools.clone());
-                sources.push(Arc::new(AgentTools { inner, ..limits(None) }));
+                let limits = self.session_tools(definition, only, None);
+                sources.push(Arc::new(AgentTools { inner, ..limits }));
             }
         }
         sources

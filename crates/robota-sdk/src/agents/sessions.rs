@@ -141,9 +141,10 @@ impl NewAgent {
         let spawned_by =
             SpawnedBy { session: parent.session.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
+        let servers = parts.server_instructions(definition, job.work.tools.as_deref());
         let system = prompt::compose(
             definition,
-            &parts.instructions,
+            (&parts.instructions, &servers),
             &cwd,
             (job.work.worker, &self.preloaded.parts),
         );

@@ -33,7 +33,9 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
+use crate::mcp::{
+    self, LateInstructions, ModelSampler, PromptSource, QuestionElicitor, SessionMcp,
+};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
@@ -82,8 +84,7 @@ impl InteractiveSessionBuilder {
         let definitions = std::mem::take(&mut self.agents.definitions);
         let (definitions, read) =
             AgentCatalogue::find(project.clone(), definitions, self.agents.tool);
-        let context = ProjectContext::load(&project, &self.system, read);
-        let mut notices = [fences.notices.as_slice(), &context.notices, &services.notices].concat();
+        let mut notices = [fences.notices.as_slice(), &services.notices].concat();
         let limits = self.budget.or(Budget::of_settings(&project.settings.values));
         let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let on_usage = count_hooks(&self.open, selected.id(), &budget);
@@ -102,6 +103,9 @@ impl InteractiveSessionBuilder {
         };
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
+        let instructions = mcp.as_ref().map(SessionMcp::instructions).unwrap_or_default();
+        let context = ProjectContext::load(&project, &self.system, read, &instructions);
+        notices.extend_from_slice(&context.notices);
         let variables = SessionVariables::default();
         // Tools are made for each session, a fork included, from one description of the place.
         let place = self
@@ -149,6 +153,9 @@ impl InteractiveSessionBuilder {
         hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
+        if let Some(mcp) = &mcp {
+            hooks.push(Arc::new(LateInstructions::new(mcp.clone(), instructions)));
+        }
         hooks.append(&mut self.hooks);
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());

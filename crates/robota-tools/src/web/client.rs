@@ -10,10 +10,10 @@ use reqwest::Method;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
+use robota_core::address::is_private;
 use robota_core::error::{Diagnose, ErrorKind};
 use url::{Host, Url};
 
-use super::address::is_private;
 use super::proxy::Proxies;
 
 const USER_AGENT: &str = concat!("robota/", env!("CARGO_PKG_VERSION"));

@@ -54,6 +54,7 @@ fn add_report(described: &mut Value, report: &ServerReport, tools: &[ToolDefinit
     described["protocol"] = json!(report.protocol);
     described["serverInfo"] = report.server_info.clone();
     described["prompts"] = json!(report.prompts);
+    described["instructions"] = json!(report.instructions);
     described["changes"] = json!(report.changes);
 }
 
@@ -62,12 +63,21 @@ fn print_report(name: &str, report: &ServerReport, tools: &[ToolDefinition]) {
     for tool in tools {
         output::line(&format!("  {}  {}", shown(tool.name()), first_line(tool)));
     }
+    if let Some(instructions) = &report.instructions {
+        output::line("  instructions for models:");
+        for line in instructions.lines() {
+            output::line(&format!("    {line}"));
+        }
+    }
     let Some(changes) = &report.changes else { return };
     for (word, names) in [("new", &changes.added), ("changed", &changes.changed)] {
         if !names.is_empty() {
             let names: Vec<_> = names.iter().map(|name| shown(name)).collect();
             output::line(&format!("  {word}, waiting for approval: {}", names.join(", ")));
         }
+    }
+    if changes.instructions {
+        output::line("  its instructions have changed and wait for approval");
     }
     output::line(&format!("To approve them: robota mcp approve {name}"));
 }

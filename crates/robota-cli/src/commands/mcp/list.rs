@@ -24,7 +24,12 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
         output::line("No MCP servers are configured. To add one: robota mcp add NAME -- COMMAND");
         return Ok(Exit::Ok);
     }
-    for (config, report) in connected.found.configs.iter().zip(connected.servers.reports()) {
+    let reports = connected.servers.reports();
+    for config in &connected.found.configs {
+        // A server that another one shares its name with is not used; a notice says so.
+        let Some(report) = reports.iter().find(|report| report.name == config.name) else {
+            continue;
+        };
         let scope = connected.found.scopes.get(&config.name).map_or("", |scope| scope.name());
         let known = match (report.status, report.tools.len()) {
             (ServerStatus::Pending, 0) => "not connected yet".to_owned(),

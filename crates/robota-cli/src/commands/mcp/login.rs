@@ -8,13 +8,14 @@ use robota_sdk::mcp::configured;
 
 use super::args::LoginArgs;
 use super::find;
-use crate::setup::Setup;
+use crate::setup::{Setup, print_notice};
 use crate::{Exit, output};
 
 /// Logs in: prints the address to open and waits for the browser.
 pub(super) async fn run(args: &LoginArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let found = configured(&setup, &McpSetup::default());
+    found.notices.iter().for_each(print_notice);
     let config = find(&found, &args.name)?;
     let tokens = token_store(&setup)?;
     let login = start_login(config, &tokens).await?;

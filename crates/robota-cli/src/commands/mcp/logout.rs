@@ -6,13 +6,14 @@ use robota_sdk::mcp::configured;
 use super::args::NameArgs;
 use super::find;
 use super::login::token_store;
-use crate::setup::Setup;
+use crate::setup::{Setup, print_notice};
 use crate::{Exit, output};
 
 /// Deletes the tokens of a server.
 pub(super) fn run(args: &NameArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let found = configured(&setup, &McpSetup::default());
+    found.notices.iter().for_each(print_notice);
     let config = find(&found, &args.name)?;
     let removed = match config.url() {
         Some(url) => token_store(&setup)?.remove(url)?,

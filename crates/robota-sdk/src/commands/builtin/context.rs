@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
+use crate::mcp::SessionMcp;
 
 /// `/context`
 pub(super) struct Context;
@@ -25,13 +26,15 @@ impl SystemCommand for Context {
             "Context: {} of {} tokens ({:.1} %)",
             state.used_tokens, state.max_tokens, state.used_percentage
         );
-        for part in &session.conversation().loaded().parts {
+        let mut parts = session.conversation().loaded().parts.clone();
+        parts.extend(session.mcp().into_iter().flat_map(SessionMcp::added_instructions));
+        for part in &parts {
             text.push_str(&format!("\n  {:<40} about {} tokens", part.name, part.tokens));
         }
         CommandResult::ok(text)
             .with("usedTokens", state.used_tokens)
             .with("maxTokens", state.max_tokens)
             .with("usedPercentage", json!(state.used_percentage))
-            .with("parts", json!(&session.conversation().loaded().parts))
+            .with("parts", json!(parts))
     }
 }

@@ -18,7 +18,7 @@ impl SystemCommand for Mcp {
             .arguments("[reconnect|approve SERVER]")
             .modifies()
             .subcommand("reconnect", "Connects to a server again")
-            .subcommand("approve", "Approves the changed tools of a server")
+            .subcommand("approve", "Approves what has changed in a server")
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
@@ -69,10 +69,11 @@ fn line(report: &ServerReport) -> String {
     };
     let mut line = format!("{}  {} tools  {status}", report.name, report.tools.len());
     if let Some(changes) = &report.changes {
+        let tools = changes.added.iter().chain(&changes.changed).map(String::as_str);
         let names: Vec<_> =
-            changes.added.iter().chain(&changes.changed).map(String::as_str).collect();
+            tools.chain(changes.instructions.then_some("its instructions")).collect();
         line.push_str(&format!(
-            "\n  new or changed tools, not offered until you approve them (/mcp approve {}): {}",
+            "\n  new or changed, not used until you approve it (/mcp approve {}): {}",
             report.name,
             names.join(", ")
         ));

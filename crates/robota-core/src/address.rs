@@ -3,6 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns whether an address is not on the public internet.
+///
+/// ```
+/// use robota_core::address::is_private;
+///
+/// assert!(is_private([192, 168, 0, 1].into()));
+/// assert!(!is_private([1, 1, 1, 1].into()));
+/// ```
 #[must_use]
 pub fn is_private(address: IpAddr) -> bool {
     match address {
