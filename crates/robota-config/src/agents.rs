@@ -294,6 +294,22 @@ fn read_file(
     }))
 }
 
+/// Reads the definition of a checkout again, with the fields that need trust, for the user who decides
+/// about them; none if the file has changed.
+pub(crate) fn with_requested_fields(
+    reader: &ContextReader,
+    agent: &AgentDefinition,
+) -> Option<AgentDefinition> {
+    let file = agent.origin.file.as_deref()?;
+    let boundary = reader.folders.boundary(file);
+    let text = reader.read(file, &boundary, MAX_FILE_BYTES).ok()??;
+    if text.hash() != agent.hash {
+        return None;
+    }
+    let Markdown { header, body, .. } = Markdown::of_clean(&text.text);
+    AgentDefinition::read(&header, &body, &agent.origin, true, &mut Vec::new())
+}
+
 /// Reads the value of `--agents`: an object with one definition for each name, whose `prompt` is the
 /// system prompt. An invalid definition is left out and reported.
 ///

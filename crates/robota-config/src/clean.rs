@@ -35,8 +35,31 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the text on one line, with escapes such as `\u{202e}` for what a terminal would interpret
+/// and for what readers cannot see. For texts that a user judges, such as a command: nothing is left
+/// out.
+///
+/// ```
+/// use robota_config::visible;
+///
+/// assert_eq!(visible("ls\nrm \u{1b}[8m*"), "ls\\nrm \\u{1b}[8m*");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_hidden(letter) || matches!(letter, '\n' | '\t') {
+            out.extend(letter.escape_default());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Returns a path for messages: a file of a stranger may have control characters in its name.
-pub(crate) fn shown(path: &Path) -> String {
+#[must_use]
+pub fn shown(path: &Path) -> String {
     path.to_string_lossy()
         .chars()
         .map(|c| if is_hidden(c) || c == '\n' { '\u{fffd}' } else { c })

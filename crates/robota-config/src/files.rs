@@ -2,7 +2,10 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::json::Document;
 use crate::layer::{Layer, Origin, Scope};
@@ -180,7 +183,9 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     // Check the type before opening: opening a pipe blocks until another process writes.
     let opened = path.metadata().and_then(|metadata| {
         require_regular(&metadata)?;
-        File::open(path)
+        // Without waiting: a pipe may have replaced the file meanwhile.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
     });
     let file = match opened {
         Ok(file) => file,

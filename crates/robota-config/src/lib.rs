@@ -82,7 +82,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use clean::clean;
+pub use clean::{clean, shown, visible};
 pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};

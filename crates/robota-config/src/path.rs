@@ -66,7 +66,8 @@ impl fmt::Display for KeyPath {
             if !name.is_empty() && name.chars().all(plain) {
                 f.write_str(name)?;
             } else {
-                f.write_str(&serde_json::Value::from(name.as_str()).to_string())?;
+                let name = serde_json::Value::from(name.as_str()).to_string();
+                f.write_str(&crate::clean::visible(&name))?;
             }
         }
         Ok(())

@@ -17,6 +17,9 @@ use serde::Serialize;
 
 use crate::reader::ContextReader;
 
+/// The most bytes of `.git/HEAD` that are read.
+const MAX_HEAD_BYTES: u64 = 4 * 1024;
+
 /// What the names of a project's files show about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ProjectFacts {
@@ -109,6 +112,16 @@ impl ProjectFacts {
         facts.git = reader.root().join(".git").symlink_metadata().is_ok();
         facts
     }
+}
+
+/// Returns the current branch of the repository, without running git; none if there is none or its
+/// `.git` is no folder of the checkout.
+#[must_use]
+pub fn current_branch(reader: &ContextReader) -> Option<String> {
+    let root = reader.root();
+    let head = root.join(".git").join("HEAD");
+    let head = reader.read(&head, &reader.folders.boundary(root), MAX_HEAD_BYTES).ok()??;
+    Some(head.text.strip_prefix("ref: refs/heads/")?.trim().to_owned())
 }
 
 fn add(list: &mut Vec<&'static str>, word: &'static str) {

@@ -14,7 +14,7 @@ mod store;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 pub use file_requests::{FileRequest, file_requests};
@@ -83,6 +83,14 @@ pub struct TrustItem {
     pub origin: Origin,
     /// The value, with secrets redacted.
     pub value: Value,
+}
+
+/// For the user who decides: on one line, and without characters that hide a part of it.
+impl std::fmt::Display for TrustItem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = crate::clean::visible(&self.value.to_string());
+        write!(f, "{}: `{}` = {value}", self.origin, self.key)
+    }
 }
 
 impl Files {
@@ -180,7 +188,8 @@ fn only_forbids(entry: &Entry) -> bool {
 fn servers_item(folder: Option<&Path>, content: &[u8]) -> TrustItem {
     let names = read_value(content).ok().map(|file| {
         let servers = servers_of(&file, &mut Vec::new());
-        servers.keys().map(|name| Value::from(name.as_str())).collect::<Value>()
+        let started = servers.into_iter().map(|(name, server)| (name, server_start(&server)));
+        Value::Object(started.collect())
     });
     TrustItem {
         key: KeyPath(vec![".mcp.json".to_owned()]),
@@ -190,6 +199,21 @@ fn servers_item(folder: Option<&Path>, content: &[u8]) -> TrustItem {
             line: None,
         },
         value: names.unwrap_or(Value::Null),
+    }
+}
+
+/// Returns what a server runs or connects to. Its variables and headers, which may be secret, are left
+/// out, and so is the query of its address.
+pub(crate) fn server_start(server: &Map<String, Value>) -> Value {
+    let text = |key: &str| server.get(key).and_then(Value::as_str);
+    match (text("command"), text("url")) {
+        (Some(command), _) => {
+            let arguments = server.get("args").and_then(Value::as_array);
+            let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
+            Value::from(std::iter::once(command).chain(arguments).collect::<Vec<_>>().join(" "))
+        }
+        (None, Some(url)) => Value::from(url.split(['?', '#']).next().unwrap_or_default()),
+        (None, None) => Value::Null,
     }
 }
 

@@ -330,7 +330,11 @@ fn what_skills_and_agents_of_a_checkout_ask_for_is_listed() {
         shown,
         [
             (skill.clone(), "runs `ls $0`, allows `Bash(*)`, has hooks".to_owned()),
-            (agent, "hooks, mcpServers, permissionMode, memory".to_owned()),
+            (
+                agent,
+                "has hooks, has MCP servers, permission mode `acceptEdits`, the agent's memory of all projects"
+                    .to_owned(),
+            ),
         ]
     );
     assert!(found.iter().all(|it| !it.trusted));

@@ -109,7 +109,7 @@ fn only_a_change_of_settings_that_need_trust_ends_trust() {
     std::fs::write(world.project().join(".mcp.json"), r#"{"mcpServers": {"evil": {}}}"#).unwrap();
     assert_eq!(world.status(), Trust::Changed);
     let items = Files::read(&world.places).trust_subject().items;
-    assert_eq!(items.last().unwrap().value, json!(["evil"]));
+    assert_eq!(items.last().unwrap().value, json!({"evil": null}));
 }
 
 #[test]

@@ -148,7 +148,7 @@ macro_rules! events {
 }
 
 events! {
-    "session_created" SessionCreated Fact Synced "The session was created. No other event contains its id.";
+    "session_created" SessionCreated Fact Written "The session was created. No other event contains its id.";
     "opened" Opened Fact Written "A process opened the journal for writing; a new epoch begins.";
     "closed" Closed Fact Synced "The process that wrote the session closed it.";
     "renamed" Renamed Fact Written "The session got a new name.";

@@ -258,12 +258,8 @@ async fn effects_are_synced_before_they_start_and_before_their_result_is_added()
         let must_sync = append.kinds().iter().any(|kind| {
             ["input_accepted", "tool_started", "tool_finished", "turn_finished"].contains(kind)
         });
-        assert_eq!(
-            append.durability == Durability::Synced,
-            must_sync || append.kinds().contains(&"session_created"),
-            "{:?}",
-            append.kinds()
-        );
+        let synced = append.durability == Durability::Synced;
+        assert_eq!(synced, must_sync, "{:?}", append.kinds());
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_config::instructions::{ImportFilter, InstructionOptions, Instructions};
 use robota_config::output_styles::OutputStyles;
-use robota_config::project::ProjectFacts;
+use robota_config::project::{ProjectFacts, current_branch};
 use robota_config::skills::{ListingCaps, Skills};
 use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
-use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests};
+use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests, shown};
 use robota_mcp::client::ServerInstructions;
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ impl ProjectContext {
         let instructions = instructions(project, &reader, &mut notices);
         let mut for_agents = Composer::default();
         for file in &instructions.files {
-            let path = file.path.display().to_string();
+            let path = shown(&file.path);
             for composer in [&mut composer, &mut for_agents] {
                 composer.section(path.as_str(), &format!("Instructions from {path}"), &file.text);
             }
@@ -147,8 +147,8 @@ pub(crate) fn instructions(
         notices.push(Notice::Note(format!(
             "{} imports {}, which is outside of the folder and not approved; it was not read. Run `robota \
              trust` to review it",
-            import.imported_by.display(),
-            import.path.display()
+            shown(&import.imported_by),
+            shown(&import.path)
         )));
     }
     instructions
@@ -205,15 +205,9 @@ fn tasks(project: &Project, reader: &ContextReader, notices: &mut Vec<Notice>) -
     if tasks.tasks.is_empty() {
         return String::new();
     }
-    let branch = current_branch(reader.root());
+    let branch = current_branch(reader);
     let selection = TaskSelection { current_branch: branch.as_deref(), ..TaskSelection::default() };
     format_tasks(&tasks.select(&selection))
-}
-
-/// Returns the current branch of a repository, without running git.
-fn current_branch(root: &Path) -> Option<String> {
-    let head = std::fs::read_to_string(root.join(".git").join("HEAD")).ok()?;
-    Some(head.strip_prefix("ref: refs/heads/")?.trim().to_owned())
 }
 
 /// Returns neutral facts about the folder.

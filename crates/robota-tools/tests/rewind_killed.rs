@@ -42,6 +42,10 @@ enum Op {
     Rename(usize, usize),
     Mode(usize, usize),
     Link(usize, usize),
+    /// Gives a file a second name.
+    HardLink(usize, usize),
+    /// Changes the content, but neither the size nor the time of the file.
+    Disguised(usize),
     Folder(usize),
     /// By the tool Write.
     Write(usize, u8),
@@ -49,8 +53,8 @@ enum Op {
     Edit(usize),
 }
 
-const PATHS: [&str; 8] =
-    ["a", "b", "c.log", "d/a", "d/b", "d/e/a", "ignored/x", "name with \"quotes\" and 'more'"];
+const PATHS: [&str; 9] =
+    ["a", "b", "c.log", "d", "d/a", "d/b", "d/e/a", "ignored/x", "name with \"quotes\" and 'more'"];
 const MODES: [&str; 4] = ["600", "644", "755", "700"];
 
 impl Op {
@@ -86,6 +90,14 @@ impl Op {
             Self::Link(path, to) => {
                 format!("{}ln -sfn {} {}", parent(path), quoted(to), quoted(path))
             }
+            Self::HardLink(path, to) => {
+                format!("{}ln -fT {} {}", parent(path), quoted(to), quoted(path))
+            }
+            Self::Disguised(path) => format!(
+                "touch -r {0} ../time && printf X | dd of={0} conv=notrunc,nocreat status=none; \
+                 touch -cr ../time {0}",
+                quoted(path)
+            ),
             Self::Folder(path) => format!("mkdir -p {}", quoted(path)),
             Self::Write(..) | Self::Edit(_) => "true".to_owned(),
         }
@@ -103,6 +115,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (path.clone(), path.clone()).prop_map(|(from, to)| Op::Rename(from, to)),
         2 => (path.clone(), 0..MODES.len()).prop_map(|(path, mode)| Op::Mode(path, mode)),
         2 => (path.clone(), path.clone()).prop_map(|(path, to)| Op::Link(path, to)),
+        1 => (path.clone(), path.clone()).prop_map(|(path, to)| Op::HardLink(path, to)),
+        1 => path.clone().prop_map(Op::Disguised),
         1 => path.clone().prop_map(Op::Folder),
         2 => (path.clone(), any::<u8>()).prop_map(|(path, text)| Op::Write(path, text)),
         2 => path.prop_map(Op::Edit),
@@ -175,7 +189,12 @@ fn differences(a: &Value, b: &Value) -> Vec<String> {
 #[test]
 fn sdk_17_random_edits_and_a_kill_every_checkpoint_is_restored_or_the_difference_named() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let config = Config { cases: 12, failure_persistence: None, ..Config::default() };
+    // Each case starts a process. PROPTEST_CASES asks for another number than the default.
+    let cases = match Config::default().cases {
+        256 => 12,
+        cases => cases,
+    };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&plan(), |plan| {
         runtime.block_on(check(&plan));
         Ok(())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use robota_config::instructions::PendingImport;
 use robota_config::{
     ContextReader, FileRequest, Files, RepositoryProgram, Trust, TrustStore, TrustSubject,
-    file_requests,
+    file_requests, shown,
 };
 use robota_core::clock::SystemClock;
 
@@ -63,7 +63,7 @@ fn trust_settings(
         "These settings of {folder} need trust, because they can run commands, widen permissions or redirect requests:"
     ));
     for item in &subject.items {
-        output::line(&format!("  {}: `{}` = {}", item.origin, item.key, item.value));
+        output::line(&format!("  {item}"));
     }
     match store.status_of(subject) {
         Trust::Trusted => output::line("They are trusted."),
@@ -96,7 +96,7 @@ fn trust_files(
     for file in files {
         let state = if file.trusted { "trusted" } else { "not trusted" };
         let requests = file.requests.join(", ");
-        output::line(&format!("  {} ({state}): {requests}", file.file.display()));
+        output::line(&format!("  {} ({state}): {requests}", shown(&file.file)));
     }
     let open: Vec<_> = files.iter().filter(|file| !file.trusted).collect();
     if open.is_empty() {
@@ -126,11 +126,11 @@ fn approve_imports(
         folder.display()
     ));
     for path in approved {
-        output::line(&format!("  {} (approved)", path.display()));
+        output::line(&format!("  {} (approved)", shown(path)));
     }
     for PendingImport { path, imported_by } in open {
-        let by = imported_by.display();
-        output::line(&format!("  {} (not approved), imported by {by}", path.display()));
+        let by = shown(imported_by);
+        output::line(&format!("  {} (not approved), imported by {by}", shown(path)));
     }
     if open.is_empty() {
         output::line("They are approved.");
@@ -153,6 +153,6 @@ fn report_repository(programs: &[RepositoryProgram]) {
          not part of what you trust here; read-only git commands of the agent ignore it:",
     );
     for RepositoryProgram { file, key, value } in programs {
-        output::line(&format!("  {}: `{key}` = {value:?}", file.display()));
+        output::line(&format!("  {}: `{key}` = {value:?}", shown(file)));
     }
 }

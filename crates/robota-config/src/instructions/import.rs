@@ -11,6 +11,10 @@ use crate::reader::Boundary;
 /// The most imports from a found file to an imported one.
 const MAX_HOPS: usize = 4;
 
+/// The folders whose files the kernel makes, such as the variables of this process. The files of a
+/// project never import them, even if all its imports are approved at once.
+const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
+
 impl Loader {
     /// Adds the files that a text imports. A path without a file is no import: `@name` has many
     /// meanings.
@@ -63,6 +67,9 @@ impl Loader {
         let folders = &self.reader.folders;
         let inside = path.starts_with(&folders.cwd);
         let refused = Place { path: path.to_owned(), ..place.clone() };
+        if place.layer.scope() == Scope::Project && is_of_system(&real, &folders.root) {
+            return self.refuse(&refused, "it is not a file of a user, but of the system");
+        }
         if self.options.import_filter.as_ref().is_some_and(|filter| !(filter.0)(&real)) {
             return self.refuse(&refused, "a permission rule denies it");
         }
@@ -81,6 +88,13 @@ impl Loader {
     }
 }
 
+/// Returns whether a path without links leads to a file of the system and not into the checkout, which
+/// may be in memory (`/dev/shm`).
+fn is_of_system(real: &Path, checkout: &Path) -> bool {
+    let is_below = |folder: &&str| real.starts_with(folder);
+    SYSTEM.iter().any(is_below) && !real.starts_with("/dev/shm") && !real.starts_with(checkout)
+}
+
 /// Returns the path without `.` and `..`.
 fn lexical(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -94,4 +108,20 @@ fn lexical(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_system_are_not_those_of_a_checkout_in_memory() {
+        let checkout = Path::new("/dev/shm/project");
+        for path in ["/proc/1/environ", "/proc/self/environ", "/sys/kernel/notes", "/dev/zero"] {
+            assert!(is_of_system(Path::new(path), checkout), "{path}");
+        }
+        for path in ["/dev/shm/project/a.md", "/dev/shm/other.md", "/etc/hostname", "/device/x"] {
+            assert!(!is_of_system(Path::new(path), checkout), "{path}");
+        }
+    }
 }

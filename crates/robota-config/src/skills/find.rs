@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{SkillKind, Skills};
-use crate::layer::{Layer, Origin};
+use crate::layer::{Layer, Origin, Scope};
 use crate::path::KeyPath;
 use crate::plugins::{Plugin, skill_folders};
 use crate::reader::{Boundary, Depth, EntryKind, Folders, warning};
@@ -133,7 +133,11 @@ impl Skills {
             for (name, path) in self.found(&source) {
                 let name = format!("{}:{name}", plugin.manifest.name);
                 let candidate = Candidate { path, source: source.clone() };
-                self.entries.entry(name).or_default().candidates.push(candidate);
+                let candidates = &mut self.entries.entry(name).or_default().candidates;
+                // A folder of a checkout may have the name of an enabled plugin.
+                let of_checkout = |it: &Candidate| it.source.layer.scope() == Scope::Project;
+                let at = candidates.iter().position(of_checkout).unwrap_or(candidates.len());
+                candidates.insert(at, candidate);
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use robota_core::permission::Mode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::TrustStore;
-use crate::agents::Agents;
-use crate::clean::one_line;
+use super::{TrustStore, server_start};
+use crate::agents::{AgentDefinition, Agents, with_requested_fields};
+use crate::clean::visible;
 use crate::layer::Scope;
 use crate::reader::ContextReader;
 use crate::skills::Skills;
@@ -49,8 +50,8 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
     for skill in skills.all().filter(|skill| skill.needs_trust()) {
         let Ok(body) = skills.open(&skill.name, trust) else { continue };
         let asked = &body.skill.requests;
-        let runs = body.commands().into_iter().map(|command| format!("runs `{command}`"));
-        let allows = asked.allowed_tools.iter().map(|rule| format!("allows `{rule}`"));
+        let runs = body.commands().into_iter().map(|it| format!("runs `{}`", visible(it)));
+        let allows = asked.allowed_tools.iter().map(|it| format!("allows `{}`", visible(it)));
         let hooks = asked.hooks.iter().flat_map(hook_requests);
         let requests = runs.chain(allows).chain(hooks).collect();
         found.push(FileRequest {
@@ -65,7 +66,7 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
         if let (Some(file), Some(hash), Scope::Project) =
             (file, agent.hash.clone(), agent.origin.layer.scope())
         {
-            let requests = agent.requests.clone();
+            let requests = agent_requests(reader, agent);
             found.push(FileRequest { file, hash, requests, trusted: agent.trusted });
         }
     }
@@ -73,7 +74,52 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
     found
 }
 
-/// Returns what each hook of a skill does.
+/// Returns what the fields of an agent that need trust ask for.
+fn agent_requests(reader: &ContextReader, agent: &AgentDefinition) -> Vec<String> {
+    let Some(asked) = with_requested_fields(reader, agent) else { return agent.requests.clone() };
+    let mut found = Vec::new();
+    for field in &agent.requests {
+        match field.as_str() {
+            "hooks" => found.extend(asked.hooks.iter().flat_map(hook_requests)),
+            "mcpServers" => found.extend(asked.mcp_servers.iter().flat_map(server_requests)),
+            "permissionMode" => {
+                let mode = asked.permission_mode.map_or("default", Mode::name);
+                found.push(format!("permission mode `{mode}`"));
+            }
+            "memory" => found.push("the agent's memory of all projects".to_owned()),
+            other => found.push(other.to_owned()),
+        }
+    }
+    found
+}
+
+/// Returns what each MCP server of an agent runs, or its name if it is configured elsewhere.
+fn server_requests(servers: &Value) -> Vec<String> {
+    let line = |name: &str, server: &Value| match server.as_object().map(server_start) {
+        Some(Value::String(start)) => {
+            format!("MCP server {}: `{}`", visible(name), visible(&start))
+        }
+        Some(_) | None => format!("MCP server {}", visible(name)),
+    };
+    let named = |servers: &Map<String, Value>| -> Vec<String> {
+        servers.iter().map(|(name, server)| line(name, server)).collect()
+    };
+    let found = match servers {
+        Value::Object(servers) => named(servers),
+        Value::Array(items) => items
+            .iter()
+            .flat_map(|item| match item {
+                Value::Object(servers) => named(servers),
+                Value::String(name) => vec![line(name, &Value::Null)],
+                _ => Vec::new(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    if found.is_empty() { vec!["has MCP servers".to_owned()] } else { found }
+}
+
+/// Returns what each hook of a skill or an agent does.
 fn hook_requests(hooks: &Value) -> Vec<String> {
     let events = hooks.as_object().into_iter().flatten();
     let mut found = Vec::new();
@@ -83,7 +129,7 @@ fn hook_requests(hooks: &Value) -> Vec<String> {
         found.extend(all.map(|hook| {
             let text = |key| hook.get(key).and_then(Value::as_str);
             let what = ["command", "url", "prompt"].into_iter().find_map(text).unwrap_or("?");
-            format!("runs `{}` at {}", one_line(what), one_line(event))
+            format!("runs `{}` at {}", visible(what), visible(event))
         }));
     }
     if found.is_empty() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::clean::visible;
 use crate::files::read_bounded;
 
 /// The most programs that are reported.
@@ -30,6 +31,7 @@ pub(super) fn programs(folder: &Path) -> Vec<RepositoryProgram> {
             let Ok(Some(bytes)) = read_bounded(&file) else { continue };
             for (key, value) in entries(&String::from_utf8_lossy(&bytes)) {
                 if runs(&key, &value) {
+                    let key = visible(&key);
                     found.push(RepositoryProgram { file: file.clone(), key, value });
                 }
             }

@@ -148,7 +148,6 @@ fn core_20_an_invalid_line_is_malformed_and_the_error_says_why() {
 #[test]
 fn core_20_the_barriers_are_those_of_the_table() {
     let synced = [
-        "session_created",
         "closed",
         "message_injected",
         "input_accepted",

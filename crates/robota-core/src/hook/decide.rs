@@ -62,12 +62,12 @@ impl HookOutput {
         if let Some(reason) = self.block {
             return PostToolDecision::Block { reason };
         }
-        let text = match self.updated_output {
-            None => return PostToolDecision::Continue,
-            Some(Value::String(text)) => text,
-            Some(value) => value.to_string(),
+        let Some(output) = self.updated_output else { return PostToolDecision::Continue };
+        let content = match (text_parts(&output), output) {
+            (Some(texts), _) => texts.into_iter().map(ResultBlock::text).collect(),
+            (None, Value::String(text)) => vec![ResultBlock::text(text)],
+            (None, value) => vec![ResultBlock::text(value.to_string())],
         };
-        let content = vec![ResultBlock::text(text)];
         PostToolDecision::Replace { outcome: ToolOutcome { content, ..outcome.clone() } }
     }
 
@@ -99,3 +99,17 @@ impl HookOutput {
         }
     }
 }
+
+/// Returns the texts of a result in the form of MCP: a list of parts, or an object with such a list as
+/// its `content`; none if it has another form, or a part that is not text.
+fn text_parts(output: &Value) -> Option<Vec<String>> {
+    let parts = output.get("content").unwrap_or(output).as_array().filter(|it| !it.is_empty())?;
+    let text = |part: &Value| match part.get("type")?.as_str()? {
+        "text" => part.get("text")?.as_str().map(str::to_owned),
+        _ => None,
+    };
+    parts.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -215,7 +215,8 @@ impl Reader {
             self.output.updated_input = specific.updated_input;
         }
         if event == HookEvent::PostToolUse {
-            self.output.updated_output = specific.updated_tool_output;
+            self.output.updated_output =
+                specific.updated_tool_output.or(specific.updated_mcp_tool_output);
         }
         if event == HookEvent::WorktreeCreate {
             self.output.worktree_path = specific.worktree_path;

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use robota_config::TrustStore;
 use robota_config::agents::{AgentDefinition, AgentMemory};
 use robota_config::skills::{SkillInvocation, SkillPart};
+use robota_config::{TrustStore, clean};
+use robota_tools::file::{ResolvedPath, read_whole};
 use serde::{Deserialize, Serialize};
 
 use super::AgentParts;
@@ -15,6 +16,9 @@ use crate::project::Project;
 /// The most lines and bytes of a memory that the prompt contains.
 const MAX_LINES: usize = 200;
 const MAX_BYTES: usize = 25 * 1024;
+
+/// The largest index of a memory that is read.
+const MAX_INDEX_BYTES: u64 = 1024 * 1024;
 
 /// The file of a memory that the prompt contains.
 const INDEX: &str = "MEMORY.md";
@@ -94,7 +98,7 @@ fn memory_of(
         .collect();
     let folder = root.join(folder).join(name);
     inside(&root, &folder)?;
-    let index = std::fs::read_to_string(folder.join(INDEX)).unwrap_or_default();
+    let index = read_index(&folder.join(INDEX));
     let mut text = format!(
         "# Memory\n\nYour notes from earlier tasks are in {}. Keep what is worth knowing later in {INDEX} \
          there, briefly.",
@@ -108,6 +112,12 @@ fn memory_of(
         text.push_str(&format!("\n\n{INDEX}:\n{shown}"));
     }
     Ok((folder, text))
+}
+
+/// Reads the index of a memory: a regular file of limited size, as text that a terminal can show.
+fn read_index(file: &Path) -> String {
+    let read = ResolvedPath::new(file).and_then(|file| read_whole(&file, MAX_INDEX_BYTES));
+    read.map_or_else(|_| String::new(), |(bytes, _)| clean(&String::from_utf8_lossy(&bytes)).into())
 }
 
 /// Fails if a link leads out of the root. A checkout can contain such a link.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_config::instructions::Instructions;
+use robota_config::shown;
 use robota_config::skills::Skills;
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision};
 
@@ -30,7 +31,7 @@ impl NestedContext {
         let skills = super::lock(&self.skills).on_access(path);
         let mut parts: Vec<_> = files
             .iter()
-            .map(|file| format!("Instructions from {}:\n{}", file.path.display(), file.text.trim()))
+            .map(|file| format!("Instructions from {}:\n{}", shown(&file.path), file.text.trim()))
             .collect();
         if !skills.is_empty() {
             parts.push(format!("Skills of this folder: {}", skills.join(", ")));

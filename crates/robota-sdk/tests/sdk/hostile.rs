@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use robota_config::{ContextReader, Files, Trust, TrustStore, file_requests};
 use robota_core::clock::SystemClock;
 use robota_core::permission::Mode;
-use robota_sdk::{InteractiveSession, ModelSetup, Project, ProjectOptions, ToolEnd};
+use robota_sdk::{
+    AgentRun, AgentWork, InteractiveSession, ModelSetup, Project, ProjectOptions, ToolEnd,
+};
 use serde_json::{Value, json};
 
 use crate::common::Scene;
@@ -257,6 +259,38 @@ async fn a_hostile_checkout_gets_nothing_after_an_older_version_was_trusted() {
     assert_eq!(project_in_default_mode(&scene).settings.trust, Trust::Trusted);
     hostile(&scene);
     work(&scene, Trust::Changed).await;
+}
+
+#[tokio::test]
+async fn pipes_in_a_checkout_block_neither_a_session_nor_an_agent() {
+    let scene = Scene::new("- done\n- done\n");
+    scene.write("project/.agents/tasks/one.md", "# One\n- **Status**: todo\n");
+    scene.write(
+        "project/.claude/agents/worker.md",
+        "---\nname: worker\ndescription: Works\nmemory: project\n---\nYou work.\n",
+    );
+    for file in [
+        ".git/HEAD",
+        ".git/config",
+        ".robota/agent-memory/worker/MEMORY.md",
+        ".robota/memory/MEMORY.md",
+        ".robota/memory/pending.json",
+        ".claude/settings.json",
+        ".mcp.json",
+        "CLAUDE.md",
+    ] {
+        let path = scene.path().join("project").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+    let session = scene.open().await;
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let work =
+        AgentWork { agent: "worker".to_owned(), prompt: "Go.".to_owned(), ..Default::default() };
+    let run = AgentRun { label: "go".to_owned(), work, ..AgentRun::default() };
+    let result = session.agent_runs().unwrap().run(run, None).await;
+    assert!(result.success, "{result:?}");
 }
 
 #[tokio::test]

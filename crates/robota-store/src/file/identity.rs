@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Files;
 use super::replace::{SyncMode, replace};
-use crate::disk::Disk;
+use crate::disk::{CreateMode, Disk};
 
 /// More than any id needs; the file is not read further.
 const LIMIT: u64 = 64 * 1024;
@@ -81,18 +81,25 @@ impl Files {
         stored.user_id != self.disk.user_id() || !sealed
     }
 
-    /// Writes `session.json`, which makes the folder a session. The caller syncs the folder.
+    /// Writes `session.json`, which makes the folder a session. The caller syncs the folder, and the
+    /// content if this does not wait for it.
     pub(super) fn write_identity(
         &self,
         folder: &Path,
         identity: &Identity,
+        wait: SyncMode,
     ) -> Result<(), JournalError> {
         let place = path(folder);
         let fail =
             |error: &io::Error| JournalError::io("write", place.display().to_string(), error);
         let mut bytes = serde_json::to_vec(identity).map_err(|error| fail(&error.into()))?;
         bytes.push(b'\n');
-        replace(&*self.disk, &place, &bytes, self.sync_mode()).map_err(|error| fail(&error))
+        replace(&*self.disk, &place, &bytes, wait).map_err(|error| fail(&error))
+    }
+
+    /// Waits until the content of `session.json` survives a power failure. The caller syncs the folder.
+    pub(super) fn sync_identity(&self, folder: &Path) -> io::Result<()> {
+        self.disk.open_append(&path(folder), CreateMode::Never)?.sync()
     }
 
     /// Returns how files that a session depends on are written.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, LeaseOwner};
 
+use super::replace::SyncMode;
 use super::writer::{OpenSegment, Writer};
 use super::{Files, identity, segment};
 use crate::disk::{CreateMode, LockGuard};
@@ -27,15 +28,14 @@ impl Files {
     ) -> Result<(LockGuard, Vec<PathBuf>), JournalError> {
         SessionName::parse(session.as_str())?;
         let folder = self.folder(session);
-        let mut unsynced = self.make_root()?;
+        self.make_root()?;
         self.refuse_network()?;
-        if self.disk.make_folder(&folder).map_err(|error| io("create", &folder, &error))? {
-            unsynced.push(self.root.clone());
-        }
+        self.disk.make_folder(&folder).map_err(|error| io("create", &folder, &error))?;
         let lock = self.take_lock(session)?;
         self.clear(session)?;
-        unsynced.push(folder);
-        Ok((lock, unsynced))
+        // Also if the folder existed: a blob of the session, or a writer that crashed, may have
+        // created it without a sync.
+        Ok((lock, vec![self.root.clone(), folder]))
     }
 
     /// Removes old files from the folder of a new session: those of a writer that crashed before
@@ -93,9 +93,8 @@ impl Files {
             tail.truncate(end.whole).map_err(|error| io("repair", &last.path, &error))?;
         }
         let place = OpenSegment { segment: last, tail, len: end.whole };
-        // A crashed writer may not have synced the names of its files.
-        let unsynced = if end.names_synced { Vec::new() } else { vec![folder] };
-        let writer = Writer::new(Arc::clone(self), session.clone(), lock, unsynced);
+        let writer = Writer::new(Arc::clone(self), session.clone(), lock, Vec::new());
+        let writer = if end.names_synced { writer } else { writer.with_unsynced_names() };
         Ok(writer.of_session(stored.identity, head).at_end_of(place))
     }
 
@@ -134,23 +133,28 @@ impl Files {
         }
     }
 
-    /// Creates the root and its missing parents. Returns the folders whose names must be synced.
-    pub(super) fn make_root(&self) -> Result<Vec<PathBuf>, JournalError> {
+    /// Creates the root and its missing parents, and syncs their names: other processes create their
+    /// sessions in a root that exists, and do not know who created it.
+    pub(super) fn make_root(&self) -> Result<(), JournalError> {
         // The root itself may be a link: the caller chose where sessions are stored.
         let missing: Vec<_> = self
             .root
             .ancestors()
             .take_while(|path| !path.as_os_str().is_empty() && !self.disk.is_folder(path))
             .collect();
-        let mut unsynced = Vec::new();
         for path in missing.iter().rev() {
             self.disk.make_folder(path).map_err(|error| io("create", path, &error))?;
-            unsynced.extend(path.parent().map(Path::to_path_buf));
+        }
+        if self.sync_mode() == SyncMode::Content {
+            for parent in missing.iter().filter_map(|path| path.parent()) {
+                let sync = self.disk.sync_folder(parent);
+                sync.map_err(|error| io("sync", parent, &error))?;
+            }
         }
         if !missing.is_empty() {
             self.hide_from_git()?;
         }
-        Ok(unsynced)
+        Ok(())
     }
 
     /// Writes a `.gitignore` if the root belongs to a project. Its sessions contain what was said

@@ -12,6 +12,7 @@ use super::Files;
 use super::identity::Identity;
 use super::index::{self, HeadRecord, Index};
 use super::marks::Marker;
+use super::replace::SyncMode;
 use super::segment::{Mark, Segment};
 use crate::disk::{AppendFile, CreateMode, LockGuard};
 use crate::failpoint::failpoint;
@@ -49,6 +50,8 @@ pub(super) struct Writer {
     open: Option<SegmentWriter>,
     /// Folders with new names that may not survive a power failure yet.
     unsynced: Vec<PathBuf>,
+    /// Whether the content of `session.json` may not survive a power failure yet.
+    unsynced_identity: bool,
     /// The head that is in the index on disk.
     indexed: Option<SessionHead>,
     /// The offset of the last event that this writer appended.
@@ -84,6 +87,7 @@ impl Writer {
             head: None,
             open: None,
             unsynced,
+            unsynced_identity: false,
             indexed: None,
             last_start: None,
             hidden: false,
@@ -98,6 +102,15 @@ impl Writer {
         self
     }
 
+    /// Has the next sync include what a crashed writer may not have synced: the names of the session's
+    /// files, and `session.json`.
+    pub(super) fn with_unsynced_names(mut self) -> Self {
+        // The last one is synced first.
+        self.unsynced = vec![self.files.root.clone(), self.folder.clone()];
+        self.unsynced_identity = true;
+        self
+    }
+
     /// Sets identity and head of a folder that [`Writer::publish`] makes a session later.
     pub(super) fn hidden(mut self, identity: Identity, head: SessionHead) -> Self {
         self.hidden = true;
@@ -107,7 +120,7 @@ impl Writer {
     /// Makes the folder a session, once everything in it is synced.
     pub(super) fn publish(&mut self) -> Result<(), JournalError> {
         let Some(identity) = &self.identity else { return Ok(()) };
-        self.files.write_identity(&self.folder, identity)?;
+        self.files.write_identity(&self.folder, identity, self.files.sync_mode())?;
         self.unsynced.push(self.folder.clone());
         self.hidden = false;
         let synced = self.files.level != crate::DurabilityLevel::Relaxed;
@@ -249,8 +262,9 @@ impl Writer {
         let (None, Some(first)) = (&self.identity, events.first()) else { return Ok(()) };
         let identity = self.files.identify(&self.session, first.ts);
         failpoint!("store.begin.before_identity");
-        self.files.write_identity(&self.folder, &identity).map_err(Failure::Clean)?;
+        self.files.write_identity(&self.folder, &identity, SyncMode::No).map_err(Failure::Clean)?;
         failpoint!("store.begin.after_identity");
+        self.unsynced_identity = true;
         self.identity = Some(identity);
         Ok(())
     }
@@ -263,6 +277,10 @@ impl Writer {
     fn sync(&mut self) -> io::Result<()> {
         if let Some(SegmentWriter { tail: Some(tail), .. }) = &mut self.open {
             tail.sync()?;
+        }
+        if self.unsynced_identity {
+            self.files.sync_identity(&self.folder)?;
+            self.unsynced_identity = false;
         }
         self.unsynced.dedup();
         // A folder leaves the list only after its sync, so a failed sync is tried again with the
@@ -308,6 +326,7 @@ impl Writer {
     ) {
         let Some(open) = &mut self.open else { return };
         open.len = before + added;
+        let is_first = self.head.is_none();
         for (event, start) in events.iter().zip(starts) {
             let mark = Mark { seq: event.seq, offset: before + start };
             open.marker.note(&*self.files.disk, &open.segment, mark);
@@ -328,6 +347,10 @@ impl Writer {
             && self.indexed.as_ref().is_none_or(|shown| changes_list(shown, head))
         {
             self.write_index(before + start, synced);
+        } else if is_first {
+            // A list reads no journals. The first sync writes the index again, as a safe one.
+            self.write_index(before + start, false);
+            self.indexed = None;
         }
     }
 

@@ -89,6 +89,9 @@ impl<D: Database> SqlJournal<D> {
                 self.tail = Some(tail);
                 return Err(error);
             }
+            // A journal without events accepts any number, so a writer would not notice that a crash
+            // of the database lost its first ones.
+            let durability = if tail.last.is_none() { Durability::Synced } else { durability };
             let durable = self.level.waits(durability);
             let append = Arc::new(Append::new(&self.lease, &tail, events, durability, durable)?);
             let sent_at = Instant::now();

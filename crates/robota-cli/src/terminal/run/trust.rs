@@ -1,6 +1,6 @@
 //! The settings of the folder that need trust.
 
-use robota_config::{ContextReader, Files, Trust, TrustStore, file_requests};
+use robota_config::{ContextReader, Files, Trust, TrustStore, file_requests, shown};
 use robota_core::clock::SystemClock;
 
 use crate::setup::Setup;
@@ -14,18 +14,15 @@ pub(super) fn open_items(setup: &Setup) -> Vec<String> {
     let folder = format!("{}/", setup.places.cwd.display());
     match store.status_of(&subject) {
         Trust::Trusted | Trust::NotNeeded => {}
-        Trust::Unknown | Trust::Changed => items.extend(
-            subject
-                .items
-                .iter()
-                .map(|item| format!("{}: `{}` = {}", item.origin, item.key, item.value))
-                .map(|item| item.replacen(&folder, "", 1)),
-        ),
+        Trust::Unknown | Trust::Changed => {
+            items
+                .extend(subject.items.iter().map(|item| item.to_string().replacen(&folder, "", 1)));
+        }
     }
     let files = file_requests(&ContextReader::new(&setup.places), &store);
     let open = files.iter().filter(|file| !file.trusted);
     items.extend(open.map(|file| {
-        let name = file.file.display().to_string();
+        let name = shown(&file.file);
         format!("{}: {}", name.replacen(&folder, "", 1), file.requests.join(", "))
     }));
     items

@@ -183,6 +183,10 @@ fn core_22_json_says_block_stop_context_and_messages() {
         assert_eq!(said(HookEvent::PostToolUse, &value).updated_output, Some(json!({"x": 1})));
         assert_eq!(said(HookEvent::PreToolUse, &value).updated_output, None);
     }
+    let both =
+        json!({"hookSpecificOutput": {"updatedMCPToolOutput": "old", "updatedToolOutput": "new"}});
+    let output = said(HookEvent::PostToolUse, &both);
+    assert_eq!((output.updated_output, output.block), (Some(json!("new")), None));
 }
 
 #[test]

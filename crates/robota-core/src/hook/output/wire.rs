@@ -31,8 +31,10 @@ pub(super) struct Specific {
     pub(super) permission_decision: Option<Permission>,
     pub(super) permission_decision_reason: Option<String>,
     pub(super) updated_input: Option<Map<String, Value>>,
-    #[serde(alias = "updatedMCPToolOutput")]
     pub(super) updated_tool_output: Option<Value>,
+    /// The older name, which hooks for several versions print besides the newer one.
+    #[serde(rename = "updatedMCPToolOutput")]
+    pub(super) updated_mcp_tool_output: Option<Value>,
     pub(super) additional_context: Option<String>,
     pub(super) worktree_path: Option<String>,
 }

@@ -109,6 +109,38 @@ fn synced_events_survive_every_possible_power_failure() {
     assert_eq!((least, most), (0, all.len()));
 }
 
+/// Creating a session does not wait for the disk. The first synced event makes the session safe, also
+/// if another writer appends it.
+#[test]
+fn the_first_sync_makes_a_new_session_safe() {
+    for crashes_before in [false, true] {
+        let disk = SimDisk::new();
+        disk.record();
+        let session = id("s");
+        let store = files(&disk);
+        let mut writer = store.create(&session).unwrap();
+        let root_synced = disk.syncs();
+        writer.append(&[event(1), event(2)], Durability::Written).unwrap();
+        assert_eq!(disk.syncs(), root_synced, "a written event waited for the disk");
+        assert_eq!(store.list(&SessionFilter::default()).unwrap().sessions.len(), 1);
+        if crashes_before {
+            drop(writer);
+            writer = store.open(&session).unwrap();
+        }
+        writer.append(&[event(3)], Durability::Synced).unwrap();
+        let acknowledged = Acknowledged(vec![(disk.now(), 3)]);
+        let all: Vec<_> = (1..=3).map(event).collect();
+        let mut lengths = std::collections::BTreeSet::new();
+        for moment in (0..disk.moments()).map(Moment) {
+            for crash in disk.crashes(moment) {
+                let safe = acknowledged.safe_at(moment);
+                lengths.insert(check(&crash, &session, &all, safe));
+            }
+        }
+        assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+}
+
 #[test]
 fn a_fork_exists_completely_or_not_at_all() {
     let disk = SimDisk::new();
