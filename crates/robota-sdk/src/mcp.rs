@@ -1,5 +1,6 @@
 //! The MCP servers of a session: which are configured, and how they are started.
 
+mod call;
 mod elicitation;
 mod mentions;
 mod prompts;
@@ -20,6 +21,7 @@ use robota_mcp::oauth::TokenStore;
 use robota_policy::Policy;
 use serde_json::{Map, Value};
 
+pub use call::McpCallError;
 pub(crate) use elicitation::QuestionElicitor;
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
