@@ -2,6 +2,7 @@
 
 pub(crate) mod before_command;
 mod headless;
+pub(crate) mod refused;
 mod serve;
 
 use std::path::PathBuf;

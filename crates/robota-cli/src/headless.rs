@@ -47,6 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_config::model::OneOrMany;
+use robota_core::hook::HookData;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::provider::{Provider, check_native_web};
 use robota_core::sandbox::SandboxLevel;
@@ -89,6 +90,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let options = Arc::new(RunOptions::from_args(&args)?);
     let prompt = if options.stream_input {
         None
+    } else if args.init_only {
+        Some(String::new())
     } else {
         let prompt = stdin::prompt(options::prompt(&args))?;
         Some(prompt.ok_or_else(|| Usage(NO_PROMPT.to_owned()))?)
@@ -180,6 +183,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         hook_runners: Vec::new(),
         refused: None,
         interactive: None,
+        call_ids: Arc::default(),
         later: JoinSet::new(),
     };
     if let Some(mut chosen) = requests.chosen.take() {
@@ -221,7 +225,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         OutputFormat::Text | OutputFormat::Json | OutputFormat::StreamJson => None,
     };
     let mut drive = opened.drive;
-    let exit = drive.run(first).await;
+    if let Some(trigger) = args.setup_trigger() {
+        session.run_hooks(HookData::Setup { trigger }).await;
+    }
+    let exit = if args.init_only { Ok(Exit::Ok) } else { drive.run(first).await };
     let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };
     // The turn is recorded by now, so a store that fails here is reported but not an error of the
     // run.

@@ -185,6 +185,9 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
+    if let Some(reason) = args::refused::reason(&option) {
+        return Some(format!("error: unknown option '{option}'\nNot supported: {reason}."));
+    }
     let similar = text(ContextKind::SuggestedArg);
     let similar = similar.map(|name| format!("\n(Did you mean {name}?)")).unwrap_or_default();
     Some(format!("error: unknown option '{option}'{similar}\nFor more information, try '--help'."))

@@ -42,6 +42,7 @@ pub(crate) use run::{restore, run};
 #[expect(clippy::disallowed_methods, reason = "the terminal is standard output")]
 pub(crate) fn is_wanted(args: &PrintArgs) -> bool {
     args.print.is_none()
+        && !args.init_only
         && args.output_format == OutputFormat::Text
         && args.input_format == InputFormat::Text
         && args.json_schema.is_none()

@@ -125,6 +125,12 @@ pub trait Approver: Send + Sync {
     /// Withdraws a question that was announced and will not be asked.
     fn withdraw(&self, _call: &CallId) {}
 
+    /// Returns whether it asks a user of this session about the call, once the question can be shown.
+    /// Only then hooks may decide first (PermissionRequest), and are notified otherwise.
+    async fn asks_user(&self, _question: &Question) -> bool {
+        true
+    }
+
     /// Asks the question and waits for the answer.
     async fn ask(&self, question: Question) -> Answer;
 }

@@ -2,7 +2,7 @@
 //! so that code cannot return an answer that makes no sense there.
 //!
 //! [`Hooks`] is the port that the driver uses at the four points of a turn. [`HookRunner`]
-//! implements it for hooks from settings: it knows all thirteen [`HookEvent`]s, selects the
+//! implements it for hooks from settings: it knows all [`HookEvent`]s, selects the
 //! matching definitions, runs them in parallel through [`HookExecutor`]s, parses their output and
 //! merges it. Hooks never fail open: where hooks decide, a hook that cannot run, crashes, times out
 //! or returns invalid output blocks.
@@ -29,7 +29,7 @@ pub use exit::{HookEnd, HookExit};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
 pub use output::{HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
-pub use payload::{HookContext, HookData, SessionSource};
+pub use payload::{HookContext, HookData, NotificationType, SessionSource, SetupTrigger};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
 use schemars::JsonSchema;

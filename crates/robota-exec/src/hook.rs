@@ -89,7 +89,7 @@ impl CommandHooks {
         self
     }
 
-    /// Lets SessionStart hooks set variables for later commands: they append assignments to the file
+    /// Lets SessionStart and Setup hooks set variables for later commands: they append assignments to the file
     /// that `CLAUDE_ENV_FILE` names. Without this there is no such file.
     #[must_use]
     pub fn session_variables(mut self, variables: SessionVariables) -> Self {
@@ -101,7 +101,8 @@ impl CommandHooks {
     fn env_file(&self, payload: &str) -> Result<Option<(EnvFile, &SessionVariables)>, String> {
         let event: Event = serde_json::from_str(payload).unwrap_or_default();
         let Some(variables) = &self.variables else { return Ok(None) };
-        if event.hook_event_name != HookEvent::SessionStart.name() {
+        let sets = [HookEvent::SessionStart, HookEvent::Setup];
+        if !sets.iter().any(|it| it.name() == event.hook_event_name) {
             return Ok(None);
         }
         let folder = self

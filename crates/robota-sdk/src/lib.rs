@@ -59,7 +59,7 @@ pub use interactive::{
     ToolEnd, ToolState, UsageKind, UsageSnapshot,
 };
 pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
-pub use mcp::{McpSetup, SessionMcp};
+pub use mcp::{McpCallError, McpSetup, SessionMcp};
 pub use model_setup::{CallSettings, DEFAULT_IDLE_TIMEOUT, ModelSetup};
 pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};

@@ -1,5 +1,6 @@
 //! The MCP servers of a session: which are configured, and how they are started.
 
+mod call;
 mod elicitation;
 mod instructions;
 mod mentions;
@@ -24,6 +25,7 @@ use robota_mcp::oauth::TokenStore;
 use robota_policy::Policy;
 use serde_json::{Map, Value};
 
+pub use call::McpCallError;
 pub(crate) use elicitation::QuestionElicitor;
 use instructions::GivenInstructions;
 pub(crate) use instructions::{LateInstructions, compose as compose_instructions};

@@ -388,7 +388,7 @@ fn sdk_21_the_listing_says_what_runs_when_and_from_which_file() {
             {"type": "command", "command": "log", "timeout": 5000, "async": true, "once": true},
             {"type": "http", "url": "https://example.com/", "if": "Bash(git *)"},
         ]}],
-        "Notification": [{"hooks": [hook("notify")]}],
+        "TeammateIdle": [{"hooks": [hook("notify")]}],
     }});
     std::fs::write(&file, settings.to_string()).unwrap();
     let places = robota_config::Places::new(home.path(), cwd.path());

@@ -68,7 +68,7 @@ impl Shared {
         hooks: Arc<HookChain>,
         turn_setup: TurnSetup,
     ) -> Arc<Self> {
-        let approvals = turn_setup.setup.approval_queue();
+        let approvals = turn_setup.setup.approval_queue(hooks.clone());
         let turn_setup = RwLock::new(turn_setup);
         Arc::new(Self { id, store, hub, approvals, hooks, turn_setup })
     }

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
+use robota_core::hook::{HookData, HookEvent, Hooks as _, NotificationType};
 use robota_core::ids::CallId;
 use tokio::sync::{oneshot, watch};
 
 use crate::error::SessionError;
+use crate::hooks::HookChain;
 
 /// Who decides when a call needs approval (SESS-04).
 ///
@@ -112,6 +114,7 @@ impl Approver for FnApprover {
 /// The questions of one session.
 pub(crate) struct ApprovalQueue {
     approvals: Approvals,
+    hooks: Arc<HookChain>,
     gate: Arc<dyn Gate>,
     sink: Option<Arc<dyn RuleSink>>,
     pending: Mutex<Pending>,
@@ -130,10 +133,33 @@ struct Pending {
 impl ApprovalQueue {
     pub(crate) fn new(
         approvals: Approvals,
+        hooks: Arc<HookChain>,
         gate: Arc<dyn Gate>,
         sink: Option<Arc<dyn RuleSink>>,
     ) -> Self {
-        Self { approvals, gate, sink, pending: Mutex::default(), changed: watch::Sender::default() }
+        let (pending, changed) = (Mutex::default(), watch::Sender::default());
+        Self { approvals, hooks, gate, sink, pending, changed }
+    }
+
+    /// Lets hooks decide about a call, and notifies them if they leave it to the user.
+    async fn ask_hooks(&self, question: &Question) -> Option<Answer> {
+        if self.hooks.has_event(HookEvent::PermissionRequest) {
+            let data = HookData::permission_request(&question.call);
+            let answer = self.hooks.run_event(data).await.approval();
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        if self.hooks.has_event(HookEvent::Notification) {
+            let data = HookData::Notification {
+                message: format!("Robota needs your permission to use {}", question.call.name),
+                notification_type: NotificationType::PermissionPrompt,
+            };
+            let hooks = self.hooks.clone();
+            // The user need not wait for it.
+            drop(tokio::spawn(async move { hooks.run_event(data).await }));
+        }
+        None
     }
 
     /// Returns a receiver that is notified when a question is added or removed.
@@ -276,6 +302,13 @@ impl Approver for ApprovalQueue {
         };
         let guard = PendingGuard(self, call);
         let handled = async {
+            let asks = match &handler {
+                Some(handler) => handler.asks_user(&question).await,
+                None => true,
+            };
+            if asks && let Some(answer) = self.ask_hooks(&question).await {
+                return answer;
+            }
             match handler {
                 Some(handler) => handler.ask(question.clone()).await,
                 None => std::future::pending().await,

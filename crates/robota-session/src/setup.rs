@@ -151,9 +151,9 @@ impl TurnSetup {
 }
 
 impl Setup {
-    pub(crate) fn approval_queue(&self) -> Arc<ApprovalQueue> {
+    pub(crate) fn approval_queue(&self, hooks: Arc<HookChain>) -> Arc<ApprovalQueue> {
         let sink = self.rule_sink.clone();
-        Arc::new(ApprovalQueue::new(self.approvals.clone(), self.base.gate.clone(), sink))
+        Arc::new(ApprovalQueue::new(self.approvals.clone(), hooks, self.base.gate.clone(), sink))
     }
 
     pub(crate) fn hook_chain(&self, session: &SessionId) -> Arc<HookChain> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use robota_core::hook::SetupTrigger;
 use serde::{Deserialize, Serialize};
 
 use super::SettingsArgs;
@@ -31,6 +32,18 @@ pub(crate) struct PrintArgs {
     /// Prompt, if it does not follow -p directly.
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Vec<String>,
+
+    /// Run the Setup hooks of the settings (trigger `init`) before the first prompt.
+    #[arg(long, conflicts_with = "maintenance")]
+    pub(crate) init: bool,
+
+    /// Run the Setup hooks (trigger `init`) and exit.
+    #[arg(long, conflicts_with_all = ["maintenance", "print", "words"])]
+    pub(crate) init_only: bool,
+
+    /// Run the Setup hooks (trigger `maintenance`) before the first prompt.
+    #[arg(long)]
+    pub(crate) maintenance: bool,
 
     /// Write plain lines for a screen reader: nothing is redrawn, and questions are numbered lines.
     #[arg(long)]
@@ -211,6 +224,17 @@ pub(crate) struct PrintArgs {
     /// Same as --debug=FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "debug")]
     pub(crate) debug_file: Option<PathBuf>,
+}
+
+impl PrintArgs {
+    /// Returns why the Setup hooks run; none if they do not.
+    pub(crate) fn setup_trigger(&self) -> Option<SetupTrigger> {
+        match (self.init || self.init_only, self.maintenance) {
+            (true, _) => Some(SetupTrigger::Init),
+            (false, true) => Some(SetupTrigger::Maintenance),
+            (false, false) => None,
+        }
+    }
 }
 
 /// Whether a model reasons before it answers.

@@ -153,7 +153,11 @@ fn shown(text: &str) -> String {
 fn describe(event: HookEvent) -> Value {
     let summary = match event {
         HookEvent::PreToolUse => "Before a tool call runs",
+        HookEvent::PermissionRequest => "Before the user is asked about a tool call",
         HookEvent::PostToolUse => "After a tool call ran",
+        HookEvent::PostToolUseFailure => "After a tool call failed",
+        HookEvent::Notification => "When the user is asked for something",
+        HookEvent::Setup => "When the program prepares the project",
         HookEvent::SessionStart => "When a session starts or is resumed",
         HookEvent::SessionEnd => "When a session ends",
         HookEvent::Stop => "Before a turn ends with an answer",
@@ -165,6 +169,7 @@ fn describe(event: HookEvent) -> Value {
         HookEvent::SubagentStop => "Before a subagent ends",
         HookEvent::WorktreeCreate => "When a worktree is created",
         HookEvent::WorktreeRemove => "When a worktree is removed",
+        HookEvent::InstructionsLoaded => "When a file with instructions was loaded",
     };
     let supports_matcher = event.matched_on() != MatchedOn::Nothing;
     json!({"name": event.name(), "summary": summary, "supportsMatcher": supports_matcher})

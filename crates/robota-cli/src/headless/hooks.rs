@@ -17,10 +17,6 @@ use super::host::{Host, HostError};
 use crate::output;
 use crate::setup::print_hook_notice;
 use robota_stream_json::HostRequest;
-use translate::HostEvent;
-
-/// The field of a hook's definition that names its event for the host.
-const EVENT: &str = "hostEvent";
 
 /// The hooks of the host as it sends them, by the name of the event.
 pub(crate) type HooksInput = BTreeMap<String, Option<Vec<HostMatcher>>>;
@@ -29,8 +25,6 @@ pub(crate) type HooksInput = BTreeMap<String, Option<Vec<HostMatcher>>>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostHooks {
     known: Vec<(HookEvent, Vec<HostMatcher>)>,
-    /// Those that decide about calls that need approval.
-    permission: Vec<HostMatcher>,
     /// The events that do not exist here: their hooks never run.
     pub(crate) unknown: Vec<String>,
 }
@@ -47,8 +41,6 @@ pub(crate) struct HostMatcher {
     timeout: Option<f64>,
     #[serde(default)]
     on_failure: Option<String>,
-    #[serde(skip)]
-    event: HostEvent,
 }
 
 impl HostHooks {
@@ -59,14 +51,8 @@ impl HostHooks {
     pub(crate) fn read(input: HooksInput) -> Result<Self, String> {
         let mut hooks = Self::default();
         for (name, matchers) in input {
-            let mut matchers = matchers.unwrap_or_default();
-            let of_host = HostEvent::find(&name).unwrap_or_default();
-            matchers.iter_mut().for_each(|matcher| matcher.event = of_host);
-            match event(&name) {
-                None if of_host == HostEvent::Permission => hooks.permission = matchers,
-                None if of_host == HostEvent::Failure => {
-                    hooks.known.push((HookEvent::PostToolUse, matchers));
-                }
+            let matchers = matchers.unwrap_or_default();
+            match name.parse::<HookEvent>().ok() {
                 Some(event) => hooks.known.push((event, matchers)),
                 None if matchers.iter().any(HostMatcher::blocks_on_failure) => {
                     return Err(format!(
@@ -99,37 +85,19 @@ impl HostHooks {
         self.known.iter().flat_map(of)
     }
 
-    /// Returns a runner for the hooks, except those that decide about approvals.
+    /// Returns a runner for the hooks.
     pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
-        runner(context, host, &self.known)
+        let mut runner = HookRunner::new(context)
+            .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
+            .on_notice(|notice| print_hook_notice(&notice));
+        for (event, matchers) in &self.known {
+            runner = runner.groups(*event, matchers.iter().map(group));
+        }
+        for problem in runner.problems() {
+            output::error(&problem.to_string());
+        }
+        runner
     }
-
-    /// Returns a runner for the hooks that decide about approvals; none if there are none.
-    pub(crate) fn permission_runner(
-        &self,
-        context: HookContext,
-        host: Arc<Host>,
-    ) -> Option<HookRunner> {
-        let known = [(HookEvent::PreToolUse, self.permission.clone())];
-        (!self.permission.is_empty()).then(|| runner(context, host, &known))
-    }
-}
-
-fn runner(
-    context: HookContext,
-    host: Arc<Host>,
-    known: &[(HookEvent, Vec<HostMatcher>)],
-) -> HookRunner {
-    let mut runner = HookRunner::new(context)
-        .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
-        .on_notice(|notice| print_hook_notice(&notice));
-    for (event, matchers) in known {
-        runner = runner.groups(*event, matchers.iter().map(group));
-    }
-    for problem in runner.problems() {
-        output::error(&problem.to_string());
-    }
-    runner
 }
 
 impl HostMatcher {
@@ -138,19 +106,12 @@ impl HostMatcher {
     }
 }
 
-fn event(name: &str) -> Option<HookEvent> {
-    HookEvent::ALL.into_iter().find(|event| event.name() == name)
-}
-
 /// Returns the hooks of a matcher. A callback is a command hook whose command is the id of the
 /// callback.
 fn group(matcher: &HostMatcher) -> HookGroup {
     let mut other = Map::new();
     if matcher.blocks_on_failure() {
         other.insert("onFailure".to_owned(), Value::from("block"));
-    }
-    if let Some(name) = matcher.event.name() {
-        other.insert(EVENT.to_owned(), Value::from(name));
     }
     let common = HookCommon { timeout: matcher.timeout, other, ..HookCommon::default() };
     let hook = |id: &String| {
@@ -187,9 +148,7 @@ impl HookExecutor for CallbackExecutor {
             Ok(input) => input,
             Err(error) => return HookExit::failed(format!("its input is not JSON: {error}")),
         };
-        let name = hook.common.other.get(EVENT).and_then(Value::as_str);
-        let event = name.and_then(HostEvent::find).unwrap_or_default();
-        let Some(input) = event.input(input) else { return HookExit::code(0, "", "") };
+        let Some(input) = translate::input(input) else { return HookExit::code(0, "", "") };
         let request = HostRequest::HookCallback {
             callback_id: &hook.command,
             input: &input,
@@ -200,9 +159,7 @@ impl HookExecutor for CallbackExecutor {
             Ok(output) if output.get("async") == Some(&Value::Bool(true)) => {
                 HookExit::code(0, "", "")
             }
-            Ok(Value::Object(output)) => {
-                HookExit::code(0, Value::Object(event.answer(output)).to_string(), "")
-            }
+            Ok(Value::Object(output)) => HookExit::code(0, Value::Object(output).to_string(), ""),
             Ok(Value::Null) => HookExit::code(0, "", ""),
             Ok(_) => HookExit::failed("the host's answer is not an object"),
             Err(HostError::TimedOut(_)) => HookExit::silent(HookEnd::TimedOut),

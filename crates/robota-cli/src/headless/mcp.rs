@@ -8,6 +8,7 @@ use std::time::Duration;
 use robota_config::McpScope;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::event::{Envelope, Event};
+use robota_core::ids::CallId;
 use robota_core::message::{Block, ToolInput};
 use robota_mcp::client::{
     ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, McpServers, ServerReport,
@@ -31,7 +32,7 @@ const TOOL_USE_ID: &str = "claudecode/toolUseId";
 
 /// Knows the ids of calls that the host sees: those of the model.
 #[derive(Default)]
-pub(super) struct CallIds(Mutex<HashMap<String, String>>);
+pub(crate) struct CallIds(Mutex<HashMap<String, String>>);
 
 impl CallIds {
     /// Takes an event of the session.
@@ -42,6 +43,13 @@ impl CallIds {
             _ => None,
         });
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = calls.collect();
+    }
+
+    /// Returns our id of a call of the last answer; none if it has no such call.
+    pub(super) fn call(&self, public: &str) -> Option<CallId> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(_, id)| *id == public);
+        found.map(|(call, _)| CallId::from(call.clone()))
     }
 
     /// Replaces our id of a call in a message by that of the model.
@@ -79,15 +87,14 @@ impl HostChannel for HostServers {
     }
 }
 
-/// Returns what a run adds to the configured servers, and what has to see the events of the session.
+/// Returns what a run adds to the configured servers. `calls` has to see the events of the session.
 pub(super) fn setup(
     options: &RunOptions,
-    host: &Arc<Host>,
+    (host, calls): (&Arc<Host>, &Arc<CallIds>),
     given: &HostSetup,
-) -> (McpSetup, Arc<CallIds>) {
-    let calls: Arc<CallIds> = Arc::default();
+) -> McpSetup {
     let servers = HostServers { host: host.clone(), calls: calls.clone() };
-    let setup = McpSetup {
+    McpSetup {
         arguments: options.mcp_config.clone(),
         strict: options.strict_mcp,
         host_servers: given.mcp_servers.clone(),
@@ -98,8 +105,7 @@ pub(super) fn setup(
             Arc::new(HostElicitor { host, limit }) as _
         }),
         ..McpSetup::default()
-    };
-    (setup, calls)
+    }
 }
 
 /// Asks the host about questions of servers.

@@ -6,7 +6,7 @@ use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
 use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, InputAccepted, InputSource};
-use robota_core::hook::HookContext;
+use robota_core::hook::{HookContext, HookEvent};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
@@ -27,6 +27,7 @@ use super::hook_approver::HookApprover;
 use super::input::FromHost;
 use super::mcp::{self, ToolApprover};
 use super::meter::{BudgetHooks, Meter};
+use super::mode::RunMode;
 use super::options::{LineMode, RunOptions};
 use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
@@ -77,12 +78,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     chosen.calls.thinking = requests.thinking;
     let cwd = setup.places.cwd.clone();
     let given = std::mem::take(&mut requests.host_setup);
-    let servers = mcp::setup(options, &requests.host, &given);
+    let servers = mcp::setup(options, (&requests.host, &requests.call_ids), &given);
     let schema = given.schema.or_else(|| options.schema.clone());
     let structured = schema.as_ref().map(|_| Arc::new(Answer::default()));
     let compactions: Arc<Compactions> = Arc::default();
     let (meter, observed) = (requests.meter.clone(), structured.clone());
-    let (compacted, call_ids) = (compactions.clone(), servers.1.clone());
+    let (compacted, call_ids) = (compactions.clone(), requests.call_ids.clone());
     let model = chosen.into_setup(requests.effort.clone());
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
@@ -115,23 +116,16 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let context = HookContext::new(selected.id().as_str(), &*folder);
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     if !requests.host_hooks.is_empty() {
-        let runner = requests.host_hooks.runner(context.clone(), requests.host.clone());
-        let runner = Arc::new(runner.transcript(transcript.clone()));
+        let runner = requests.host_hooks.runner(context, requests.host.clone());
+        let runner = Arc::new(runner.transcript(transcript));
         requests.hook_runners.push(runner.clone());
         agents.hooks.push(runner.clone());
+        if runner.has_event(HookEvent::PermissionRequest) && requests.mode != RunMode::DontAsk {
+            builder = builder.approvals(Approvals::Handler(Arc::new(HookApprover(runner.clone()))));
+        }
         builder = builder.hooks(runner);
     }
     builder = builder.agents(agents);
-    let permission_hooks = requests.host_hooks.permission_runner(context, requests.host.clone());
-    if let Some(runner) = permission_hooks {
-        let runner = Arc::new(runner.transcript(transcript));
-        requests.hook_runners.push(runner.clone());
-        let hooks = Arc::new(HookApprover(runner));
-        match &requests.approver {
-            Some(approver) => approver.ask_first(hooks),
-            None => builder = builder.approvals(Approvals::Handler(hooks)),
-        }
-    }
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
@@ -147,7 +141,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(approver) = &prompt_tool {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
-    builder = builder.mcp(servers.0);
+    builder = builder.mcp(servers);
     let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
     if let Some(names) = tools {
         builder = builder.only_tools(names);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, Question, Scope};
@@ -14,7 +14,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use super::hook_approver::HookApprover;
 use super::host::Host;
 use super::mode::RunMode;
 use super::permission_updates::{self, PermissionChange, UpdateInput};
@@ -41,8 +40,6 @@ pub(crate) struct HostApprover {
     mode: Mutex<RunMode>,
     /// The folders of the workspace.
     workspace: Vec<PathBuf>,
-    /// The hooks of the host that decide first, which are known when the session is opened.
-    hooks: OnceLock<Arc<HookApprover>>,
 }
 
 /// The questions whose call the host has seen. A request about a call comes after the line with
@@ -64,13 +61,7 @@ impl HostApprover {
     ) -> Self {
         let (announced, mode) = (Announced::default(), Mutex::new(mode));
         let workspace = saved.workspace();
-        let hooks = OnceLock::new();
-        Self { host, limit, commands, announced, saved, mode, workspace, hooks }
-    }
-
-    /// Lets hooks of the host decide before it is asked.
-    pub(crate) fn ask_first(&self, hooks: Arc<HookApprover>) {
-        let _ = self.hooks.set(hooks);
+        Self { host, limit, commands, announced, saved, mode, workspace }
     }
 
     /// Takes the new permission mode.
@@ -103,20 +94,19 @@ impl HostApprover {
 
 #[async_trait::async_trait]
 impl Approver for HostApprover {
-    async fn ask(&self, question: Question) -> Answer {
+    async fn asks_user(&self, question: &Question) -> bool {
         // The calls of agents are not printed.
         if question.agent.is_none() {
             self.wait_until_printed(&question.call.call).await;
         }
+        self.mode() != RunMode::DontAsk
+    }
+
+    async fn ask(&self, question: Question) -> Answer {
         if self.mode() == RunMode::DontAsk {
             return Answer::Unanswered {
                 reason: format!("{}; mode `dontAsk` does not ask", question.reason),
             };
-        }
-        if let Some(hooks) = self.hooks.get()
-            && let Some(answer) = hooks.decide(&question).await
-        {
-            return answer;
         }
         let no_input = Value::Object(Map::new());
         let input = question.call.input.json().unwrap_or(&no_input);

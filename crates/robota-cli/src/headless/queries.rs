@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use robota_config::{Layer, RuleText};
 use robota_core::catalogue::Catalogue;
-use robota_core::ids::TaskId;
+use robota_core::ids::{CallId, TaskId};
+use robota_core::task::NotMoved;
 use robota_core::tool::ToolSpec;
 use robota_exec::OsPaths;
 use robota_sdk::{CommandOrigin, InteractiveSession, TaskManager};
@@ -195,6 +196,24 @@ pub(super) async fn task_output(tasks: &TaskManager, task: String) -> Reply {
     let truncated = total > output.len() as u64;
     let output = String::from_utf8_lossy(&output);
     Ok(json!({"output": output, "total_bytes": total, "truncated": truncated}))
+}
+
+/// Moves what the turn waits for to the background: all of it, or what belongs to one call.
+pub(super) async fn move_to_background(tasks: &TaskManager, only: Option<Option<CallId>>) -> Reply {
+    let mut calls = tasks.foreground().list();
+    if let Some(only) = only {
+        calls.retain(|call| Some(call) == only.as_ref());
+    }
+    let mut moved = false;
+    for call in calls {
+        match tasks.foreground().move_to_background(&call).await {
+            Ok(_) => moved = true,
+            // It has just ended.
+            Err(NotMoved::NotWaiting(_)) => {}
+            Err(error) => return Err((ControlErrorCode::Failed, error.to_string())),
+        }
+    }
+    Ok(json!({"backgrounded": moved}))
 }
 
 /// Returns the skills as commands.

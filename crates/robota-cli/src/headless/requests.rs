@@ -24,7 +24,8 @@ use super::hooks::{HooksInput, HostHooks};
 use super::host::{Host, Reply};
 use super::host_files::{self, SeenFile};
 use super::input::ControlInput;
-use super::mcp::{pending_reply, status_reply};
+use super::mcp::{CallIds, pending_reply, status_reply};
+use super::mcp_requests::McpCall;
 use super::meter::Meter;
 use super::mode::RunMode;
 use super::model_watch::ModelWatch;
@@ -115,6 +116,8 @@ pub(crate) struct Requests {
     pub(crate) thinking: Option<Thinking>,
     /// The session, once it exists.
     pub(crate) interactive: Option<InteractiveSession>,
+    /// The ids that calls have for the host.
+    pub(crate) call_ids: Arc<CallIds>,
     /// The answers that take long.
     pub(crate) later: JoinSet<()>,
 }
@@ -160,8 +163,22 @@ enum Request {
     SeedReadState(SeenFile),
     UpdateSettings(SettingsUpdate),
     GetHooksListing {},
-    McpCall {},
-    BackgroundTasks {},
+    McpCall(McpCall),
+    #[serde(rename_all = "camelCase")]
+    McpReadResource {
+        server_name: String,
+        uri: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    SetMcpPermissionModeOverride {
+        server_name: String,
+        #[serde(default)]
+        mode: Option<String>,
+    },
+    BackgroundTasks {
+        #[serde(default)]
+        tool_use_id: Option<String>,
+    },
     ReloadPlugins {},
     GetTaskOutput {
         task_id: String,
@@ -255,6 +272,10 @@ impl Requests {
             Request::McpReconnect { server_name } => {
                 return Answer::Later(self.reconnect_mcp_server(server_name));
             }
+            Request::McpCall(call) => return Answer::Later(self.call_mcp_tool(call)),
+            Request::McpReadResource { server_name, uri } => {
+                return Answer::Later(self.read_mcp_resource(server_name, uri));
+            }
             Request::FileSuggestions { query } => {
                 return Answer::Later(host_files::suggestions(&self.setup, query));
             }
@@ -341,16 +362,21 @@ impl Requests {
             },
             Request::UpdateSettings(update) => update.write(&self.setup, &self.options),
             Request::GetHooksListing {} => Ok(hook_listing::reply(&self.setup, &self.host_hooks)),
-            Request::McpCall {} => Err(missing(
+            Request::SetMcpPermissionModeOverride { mode: None, .. } => Ok(json!({})),
+            Request::SetMcpPermissionModeOverride { server_name, .. } => Err(missing(
                 subtype,
-                "not supported: tools of MCP servers run only for a model, after the permission \
-                 rules allow it",
+                &format!(
+                    "not supported: the mode of the session applies to `{server_name}` too; use \
+                     permission rules for mcp__{server_name}__*"
+                ),
             )),
-            Request::BackgroundTasks {} => Err(missing(
-                subtype,
-                "not supported: what runs in the foreground cannot move to the background; the model \
-                 starts commands and agents there with run_in_background",
-            )),
+            Request::BackgroundTasks { tool_use_id } => match self.tasks() {
+                Some(tasks) => {
+                    let call = tool_use_id.map(|id| self.call_ids.call(&id));
+                    queries::move_to_background(&tasks, call).await
+                }
+                None => Ok(json!({"backgrounded": false})),
+            },
             Request::ReloadPlugins {} => Err(missing(
                 subtype,
                 "not supported: the plugins of a session are those of its start; start the program \

@@ -17,7 +17,9 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
         }
         None => {
             // A hook that stops a turn leaves what was said before, which may be nothing.
-            let stopped = record.end == Some(TurnEnd::Stopped) && record.budget.is_none();
+            let stopped = record.end == Some(TurnEnd::Stopped)
+                && record.budget.is_none()
+                && record.structured.is_none();
             let text =
                 if outcome.is_error || stopped { &record.answer.text } else { &outcome.text };
             if !(stopped && text.is_empty()) {

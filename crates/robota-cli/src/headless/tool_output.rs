@@ -46,7 +46,31 @@ pub(crate) struct AgentTotals {
     pub(crate) usage: TaskLineUsage,
 }
 
+/// Programs that report with code 1 that they found nothing, or a difference.
+const ANSWERS_WITH_1: [&str; 8] = ["grep", "egrep", "fgrep", "rg", "find", "diff", "test", "["];
+
 impl FinishedCall<'_> {
+    /// Returns what a line has, and whether hosts see it as an error: also a command that failed, which
+    /// is no failed call for the model.
+    pub(crate) fn in_line(&self) -> (Value, bool) {
+        let Some(code) = self.failed_code() else { return (self.output(), self.result.is_error) };
+        let text = self.result.as_text();
+        let printed = text.trim_end();
+        let printed = printed.strip_suffix(&format!("[exit code {code}]")).unwrap_or(printed);
+        let printed = printed.replacen("[no output]\n", "", 1);
+        (Value::from(format!("Error: Exit code {code}\n{}", printed.trim_end())), true)
+    }
+
+    /// Returns the exit code of a command that failed.
+    fn failed_code(&self) -> Option<i64> {
+        let code = self.result.metadata.get("exit_code")?.as_i64()?;
+        let command = self.input.get("command")?.as_str()?;
+        let last = command.rsplit(['|', ';', '&', '\n']).find(|part| !part.trim().is_empty())?;
+        let program = last.split_whitespace().next().unwrap_or_default();
+        let answers = code == 1 && ANSWERS_WITH_1.contains(&program);
+        (self.result.name == "Bash" && code != 0 && !answers).then_some(code)
+    }
+
     /// Returns the object, or `Error: …` for a call that failed.
     pub(crate) fn output(&self) -> Value {
         let text = self.result.as_text();

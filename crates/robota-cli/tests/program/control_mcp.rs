@@ -118,3 +118,42 @@ fn sdk_08_the_host_turns_a_server_off_and_on() {
     assert!(unknown["error"].as_str().unwrap().contains("no server of this name"), "{unknown}");
     assert_eq!(host.finish().1, Some(0));
 }
+
+#[test]
+fn sdk_08_the_host_calls_a_tool_as_the_model_does() {
+    let home = Home::new();
+    let args = ["--permission-prompt-tool", "stdio", "--disallowedTools", "mcp__fake__fail"];
+    let mut host = Host::start(&home, "- Hi.", &args);
+    let call =
+        |tool: &str| json!({"subtype": "mcp_call", "tool": tool, "arguments": {"text": "it ran"}});
+    let early = host.request(&call("mcp__fake__echo"));
+    assert!(early["error"].as_str().unwrap().contains("first message"), "{early}");
+    set(&mut host, &json!({"fake": fake("plain")}));
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    // It needs approval, as for the model.
+    for (decision, error) in [
+        (json!({"behavior": "deny", "message": "not now"}), Some("The tool did not run: not now")),
+        (json!({"behavior": "allow"}), None),
+    ] {
+        host.send(&json!({"type": "control_request", "request_id": "c", "request": call("mcp__fake__echo")}));
+        let asked = host.until("control_request").pop().unwrap();
+        assert_eq!(asked["request"]["tool_name"], "mcp__fake__echo", "{asked}");
+        host.answer(&asked, &decision);
+        let answer = host.until("control_response").pop().unwrap()["response"].clone();
+        assert_eq!(answer["error"].as_str(), error, "{answer}");
+        let ran = answer["response"]["content"].to_string().contains("it ran");
+        assert_eq!(ran, error.is_none(), "{answer}");
+    }
+    let unknown = host.request(&call("mcp__fake__nothing"));
+    assert!(unknown["error"].as_str().unwrap().contains("no MCP server has the tool"), "{unknown}");
+    let denied = host.request(&call("mcp__fake__fail"));
+    assert_eq!(denied["subtype"], "error", "{denied}");
+    let resource =
+        json!({"subtype": "mcp_read_resource", "serverName": "fake", "uri": "demo://one"});
+    assert_eq!(host.request(&resource)["error_code"], "invalid_request");
+    let resource = json!({"subtype": "mcp_read_resource", "serverName": "fake", "uri": "ui://one"});
+    let read = host.request(&resource);
+    assert!(read["response"]["contents"].is_array(), "{read}");
+    host.finish();
+}

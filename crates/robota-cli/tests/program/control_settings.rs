@@ -193,9 +193,9 @@ fn sdk_08_requests_that_are_not_supported_are_named() {
     let home = Home::new();
     let mut host = Host::start(&home, "- Hi.", &[]);
     for request in [
-        json!({"subtype": "mcp_call", "tool": "mcp__a__b", "arguments": {}}),
-        json!({"subtype": "background_tasks"}),
-        json!({"subtype": "background_tasks", "tool_use_id": "x"}),
+        json!({"subtype": "mcp_call", "tool": "mcp__a__b", "input_files": []}),
+        json!({"subtype": "mcp_call", "tool": "mcp__a__b", "expires_at": "2026-01-01T00:00:00Z"}),
+        json!({"subtype": "set_mcp_permission_mode_override", "serverName": "a", "mode": "auto"}),
         json!({"subtype": "reload_plugins"}),
     ] {
         let answer = host.request(&request);
@@ -204,6 +204,11 @@ fn sdk_08_requests_that_are_not_supported_are_named() {
         assert!(error.starts_with(request["subtype"].as_str().unwrap()), "{error}");
         assert!(error.contains("not supported"), "{error}");
     }
+    let nothing = host.request(&json!({"subtype": "background_tasks"}));
+    assert_eq!(nothing["response"], json!({"backgrounded": false}), "nothing runs");
+    let clear =
+        json!({"subtype": "set_mcp_permission_mode_override", "serverName": "a", "mode": null});
+    assert_eq!(host.request(&clear)["response"], json!({}), "there is none to remove");
     host.finish();
 }
 

@@ -195,6 +195,11 @@ fn cli_03_structured_output_is_validated_and_bounded() {
     let result = printed.last().unwrap();
     assert_eq!((code, &result["structured_output"]), (Some(0), &json!({"n": 4})));
     assert_eq!(result["result"], "{\"n\":4}");
+    let home = Home::new();
+    home.write("project/script.yaml", format!("- {{text: I see., {good}}}"));
+    let text = ["-p", "hi", "--provider", "scripted:script.yaml"];
+    let text = home.command(&[&text[..], &args].concat()).output().unwrap();
+    assert_eq!((stdout(&text).as_ref(), text.status.code()), ("{\"n\":4}\n", Some(0)));
     let enforced = printed.iter().find(|line| line["isSynthetic"] == true).unwrap();
     assert!(enforced.to_string().contains("[structured-output-enforce]"), "{enforced}");
     let (printed, code) = lines(&Home::new(), &format!("- {bad}\n").repeat(6), &args);
@@ -446,7 +451,7 @@ fn sdk_08_a_hook_that_fails_blocks() {
     assert!(turn.iter().any(|line| line.to_string().contains("the callback threw")), "{turn:?}");
     assert!(!home.path("project/made").exists());
     let mut other = Host::start(&home, "- Hi.", &[]);
-    let hooks = json!({"Notification": [{"hookCallbackIds": ["h0"], "onFailure": "block"}]});
+    let hooks = json!({"FileChanged": [{"hookCallbackIds": ["h0"], "onFailure": "block"}]});
     let answer = other.request(&json!({"subtype": "initialize", "hooks": hooks}));
     assert_eq!(answer["error_code"], "invalid_request", "a guard that never runs is refused");
 }

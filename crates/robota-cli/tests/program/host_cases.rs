@@ -274,3 +274,43 @@ fn sdk_08_nobody_is_asked_if_the_host_says_so() {
     assert!(!home.path("project/made").exists());
     host.finish();
 }
+
+#[test]
+fn sdk_08_the_host_moves_a_call_to_the_background() {
+    let script = "- {tools: [{tool: Bash, id: toolu_1, input: {command: 'touch started; cat pipe'}}]}\n- Done.";
+    let home = Home::new();
+    home.write("project/unused", "");
+    let pipe = home.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut host = Host::start(&home, script, &BYPASS);
+    host.say("go");
+    host.until("assistant");
+    let mut moved = json!(null);
+    // The call waits as soon as its command runs.
+    while moved["response"]["backgrounded"] != true {
+        let other = host.request(&json!({"subtype": "background_tasks", "tool_use_id": "toolu_2"}));
+        assert_eq!(other["response"], json!({"backgrounded": false}), "{other}");
+        moved = host.request(&json!({"subtype": "background_tasks", "tool_use_id": "toolu_1"}));
+    }
+    let lines = host.until("result");
+    assert_eq!(lines.last().unwrap()["result"], "Done.");
+    std::fs::write(&pipe, "end").unwrap();
+    host.finish();
+}
+
+#[test]
+fn sdk_08_options_of_other_programs_are_refused_with_a_reason() {
+    let home = Home::new();
+    for option in ["--session-mirror", "--betas=x", "--task-budget=5", "--await-initialize"] {
+        let mut host =
+            Host::spawn(&mut home.command(&[&crate::host::STREAM[..], &[option]].concat()));
+        host.say("go");
+        let (lines, code, errors) = host.finish();
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(
+            errors.contains("unknown option") && errors.contains("Not supported: "),
+            "{errors}"
+        );
+        assert_eq!(kinds(&lines), ["result/error_during_execution"]);
+    }
+}

@@ -23,6 +23,8 @@ mod errors;
 mod foreign;
 mod headless;
 mod home;
+#[cfg(unix)]
+mod hook_events;
 mod host;
 #[cfg(unix)]
 mod host_cases;

@@ -15,8 +15,16 @@ use super::HookPoint;
 pub enum HookEvent {
     /// A tool call was judged and not denied.
     PreToolUse,
+    /// A tool call needs a user's approval.
+    PermissionRequest,
     /// A tool call ran.
     PostToolUse,
+    /// A tool call failed.
+    PostToolUseFailure,
+    /// The user is asked for something.
+    Notification,
+    /// The program was started to prepare the project.
+    Setup,
     /// A session starts or is resumed.
     SessionStart,
     /// A session ends.
@@ -39,6 +47,8 @@ pub enum HookEvent {
     WorktreeCreate,
     /// A worktree is removed.
     WorktreeRemove,
+    /// A file with instructions was loaded.
+    InstructionsLoaded,
 }
 
 /// What the matcher of a group is compared with.
@@ -46,13 +56,17 @@ pub enum HookEvent {
 pub enum MatchedOn {
     /// The tool's name.
     Tool,
+    /// The kind of the notification.
+    NotificationType,
+    /// Why a file was loaded.
+    LoadReason,
     /// Why a session starts.
     Source,
     /// Why a session ended.
     Reason,
     /// The error that ended a turn.
     Error,
-    /// What caused a compaction.
+    /// What caused a compaction, or a preparation of the project.
     Trigger,
     /// The type of the subagent.
     AgentType,
@@ -62,9 +76,13 @@ pub enum MatchedOn {
 
 impl HookEvent {
     /// All events.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::PreToolUse,
+        Self::PermissionRequest,
         Self::PostToolUse,
+        Self::PostToolUseFailure,
+        Self::Notification,
+        Self::Setup,
         Self::SessionStart,
         Self::SessionEnd,
         Self::Stop,
@@ -76,6 +94,7 @@ impl HookEvent {
         Self::SubagentStop,
         Self::WorktreeCreate,
         Self::WorktreeRemove,
+        Self::InstructionsLoaded,
     ];
 
     /// Returns the name that is used in settings and that hooks receive.
@@ -83,7 +102,11 @@ impl HookEvent {
     pub fn name(self) -> &'static str {
         match self {
             Self::PreToolUse => "PreToolUse",
+            Self::PermissionRequest => "PermissionRequest",
             Self::PostToolUse => "PostToolUse",
+            Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::Notification => "Notification",
+            Self::Setup => "Setup",
             Self::SessionStart => "SessionStart",
             Self::SessionEnd => "SessionEnd",
             Self::Stop => "Stop",
@@ -95,6 +118,7 @@ impl HookEvent {
             Self::SubagentStop => "SubagentStop",
             Self::WorktreeCreate => "WorktreeCreate",
             Self::WorktreeRemove => "WorktreeRemove",
+            Self::InstructionsLoaded => "InstructionsLoaded",
         }
     }
 
@@ -103,11 +127,16 @@ impl HookEvent {
     pub fn is_gate(self) -> bool {
         match self {
             Self::PreToolUse
+            | Self::PermissionRequest
             | Self::PostToolUse
             | Self::UserPromptSubmit
             | Self::PreCompact
             | Self::WorktreeCreate => true,
-            Self::SessionStart
+            Self::PostToolUseFailure
+            | Self::Notification
+            | Self::Setup
+            | Self::InstructionsLoaded
+            | Self::SessionStart
             | Self::SessionEnd
             | Self::Stop
             | Self::StopFailure
@@ -131,6 +160,12 @@ impl HookEvent {
         matches!(self, Self::UserPromptSubmit | Self::SessionStart)
     }
 
+    /// Returns true if a call has run: a block gives the model feedback, and the result stays.
+    #[must_use]
+    pub(super) fn is_after_call(self) -> bool {
+        matches!(self, Self::PostToolUse | Self::PostToolUseFailure)
+    }
+
     /// Returns true if every exit code other than 0 is a failure that blocks, not only 2.
     #[must_use]
     pub(super) fn fails_on_any_code(self) -> bool {
@@ -141,11 +176,16 @@ impl HookEvent {
     #[must_use]
     pub fn matched_on(self) -> MatchedOn {
         match self {
-            Self::PreToolUse | Self::PostToolUse => MatchedOn::Tool,
+            Self::PreToolUse
+            | Self::PermissionRequest
+            | Self::PostToolUse
+            | Self::PostToolUseFailure => MatchedOn::Tool,
+            Self::Notification => MatchedOn::NotificationType,
+            Self::InstructionsLoaded => MatchedOn::LoadReason,
             Self::SessionStart => MatchedOn::Source,
             Self::SessionEnd => MatchedOn::Reason,
             Self::StopFailure => MatchedOn::Error,
-            Self::PreCompact | Self::PostCompact => MatchedOn::Trigger,
+            Self::PreCompact | Self::PostCompact | Self::Setup => MatchedOn::Trigger,
             Self::SubagentStart | Self::SubagentStop => MatchedOn::AgentType,
             Self::UserPromptSubmit | Self::Stop | Self::WorktreeCreate | Self::WorktreeRemove => {
                 MatchedOn::Nothing

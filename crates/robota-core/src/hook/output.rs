@@ -15,7 +15,7 @@ mod wire;
 use serde_json::{Map, Value};
 
 use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
-use wire::{Decision, Permission, Wire};
+use wire::{Decision, Permission, RequestDecision, Wire};
 
 /// The maximum size of standard output in bytes; longer JSON is a failure.
 pub const MAX_STDOUT: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub struct HookOutput {
     /// Why the action of the event is blocked; `None` if it is not. At PostToolUse the result of the
     /// call is withheld, because the hook failed.
     pub block: Option<String>,
-    /// The reason of a block at PostToolUse. The call ran, so the model receives its result and this.
+    /// The reason of a block after a call. The call ran, so the model receives its result and this.
     pub feedback: Option<String>,
     /// The decision about a call that has not run.
     pub permission: Option<HookPermission>,
@@ -189,14 +189,19 @@ impl Reader {
             Some(Decision::Block) => {
                 self.block(reason.unwrap_or_else(|| self.no_reason()));
             }
-            Some(Decision::Approve) if event == HookEvent::PreToolUse => {
+            Some(Decision::Approve)
+                if matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest) =>
+            {
                 self.output.permission =
                     Some(HookPermission { verdict: HookVerdict::Allow, reason });
             }
             Some(Decision::Approve) | None => {}
         }
-        let reason = specific.permission_decision_reason.map(|reason| truncated(&reason));
-        let verdict = match specific.permission_decision {
+        let RequestDecision { behavior, message, updated_input } =
+            specific.decision.filter(|_| event == HookEvent::PermissionRequest).unwrap_or_default();
+        let reason = message.or(specific.permission_decision_reason);
+        let reason = reason.map(|reason| truncated(&reason));
+        let verdict = match behavior.or(specific.permission_decision) {
             // At a gate, "deny" always blocks. At PostToolUse it withholds the result.
             Some(Permission::Deny) if event.is_gate() => {
                 let reason = reason.clone().unwrap_or_else(|| self.no_reason());
@@ -208,11 +213,11 @@ impl Reader {
             Some(Permission::Defer) => Some(HookVerdict::Defer),
             Some(Permission::Deny) | None => None,
         };
-        if event == HookEvent::PreToolUse {
+        if matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest) {
             if let Some(verdict) = verdict {
                 self.output.permission = Some(HookPermission { verdict, reason });
             }
-            self.output.updated_input = specific.updated_input;
+            self.output.updated_input = updated_input.or(specific.updated_input);
         }
         if event == HookEvent::PostToolUse {
             self.output.updated_output =
@@ -227,7 +232,7 @@ impl Reader {
 
     /// Blocks, where the event can be blocked; the first reason is kept. Otherwise warns.
     fn block(&mut self, reason: String) {
-        if self.event == HookEvent::PostToolUse {
+        if self.event.is_after_call() {
             self.output.feedback.get_or_insert(reason);
         } else if self.event.can_block() {
             self.output.block.get_or_insert(reason);

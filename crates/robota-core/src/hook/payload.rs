@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{HookEvent, HookInput};
 use crate::event::CompactionTrigger;
-use crate::message::Block;
+use crate::message::{Block, ToolUse};
 use crate::permission::Mode;
 use crate::tool::ToolOutcome;
 
@@ -74,6 +74,48 @@ impl SessionSource {
     }
 }
 
+/// What a user is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationType {
+    /// Approval of a call.
+    PermissionPrompt,
+    /// The next prompt: the session waits for it.
+    IdlePrompt,
+}
+
+impl NotificationType {
+    /// Returns the name that hooks receive.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PermissionPrompt => "permission_prompt",
+            Self::IdlePrompt => "idle_prompt",
+        }
+    }
+}
+
+/// Why a project is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupTrigger {
+    /// For the first time.
+    Init,
+    /// To keep it in order.
+    Maintenance,
+}
+
+impl SetupTrigger {
+    /// Returns the name that hooks receive.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::Maintenance => "maintenance",
+        }
+    }
+}
+
 /// The fields of one event that its hooks receive in addition to the [`HookContext`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
@@ -81,6 +123,8 @@ impl SessionSource {
 pub enum HookData {
     /// A tool call was judged and not denied.
     PreToolUse { tool_name: String, tool_input: Value, tool_use_id: String },
+    /// A tool call needs a user's approval.
+    PermissionRequest { tool_name: String, tool_input: Value, tool_use_id: String },
     /// A tool call ran. `tool_output` is `tool_response` as text.
     PostToolUse {
         tool_name: String,
@@ -89,6 +133,18 @@ pub enum HookData {
         tool_response: Value,
         tool_output: String,
     },
+    /// A tool call failed.
+    PostToolUseFailure {
+        tool_name: String,
+        tool_input: Value,
+        tool_use_id: String,
+        error: String,
+        is_interrupt: bool,
+    },
+    /// The user is asked for something.
+    Notification { message: String, notification_type: NotificationType },
+    /// The program was started to prepare the project.
+    Setup { trigger: SetupTrigger },
     /// A session starts or is resumed.
     SessionStart {
         source: SessionSource,
@@ -128,6 +184,8 @@ pub enum HookData {
     WorktreeCreate { name: String },
     /// A worktree is removed.
     WorktreeRemove { worktree_path: String },
+    /// A file with instructions was loaded.
+    InstructionsLoaded { file_path: String, memory_type: &'static str, load_reason: &'static str },
 }
 
 impl HookData {
@@ -136,7 +194,11 @@ impl HookData {
     pub fn event(&self) -> HookEvent {
         match self {
             Self::PreToolUse { .. } => HookEvent::PreToolUse,
+            Self::PermissionRequest { .. } => HookEvent::PermissionRequest,
             Self::PostToolUse { .. } => HookEvent::PostToolUse,
+            Self::PostToolUseFailure { .. } => HookEvent::PostToolUseFailure,
+            Self::Notification { .. } => HookEvent::Notification,
+            Self::Setup { .. } => HookEvent::Setup,
             Self::SessionStart { .. } => HookEvent::SessionStart,
             Self::SessionEnd { .. } => HookEvent::SessionEnd,
             Self::Stop { .. } => HookEvent::Stop,
@@ -148,6 +210,7 @@ impl HookData {
             Self::SubagentStop { .. } => HookEvent::SubagentStop,
             Self::WorktreeCreate { .. } => HookEvent::WorktreeCreate,
             Self::WorktreeRemove { .. } => HookEvent::WorktreeRemove,
+            Self::InstructionsLoaded { .. } => HookEvent::InstructionsLoaded,
         }
     }
 
@@ -155,7 +218,13 @@ impl HookData {
     #[must_use]
     pub fn target(&self) -> &str {
         match self {
-            Self::PreToolUse { tool_name, .. } | Self::PostToolUse { tool_name, .. } => tool_name,
+            Self::PreToolUse { tool_name, .. }
+            | Self::PermissionRequest { tool_name, .. }
+            | Self::PostToolUse { tool_name, .. }
+            | Self::PostToolUseFailure { tool_name, .. } => tool_name,
+            Self::Notification { notification_type, .. } => notification_type.name(),
+            Self::Setup { trigger } => trigger.name(),
+            Self::InstructionsLoaded { load_reason, .. } => load_reason,
             Self::SessionStart { source, .. } => source.name(),
             Self::SessionEnd { reason } => reason,
             Self::StopFailure { error, .. } => error,
@@ -178,7 +247,48 @@ impl HookData {
     pub fn call(&self) -> Option<(&str, &Value)> {
         match self {
             Self::PreToolUse { tool_name, tool_input, .. }
-            | Self::PostToolUse { tool_name, tool_input, .. } => Some((tool_name, tool_input)),
+            | Self::PermissionRequest { tool_name, tool_input, .. }
+            | Self::PostToolUse { tool_name, tool_input, .. }
+            | Self::PostToolUseFailure { tool_name, tool_input, .. } => {
+                Some((tool_name, tool_input))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the event of a call before it runs.
+    #[must_use]
+    pub fn pre_tool_use(call: &ToolUse) -> Self {
+        Self::PreToolUse {
+            tool_name: call.name.clone(),
+            tool_input: call.input.json().cloned().unwrap_or_default(),
+            tool_use_id: call.public_id().to_owned(),
+        }
+    }
+
+    /// Returns the event of a call that needs approval.
+    #[must_use]
+    pub fn permission_request(call: &ToolUse) -> Self {
+        Self::PermissionRequest {
+            tool_name: call.name.clone(),
+            tool_input: call.input.json().cloned().unwrap_or_default(),
+            tool_use_id: call.public_id().to_owned(),
+        }
+    }
+
+    /// Returns the event of a call that failed; none if it did not.
+    #[must_use]
+    pub(super) fn failure(input: &HookInput) -> Option<Self> {
+        match input {
+            HookInput::PostToolUse { tool_use, outcome } if !outcome.ok => {
+                Some(Self::PostToolUseFailure {
+                    tool_name: tool_use.name.clone(),
+                    tool_input: tool_use.input.json().cloned().unwrap_or_default(),
+                    tool_use_id: tool_use.public_id().to_owned(),
+                    error: outcome.text(),
+                    is_interrupt: false,
+                })
+            }
             _ => None,
         }
     }
@@ -220,11 +330,7 @@ impl From<&HookInput> for HookData {
             HookInput::UserPromptSubmit { content } => {
                 Self::UserPromptSubmit { prompt: joined_text(content) }
             }
-            HookInput::PreToolUse { tool_use, .. } => Self::PreToolUse {
-                tool_name: tool_use.name.clone(),
-                tool_input: tool_use.input.json().cloned().unwrap_or_default(),
-                tool_use_id: tool_use.public_id().to_owned(),
-            },
+            HookInput::PreToolUse { tool_use, .. } => Self::pre_tool_use(tool_use),
             HookInput::PostToolUse { tool_use, outcome } => Self::PostToolUse {
                 tool_name: tool_use.name.clone(),
                 tool_input: tool_use.input.json().cloned().unwrap_or_default(),

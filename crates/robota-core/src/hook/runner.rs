@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
     HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
-    HookPoint, HookReply, HookTranscript, Hooks, InvalidMatcher, Matcher,
+    HookPermission, HookPoint, HookReply, HookTranscript, HookVerdict, Hooks, InvalidMatcher,
+    Matcher,
 };
+use crate::approve::Answer;
 
 /// The timeout of hooks that do not define one.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -109,8 +112,30 @@ pub struct EventReport {
     pub stop: Option<String>,
     /// The path of the worktree that a WorktreeCreate hook created.
     pub worktree_path: Option<String>,
+    /// What PermissionRequest hooks decide about the call, unless they block it.
+    pub permission: Option<HookPermission>,
+    /// The arguments that PermissionRequest hooks give the call.
+    pub updated_input: Option<Map<String, Value>>,
     /// Notices for the user.
     pub notices: Vec<HookNotice>,
+}
+
+impl EventReport {
+    /// Returns what PermissionRequest hooks answer to the question about a call; none if they leave it
+    /// to the user.
+    #[must_use]
+    pub fn approval(self) -> Option<Answer> {
+        if let EventDecision::Block { reason } = self.decision {
+            return Some(Answer::Deny { note: Some(reason) });
+        }
+        let HookPermission { verdict: HookVerdict::Allow, reason: note } = self.permission? else {
+            return None;
+        };
+        Some(match self.updated_input {
+            Some(input) => Answer::AllowChanged { input: Value::Object(input), note },
+            None => Answer::Allow { note },
+        })
+    }
 }
 
 impl HookRunner {
@@ -259,6 +284,10 @@ impl HookRunner {
     pub async fn run_point(&self, input: HookInput) -> PointReport {
         let data = HookData::from(&input);
         let mut output = self.run_matching(&data).await;
+        if let Some(failure) = HookData::failure(&input) {
+            let of_failure = self.run_matching(&failure).await;
+            output = HookOutput::merge(data.event(), [output, of_failure]);
+        }
         let notices = std::mem::take(&mut output.notices);
         let (context, stop) = match input.point() {
             // The decisions of these two points contain their context themselves.
@@ -289,6 +318,8 @@ impl HookRunner {
             notices: std::mem::take(&mut output.notices),
             stop: output.stop.clone(),
             worktree_path: output.worktree_path.take(),
+            permission: output.permission.take(),
+            updated_input: output.updated_input.take(),
             decision: output.into_event(event),
         }
     }
@@ -435,7 +466,9 @@ async fn execute(
 #[async_trait::async_trait]
 impl Hooks for HookRunner {
     fn has_point(&self, point: HookPoint) -> bool {
-        self.has_event(point.into())
+        let failures =
+            point == HookPoint::PostToolUse && self.has_event(HookEvent::PostToolUseFailure);
+        failures || self.has_event(point.into())
     }
 
     async fn run(&self, input: HookInput) -> HookReply {

@@ -262,16 +262,24 @@ impl McpServers {
         prompts::get(&server, command, arguments).await
     }
 
+    /// Reads a resource, and returns the result of the server.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not have the resource.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, McpError> {
+        let server = self.named(server)?;
+        let connection = server.connection().await?;
+        let (params, token) = (json!({"uri": uri}), CancellationToken::new());
+        let limits = RequestLimits::SHORT;
+        connection.request("resources/read", params, limits, &token, None).await
+    }
+
     /// Returns the content of a resource as text, for a mention in a prompt.
     ///
     /// # Errors
     /// If the server cannot be reached or does not have the resource.
     pub async fn resource_text(&self, server: &str, uri: &str) -> Result<String, McpError> {
-        let server = self.named(server)?;
-        let connection = server.connection().await?;
-        let (params, token) = (json!({"uri": uri}), CancellationToken::new());
-        let limits = RequestLimits::SHORT;
-        let result = connection.request("resources/read", params, limits, &token, None).await?;
+        let result = self.read_resource(server, uri).await?;
         let contents = result.get("contents").and_then(Value::as_array);
         let texts = contents.into_iter().flatten();
         let texts = texts.filter_map(|content| content.get("text").and_then(Value::as_str));

@@ -96,6 +96,11 @@ impl Drop for Withdraw<'_> {
 
 #[async_trait]
 impl Approver for ParentRequests {
+    async fn asks_user(&self, _question: &Question) -> bool {
+        // The session of the parent asks, and runs its hooks.
+        false
+    }
+
     async fn ask(&self, question: Question) -> Answer {
         match self.send(AgentRequest::Question(question)).await {
             Some(AgentReply::Answer(answer)) => answer,

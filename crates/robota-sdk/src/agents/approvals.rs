@@ -63,6 +63,11 @@ pub(super) struct AgentApprover {
 
 #[async_trait]
 impl Approver for AgentApprover {
+    async fn asks_user(&self, _question: &Question) -> bool {
+        // The session of the parent asks, and runs its hooks.
+        false
+    }
+
     async fn ask(&self, mut question: Question) -> Answer {
         let Some(parent) = self.open.get(&self.parent) else {
             return Answer::Unanswered { reason: "the session has ended".to_owned() };

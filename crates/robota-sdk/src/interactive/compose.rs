@@ -56,6 +56,7 @@ impl InteractiveSessionBuilder {
     pub(super) async fn build(mut self) -> Result<InteractiveSession, SdkError> {
         self.add_required();
         let project = self.project.clone();
+        let places = project.places.clone();
         let mode = self.mode.unwrap_or(project.settings.permissions.mode);
         // Before anything is started or written: a refused mode must leave no trace.
         super::check_bypass(mode, true, Some(&project))?;
@@ -316,6 +317,7 @@ impl InteractiveSessionBuilder {
             // The task of the schedules ends with the session. It fires missed times now.
             interactive.session().schedule().start();
         }
+        interactive.report_instructions(&places).await;
         Ok(interactive)
     }
 

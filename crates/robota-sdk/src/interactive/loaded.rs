@@ -1,7 +1,11 @@
 //! What was read of the user's files when a session was opened.
 
-use robota_config::ReadCounts;
+use std::path::Path;
 
+use robota_config::{Places, ReadCounts};
+use robota_core::hook::HookData;
+
+use super::InteractiveSession;
 use crate::prompt::PromptPart;
 
 /// What was read of the user's files for agents when a session was opened.
@@ -25,4 +29,35 @@ pub struct LoadedContext {
     pub output_style: Option<String>,
     /// The language of the answers that the settings ask for.
     pub language: Option<String>,
+}
+
+impl InteractiveSession {
+    /// Runs the hooks about the files with instructions that are part of the system prompt.
+    pub(super) async fn report_instructions(&self, places: &Places) {
+        for part in &self.0.loaded.parts {
+            let file = Path::new(&part.name);
+            if file.is_absolute() {
+                let data = HookData::InstructionsLoaded {
+                    file_path: part.name.clone(),
+                    memory_type: memory_type(file, places),
+                    load_reason: "session_start",
+                };
+                self.session().run_hooks(data).await;
+            }
+        }
+    }
+}
+
+/// Returns whose instructions a file has.
+fn memory_type(file: &Path, places: &Places) -> &'static str {
+    let home = places.home.iter().flat_map(|home| [home.join(".claude"), home.join(".robota")]);
+    let mut of_user = home.chain(places.claude_dir.clone());
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if of_user.any(|folder| file.starts_with(folder)) {
+        "User"
+    } else if name.contains(".local.") {
+        "Local"
+    } else {
+        "Project"
+    }
 }

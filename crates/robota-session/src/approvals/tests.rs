@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::*;
+use crate::hooks::HookScope;
 
 /// Saves a rule when the test says so.
 #[derive(Default)]
@@ -59,6 +60,11 @@ fn question() -> Question {
     }
 }
 
+fn no_hooks() -> Arc<HookChain> {
+    let scope = HookScope { session: "s".into(), cwd: None, files: None };
+    Arc::new(HookChain::new(scope, Vec::new(), Vec::new()))
+}
+
 /// A client decided first, and its rule is still being saved when the handler answers: the client's
 /// decision counts, because the caller of `decide` and the saved rule say so.
 #[tokio::test]
@@ -77,6 +83,7 @@ async fn sess_04_who_takes_a_question_first_decides_it() {
     let sink = Arc::new(SlowSink::default());
     let queue = Arc::new(ApprovalQueue::new(
         Approvals::Handler(handler),
+        no_hooks(),
         Arc::new(RememberingGate),
         Some(sink.clone()),
     ));

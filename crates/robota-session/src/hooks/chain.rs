@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use robota_core::hook::{
-    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint,
-    HookReply, Hooks, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput,
+    HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision, PromptDecision,
+    StopDecision,
 };
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
@@ -267,6 +268,13 @@ impl Hooks for HookChain {
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);
             all.notices.extend(report.notices);
+            let stricter = |new: &HookPermission| {
+                all.permission.as_ref().is_none_or(|kept| new.verdict > kept.verdict)
+            };
+            if let Some(permission) = report.permission.filter(stricter) {
+                all.permission = Some(permission);
+            }
+            all.updated_input = all.updated_input.or(report.updated_input);
             match report.decision {
                 EventDecision::Continue { context } => contexts.extend(context),
                 block @ EventDecision::Block { .. } => {

@@ -9,8 +9,7 @@ use crate::headless::blocks;
 use crate::headless::loaded::LoadedBlobs;
 use crate::headless::structured;
 use crate::headless::tool_output::{self, FinishedCall};
-use robota_stream_json::UserContent;
-use robota_stream_json::{ResultMeta, UserLine};
+use robota_stream_json::{Block, ResultMeta, UserContent, UserLine};
 
 impl Projection {
     /// Remembers the content of a file before a call changes it.
@@ -61,7 +60,7 @@ impl Projection {
         let call = self.calls.get(&result.call);
         let no_input = Value::Null;
         let before = call.and_then(|call| call.before.as_ref()).and_then(|blob| blobs.get(blob));
-        let tool_use_result = FinishedCall {
+        let finished = FinishedCall {
             input: call
                 .and_then(|call| call.input.as_ref().or_else(|| call.tool_use.input.json()))
                 .unwrap_or(&no_input),
@@ -72,13 +71,17 @@ impl Projection {
             cwd: &self.cwd,
             blobs: &blobs,
             agents: self.ended_agents.get(&result.call).map_or(&[], Vec::as_slice),
-        }
-        .output();
+        };
+        let (tool_use_result, failed) = finished.in_line();
         let decision = call.and_then(|call| call.decision);
         let meta = decision
             .map(|permission_decision| ResultMeta { id: result.public_id(), permission_decision });
         let id = self.writer.id();
-        let content = UserContent::Blocks(vec![blocks::of_result(result, &blobs)]);
+        let mut block = blocks::of_result(result, &blobs);
+        if let Block::ToolResult { is_error, .. } = &mut block {
+            *is_error = failed;
+        }
+        let content = UserContent::Blocks(vec![block]);
         self.writer.print(&UserLine {
             tool_use_result: Some(tool_use_result),
             tool_result_meta: meta.into_iter().collect(),

@@ -30,7 +30,7 @@ fn output_with(
         blobs: &LoadedBlobs::default(),
         agents: &[],
     };
-    finished.output()
+    finished.in_line().0
 }
 
 #[test]
@@ -139,4 +139,16 @@ fn cli_03_other_tools_return_the_shapes_of_the_sdk() {
         output("Other", &json!({}), "text", &json!({"a": 1})),
         json!({"a": 1, "content": "text"})
     );
+}
+
+#[test]
+fn cli_03_a_command_that_fails_is_an_error_for_hosts() {
+    let run = |command: &str, text: &str, code: i64| {
+        output("Bash", &json!({"command": command}), text, &json!({"exit_code": code}))
+    };
+    assert_eq!(run("make", "out\n[exit code 3]\n", 3), "Error: Exit code 3\nout");
+    assert_eq!(run("false", "[no output]\n[exit code 1]\n", 1), "Error: Exit code 1\n");
+    assert_eq!(run("cat x | grep y", "[exit code 1]\n", 1)["stdout"], "[exit code 1]");
+    assert_eq!(run("grep y x", "grep: x\n[exit code 2]\n", 2), "Error: Exit code 2\ngrep: x");
+    assert_eq!(run("true", "", 0)["stdout"], "");
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
+use robota_core::hook::HookData;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
@@ -144,6 +145,9 @@ pub(super) async fn open(
             });
         }
     };
+    if let Some(trigger) = args.setup_trigger() {
+        session.session().run_hooks(HookData::Setup { trigger }).await;
+    }
     telemetry.count(session.session(), session.opened_at()).await?;
     let events = session.events(StartAt::Now).await?;
     let info = session.session().info().await?;

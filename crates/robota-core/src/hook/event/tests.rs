@@ -17,6 +17,7 @@ fn core_22_gates_and_stop_events_can_block() {
         gates,
         [
             HookEvent::PreToolUse,
+            HookEvent::PermissionRequest,
             HookEvent::PostToolUse,
             HookEvent::PreCompact,
             HookEvent::UserPromptSubmit,

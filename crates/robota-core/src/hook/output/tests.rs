@@ -40,7 +40,7 @@ fn core_22_exit_0_continues_and_text_is_context_where_allowed() {
 fn core_22_exit_2_blocks_where_blocking_is_possible() {
     for event in HookEvent::ALL {
         let output = read(event, &HookExit::code(2, "{nonsense", "because\n"));
-        if event == HookEvent::PostToolUse {
+        if event.is_after_call() {
             // The call ran: nothing is blocked, and the model receives the reason.
             assert_eq!((output.block, output.feedback.as_deref()), (None, Some("because")));
         } else if event.can_block() {
@@ -133,7 +133,7 @@ fn core_22_other_codes_warn_and_cannot_allow() {
 }
 
 #[test]
-fn core_22_permission_is_decided_at_pre_tool_use_only() {
+fn core_22_permission_is_decided_before_a_call_only() {
     for (word, verdict) in
         [("allow", HookVerdict::Allow), ("ask", HookVerdict::Ask), ("defer", HookVerdict::Defer)]
     {
@@ -143,7 +143,7 @@ fn core_22_permission_is_decided_at_pre_tool_use_only() {
         }});
         for event in HookEvent::ALL {
             let output = said(event, &value);
-            let here = event == HookEvent::PreToolUse;
+            let here = matches!(event, HookEvent::PreToolUse | HookEvent::PermissionRequest);
             let expected = HookPermission { verdict, reason: Some("r".to_owned()) };
             assert_eq!(output.permission, here.then_some(expected), "{event}");
             assert_eq!(output.updated_input.is_some(), here, "{event}");
@@ -163,7 +163,7 @@ fn core_22_permission_is_decided_at_pre_tool_use_only() {
 fn core_22_json_says_block_stop_context_and_messages() {
     for event in HookEvent::ALL {
         let block = said(event, &json!({"decision": "block", "reason": "r"}));
-        let feedback = event == HookEvent::PostToolUse;
+        let feedback = event.is_after_call();
         assert_eq!(block.feedback.is_some(), feedback, "{event}");
         assert_eq!(block.block.is_some(), event.can_block() && !feedback, "{event}");
         let stop = said(event, &json!({"continue": false, "stopReason": "enough"}));

@@ -29,6 +29,7 @@ pub(super) enum Decision {
 pub(super) struct Specific {
     pub(super) hook_event_name: Option<String>,
     pub(super) permission_decision: Option<Permission>,
+    pub(super) decision: Option<RequestDecision>,
     pub(super) permission_decision_reason: Option<String>,
     pub(super) updated_input: Option<Map<String, Value>>,
     pub(super) updated_tool_output: Option<Value>,
@@ -37,6 +38,15 @@ pub(super) struct Specific {
     pub(super) updated_mcp_tool_output: Option<Value>,
     pub(super) additional_context: Option<String>,
     pub(super) worktree_path: Option<String>,
+}
+
+/// The decision about a call that needs approval.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RequestDecision {
+    pub(super) behavior: Option<Permission>,
+    pub(super) message: Option<String>,
+    pub(super) updated_input: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Deserialize)]

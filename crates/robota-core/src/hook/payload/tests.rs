@@ -1,5 +1,5 @@
 use super::*;
-use crate::message::{ToolInput, ToolUse};
+use crate::message::ToolInput;
 use crate::permission::Verdict;
 
 fn context() -> HookContext {
@@ -24,6 +24,15 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             "Bash",
         ),
         (
+            HookData::PermissionRequest {
+                tool_name: text("Bash"),
+                tool_input: json!({"command": "ls"}),
+                tool_use_id: text("c"),
+            },
+            json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "c"}),
+            "Bash",
+        ),
+        (
             HookData::PostToolUse {
                 tool_name: text("Bash"),
                 tool_input: json!({}),
@@ -34,6 +43,31 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             json!({"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c",
                    "tool_response": {"success": true}, "tool_output": "out"}),
             "Bash",
+        ),
+        (
+            HookData::PostToolUseFailure {
+                tool_name: text("Bash"),
+                tool_input: json!({}),
+                tool_use_id: text("c"),
+                error: text("no"),
+                is_interrupt: false,
+            },
+            json!({"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c", "error": "no",
+                   "is_interrupt": false}),
+            "Bash",
+        ),
+        (
+            HookData::Notification {
+                message: text("Robota waits"),
+                notification_type: NotificationType::IdlePrompt,
+            },
+            json!({"message": "Robota waits", "notification_type": "idle_prompt"}),
+            "idle_prompt",
+        ),
+        (
+            HookData::Setup { trigger: SetupTrigger::Maintenance },
+            json!({"trigger": "maintenance"}),
+            "maintenance",
         ),
         (
             HookData::SessionStart { source: SessionSource::Fork, model: Some(text("m")) },
@@ -98,6 +132,16 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             HookData::WorktreeRemove { worktree_path: text("/w") },
             json!({"worktree_path": "/w"}),
             "",
+        ),
+        (
+            HookData::InstructionsLoaded {
+                file_path: text("/work/CLAUDE.md"),
+                memory_type: "Project",
+                load_reason: "session_start",
+            },
+            json!({"file_path": "/work/CLAUDE.md", "memory_type": "Project",
+                   "load_reason": "session_start"}),
+            "session_start",
         ),
     ]
 }

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::hook::{PreToolDecision, PromptDecision, SessionSource, StopDecision};
+use crate::hook::{PostToolDecision, PreToolDecision, PromptDecision, SessionSource, StopDecision};
 use crate::message::{Block, ToolInput, ToolUse};
 use crate::permission::Verdict;
+use crate::tool::ToolOutcome;
 
 /// Plays hooks: the command says how it ends, as `code:stdout:stderr`.
 #[derive(Default)]
@@ -333,4 +334,62 @@ proptest! {
         let (shuffled, in_order) = (run(order), run((0..words.len()).collect()));
         prop_assert_eq!(shuffled, in_order);
     }
+}
+
+#[tokio::test]
+async fn core_22_a_call_that_failed_has_hooks_of_its_own() {
+    let (runner, executor) = runner();
+    let runner = runner.groups(
+        HookEvent::PostToolUseFailure,
+        [group("Bash", &json!([played("2~~look elsewhere"), played("9")]))],
+    );
+    assert!(runner.has_point(HookPoint::PostToolUse), "it is a part of that point");
+    let after = |tool: &str, outcome: ToolOutcome| HookInput::PostToolUse {
+        tool_use: ToolUse::new("c".into(), "id", tool, ToolInput::Json(json!({}))),
+        outcome,
+    };
+    let report = runner.run_point(after("Bash", ToolOutcome::failed("x", "no"))).await;
+    assert_eq!(report.reply.answer, HookAnswer::PostToolUse(PostToolDecision::Continue));
+    let context = report.reply.context.unwrap();
+    assert_eq!(context, "PostToolUseFailure hook: look elsewhere", "the result stays");
+    assert_eq!(report.notices.len(), 1, "a hook that fails is a warning: {:?}", report.notices);
+    for quiet in
+        [after("Bash", ToolOutcome::ok("fine")), after("Read", ToolOutcome::failed("x", "no"))]
+    {
+        assert_eq!(runner.run_point(quiet).await.reply.context, None);
+    }
+    assert_eq!(executor.runs.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn core_22_hooks_answer_the_question_about_a_call() {
+    let answer = async |output: &str| {
+        let (runner, _) = runner();
+        let runner =
+            runner.groups(HookEvent::PermissionRequest, [group("Bash", &json!([played(output)]))]);
+        let call = ToolUse::new("c".into(), "id", "Bash", ToolInput::Json(json!({})));
+        runner.run_event(HookData::permission_request(&call)).await.approval()
+    };
+    let decided = async |decision: Value| {
+        let specific = json!({"hookEventName": "PermissionRequest", "decision": decision});
+        answer(&format!("0~{}", json!({"hookSpecificOutput": specific}))).await
+    };
+    assert_eq!(decided(json!({"behavior": "allow"})).await, Some(Answer::Allow { note: None }));
+    let changed = decided(json!({"behavior": "allow", "updatedInput": {"command": "ls"}})).await;
+    let input = json!({"command": "ls"});
+    assert_eq!(changed, Some(Answer::AllowChanged { input, note: None }));
+    let denied = decided(json!({"behavior": "deny", "message": "not now"})).await;
+    assert_eq!(denied, Some(Answer::Deny { note: Some("not now".to_owned()) }));
+    assert_eq!(decided(json!({"behavior": "ask"})).await, None);
+    assert_eq!(answer("0").await, None);
+    for (output, reason) in
+        [("2~~never", "never"), ("127", "was not found"), ("0~{\"x", "cannot be read")]
+    {
+        let Some(Answer::Deny { note: Some(note) }) = answer(output).await else {
+            panic!("{output}")
+        };
+        assert!(note.contains(reason), "{note}");
+    }
+    let maybe = decided(json!({"behavior": "maybe"})).await;
+    assert!(matches!(maybe, Some(Answer::Deny { .. })), "{maybe:?}");
 }
