@@ -17,7 +17,7 @@ const MAX_REQUEST: usize = 16 * 1024;
 /// How long one connection to the redirect address may take.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
-/// A login failed.
+/// Why a login at a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// The server has no address to log in to.
