@@ -3,6 +3,7 @@
 //! asserted; the budget is printed with the numbers.
 
 mod program;
+mod report;
 mod terminal;
 
 use std::path::{Path, PathBuf};

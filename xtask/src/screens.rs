@@ -26,6 +26,8 @@ struct Scene {
     model: &'static str,
     /// The prompts of earlier sessions.
     earlier: &'static [&'static str],
+    /// What happens first, after the program is ready.
+    before: &'static [Step],
     steps: &'static [Step],
 }
 
@@ -39,128 +41,87 @@ enum Step {
 }
 use Step::{Quiet, See, Type};
 
+const PLAIN: Scene = Scene {
+    name: "",
+    size: (100, 12),
+    model: "loop: true\nanswers: [Done.]\n",
+    earlier: &[],
+    before: &[],
+    steps: &[],
+};
+/// A question and its answer.
+const TALK: Scene = Scene {
+    model: include_str!("screens/conversation.yaml"),
+    before: &[Type("What does greet do?\r"), See("Run it with"), See("ready")],
+    ..PLAIN
+};
+/// A change that waits for approval.
+const CHANGE: Scene = Scene {
+    size: (100, 16),
+    model: include_str!("screens/approval.yaml"),
+    before: &[Type("Greet people in Chinese too.\r"), See("always")],
+    ..PLAIN
+};
+/// The same change, approved.
+const APPROVED: Scene = Scene {
+    before: &[
+        Type("Greet people in Chinese too.\r"),
+        See("always"),
+        Quiet,
+        Type("y"),
+        See("Done."),
+        See("ready"),
+    ],
+    ..CHANGE
+};
+
 const SCENES: &[Scene] = &[
-    Scene {
-        name: "conversation",
-        size: (100, 24),
-        model: include_str!("screens/conversation.yaml"),
-        earlier: &[],
-        steps: &[See("ready"), Type("What does greet do?\r"), See("Run it with"), See("ready")],
-    },
-    Scene {
-        name: "approval",
-        size: (100, 19),
-        model: include_str!("screens/approval.yaml"),
-        earlier: &[],
-        steps: &[See("ready"), Type("Greet people in Chinese too.\r"), See("always")],
-    },
+    Scene { name: "conversation", size: (100, 24), ..TALK },
+    Scene { name: "approval", size: (100, 19), ..CHANGE },
     Scene {
         name: "rule",
         size: (100, 14),
         model: include_str!("screens/command.yaml"),
-        earlier: &[],
-        steps: &[
-            See("ready"),
-            Type("Install it.\r"),
-            See("always"),
-            Quiet,
-            Type("e"),
-            See("would also allow"),
-        ],
+        before: &[Type("Install it.\r"), See("always"), Quiet],
+        steps: &[Type("e"), See("would also allow")],
+        ..PLAIN
     },
-    Scene {
-        name: "commands",
-        size: (100, 12),
-        model: "- Done.\n",
-        earlier: &[],
-        steps: &[See("ready"), Type("/co"), See("context")],
-    },
-    Scene {
-        name: "help",
-        size: (100, 40),
-        model: "- Done.\n",
-        earlier: &[],
-        steps: &[See("ready"), Type("?"), See("Ctrl")],
-    },
+    Scene { name: "commands", steps: &[Type("/co"), See("context")], ..PLAIN },
+    Scene { name: "help", size: (100, 40), steps: &[Type("?"), See("Ctrl")], ..PLAIN },
     Scene {
         name: "rewind",
-        size: (100, 16),
-        model: include_str!("screens/approval.yaml"),
-        earlier: &[],
-        steps: &[
-            See("ready"),
-            Type("Greet people in Chinese too.\r"),
-            See("always"),
-            Quiet,
-            Type("y"),
-            See("Done."),
-            See("ready"),
-            Type("/rewind\r"),
-            See("1 file changed"),
-            Type("\r"),
-            See("differ"),
-        ],
+        steps: &[Type("/rewind\r"), See("1 file changed"), Type("\r"), See("differ")],
+        ..APPROVED
     },
-    Scene {
-        name: "context",
-        size: (100, 12),
-        model: include_str!("screens/conversation.yaml"),
-        earlier: &[],
-        steps: &[
-            See("ready"),
-            Type("What does greet do?\r"),
-            See("Run it with"),
-            See("ready"),
-            Type("/context\r"),
-            See("free"),
-        ],
-    },
+    Scene { name: "context", steps: &[Type("/context\r"), See("free")], ..TALK },
     Scene {
         name: "sessions",
-        size: (100, 12),
-        model: "loop: true\nanswers: [Done.]\n",
         earlier: &[
             "Find out why the greeting is wrong in Chinese",
             "Write tests for src/app.py",
             "Explain how greet() is used",
         ],
-        steps: &[See("ready"), Type("/resume\r"), See("1/"), Type("gre"), See("1/2")],
+        steps: &[Type("/resume\r"), See("1/"), Type("gre"), See("1/2")],
+        ..PLAIN
     },
     Scene {
         name: "background",
-        size: (100, 12),
         model: include_str!("screens/background.yaml"),
-        earlier: &[],
-        steps: &[
-            See("ready"),
+        before: &[
             Type("Start the server, review the parser and list the tests.\r"),
             See("Wants to run"),
             Quiet,
             Type("y"),
             See("two agents work"),
             See("ready"),
-            Type("\u{2}"),
-            See("completed"),
         ],
+        steps: &[Type("\u{2}"), See("completed")],
+        ..PLAIN
     },
     Scene {
         name: "diff",
-        size: (100, 16),
-        model: include_str!("screens/approval.yaml"),
-        earlier: &[],
-        steps: &[
-            See("ready"),
-            Type("Greet people in Chinese too.\r"),
-            See("always"),
-            Quiet,
-            Type("y"),
-            See("Done."),
-            See("ready"),
-            Type("/diff\r"),
-            See("+3"),
-            Type("\r"),
-            See("你好"),
-        ],
+        steps: &[Type("/diff\r"), See("+3"), Type("\r"), See("你好")],
+        ..APPROVED
     },
 ];
 
@@ -198,7 +159,7 @@ impl Scene {
             sh::read(&folder, &[&words[..], &["-p", *prompt][..]].concat(), &env)?;
         }
         let mut pty = Pty::start(&folder, &words, &env, self.size)?;
-        for step in self.steps {
+        for step in [See("ready")].iter().chain(self.before).chain(self.steps) {
             match step {
                 Type(keys) => pty.type_keys(keys)?,
                 Quiet => pty.wait_until_quiet(QUIET),

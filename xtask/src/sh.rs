@@ -13,32 +13,17 @@ fn command(dir: &Path, words: &[&str]) -> Result<Command> {
     #[expect(clippy::disallowed_methods, reason = "the only place that starts child processes")]
     let mut command = Command::new(program);
     command.current_dir(dir).args(args);
-    // `cargo run` sets them. Build scripts of dependencies would run again because of them, and
+    // `cargo run` sets these. Build scripts of dependencies would run again because of them, and
     // everything above would be built twice.
-    for name in OF_CARGO_RUN {
-        command.env_remove(name);
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
     }
     Ok(command)
 }
-
-const OF_CARGO_RUN: [&str; 16] = [
-    "CARGO_MANIFEST_DIR",
-    "CARGO_MANIFEST_PATH",
-    "CARGO_PKG_AUTHORS",
-    "CARGO_PKG_DESCRIPTION",
-    "CARGO_PKG_HOMEPAGE",
-    "CARGO_PKG_LICENSE",
-    "CARGO_PKG_LICENSE_FILE",
-    "CARGO_PKG_NAME",
-    "CARGO_PKG_README",
-    "CARGO_PKG_REPOSITORY",
-    "CARGO_PKG_RUST_VERSION",
-    "CARGO_PKG_VERSION",
-    "CARGO_PKG_VERSION_MAJOR",
-    "CARGO_PKG_VERSION_MINOR",
-    "CARGO_PKG_VERSION_PATCH",
-    "CARGO_PKG_VERSION_PRE",
-];
 
 /// Runs a command on this terminal, with further environment variables. Fails if it fails.
 pub fn run(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<()> {

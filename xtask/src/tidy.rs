@@ -24,6 +24,7 @@ pub const CHECKS: &[Check] = &[
     ("named sources", named_sources),
     ("named methods", named_methods),
     ("links in documentation", doc_links),
+    ("short documentation", short_docs),
     ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
 ];
@@ -288,6 +289,55 @@ pub fn doc_links(tree: &Tree) -> Vec<String> {
         };
         links.find(dead).map(|(name, _)| format!("`{name}` does not exist"))
     })
+}
+
+/// Finds public functions and types whose documentation has three words or fewer, or only the words of
+/// their names. Fields and variants may be that short.
+#[must_use]
+pub fn short_docs(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    let api = |file: &&File| file.path.starts_with("crates/") && !is_test_code(&file.path);
+    for file in tree.rust().filter(api) {
+        let (mut doc, mut begin) = (String::new(), 0);
+        for (number, line) in (1..).zip(file.text.lines()) {
+            let line = line.trim_start();
+            if let Some(text) = line.strip_prefix("///") {
+                begin = if doc.is_empty() { number } else { begin };
+                doc.push_str(text);
+            } else if !line.starts_with("#[") {
+                let doc = std::mem::take(&mut doc);
+                if public_item(line).is_some_and(|name| !doc.is_empty() && says_nothing(&doc, name))
+                {
+                    found.push(format!("{}:{begin}: `{}` says nothing", file.path, doc.trim()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the name of a public function or type that a line begins.
+fn public_item(line: &str) -> Option<&str> {
+    let mut words = line.strip_prefix("pub ")?.split([' ', '(', '<', ':', ';']);
+    let kinds = ["fn", "struct", "enum", "trait", "type"];
+    words
+        .find(|word| !["async", "const", "unsafe"].contains(word))
+        .filter(|it| kinds.contains(it))?;
+    words.next()
+}
+
+fn says_nothing(doc: &str, name: &str) -> bool {
+    const FILLERS: [&str; 7] = ["a", "an", "the", "of", "it", "that", "for"];
+    // `s` at the end of a word makes no difference.
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(|word| word.to_lowercase().trim_end_matches('s').to_owned()).collect()
+    };
+    let spaced: String =
+        name.chars().flat_map(|c| c.is_uppercase().then_some(' ').into_iter().chain([c])).collect();
+    let (of_name, of_doc) = (words(&spaced), words(doc));
+    let repeats = |word: &String| FILLERS.contains(&word.as_str()) || of_name.contains(word);
+    of_doc.len() <= 3 || of_doc.iter().all(repeats)
 }
 
 /// Returns the names of all functions of the sources.

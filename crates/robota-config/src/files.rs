@@ -35,7 +35,8 @@ pub(crate) struct Source {
 }
 
 impl Files {
-    /// Reads all layers.
+    /// Reads the settings files of all layers. A file that cannot be read is a problem in the
+    /// report.
     #[must_use]
     pub fn read(places: &Places) -> Self {
         let at_home = same_folder(&places.cwd, places.home.as_deref());

@@ -61,7 +61,7 @@ impl McpScope {
     }
 }
 
-/// A configured server.
+/// An MCP server, as a file, a plugin or an argument configures it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpEntry {
     /// Its name.

@@ -28,7 +28,8 @@ use crate::report::Report;
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 const MAX_FILES: usize = 100;
 
-/// An output style.
+/// A text that replaces the program's instructions to the model, from a file of the user or the
+/// project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OutputStyle {
     /// Its name: that of the header, otherwise that of the file.

@@ -69,7 +69,7 @@ pub enum PluginState {
     Broken,
 }
 
-/// An installed plugin.
+/// A plugin that is installed, whether or not it is used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plugin {
     /// What it says about itself.

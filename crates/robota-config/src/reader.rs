@@ -162,6 +162,7 @@ impl ContextReader {
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(text)?;
         self.counts.files.fetch_add(1, Ordering::Relaxed);
         self.counts.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        // One byte more than the limit was read to find this out.
         let cut = bytes.len() as u64 > limit;
         if cut {
             bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -219,6 +220,7 @@ fn check(
         let real = crate::clean::shown(real);
         return Err(format!("it is a link that leaves the checkout, to {real}"));
     }
+    // Other users can write to folders such as `/tmp`, and must not give instructions there.
     if let Boundary::Above { owners, .. } = boundary
         && ![found.uid(), target.uid()].iter().all(|owner| owners.contains(owner))
     {

@@ -64,7 +64,7 @@ impl RuleList {
 /// Checks the syntax of a rule. The error says what is wrong with it.
 pub type RuleCheck<'a> = &'a dyn Fn(RuleList, &str) -> Result<(), String>;
 
-/// The effective permissions.
+/// The permission rules and the mode that result from all layers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Permissions {
     /// Rules for calls that run without approval.
@@ -93,7 +93,7 @@ pub struct SourcedHooks {
     pub origin: Origin,
 }
 
-/// The effective settings.
+/// The settings that result from all layers, and the problems that were found in them.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// All keys except permissions and hooks, which have their own fields.

@@ -44,7 +44,7 @@ const FOLDER: &str = ".agents/tasks";
 const MAX_FILE_BYTES: u64 = 32 * 1024;
 const MAX_FILES: usize = 200;
 
-/// The status of a task.
+/// How far a task is, as its file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskStatus {
@@ -71,7 +71,7 @@ impl TaskStatus {
     }
 }
 
-/// A task.
+/// A task that people describe in a file of `.agents/tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Task {
     /// The path of its file, relative to the checkout.

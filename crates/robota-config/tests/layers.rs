@@ -17,6 +17,15 @@ fn sdk_11_six_layers_and_two_above_them_the_highest_wins() {
     let mut world = World::new();
     let mut expected = None;
     let layers = Layer::FILES;
+    let names = [
+        "~/.robota/settings.json",
+        "~/.claude/settings.json",
+        ".robota/settings.json",
+        ".robota/settings.local.json",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+    ];
+    assert_eq!(layers.map(Layer::name), names);
     for layer in layers {
         world.write(layer, &json!({"model": layer.name(), "env": {layer.name(): "1"}}).to_string());
         expected = Some(layer.name().to_owned());

@@ -51,7 +51,7 @@ impl RetryWatch {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Reports an attempt.
+    /// Reports that a call failed and is tried again.
     pub fn report(&self, retry: Retry) {
         if let Some(sink) = &self.0 {
             sink(retry);
@@ -80,7 +80,7 @@ impl CallContext {
         Self { payloads, ..self }
     }
 
-    /// Sets the blobs.
+    /// Sets where the call reads and writes large content.
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs, ..self }

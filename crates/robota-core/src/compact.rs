@@ -34,7 +34,7 @@ pub struct CompactionRequest {
     pub before: ContextEstimate,
 }
 
-/// Summarises a conversation.
+/// Replaces the beginning of a long conversation by a summary.
 #[async_trait::async_trait]
 pub trait Compactor: Send + Sync {
     /// Summarises it.

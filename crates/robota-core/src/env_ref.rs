@@ -31,7 +31,7 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a secret.
+    /// Wraps a secret, so that it is not printed with `{:?}`.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }

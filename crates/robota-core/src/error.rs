@@ -182,7 +182,7 @@ impl ErrorData {
         Self::new(kind, error_chain(error))
     }
 
-    /// Sets the hint.
+    /// Sets what the user can do about the failure.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

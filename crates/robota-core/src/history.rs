@@ -23,7 +23,7 @@ pub struct HistoryEntry {
     pub kind: EntryKind,
 }
 
-/// The kind of an entry.
+/// Whether an entry is a message or something that happened between messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "category", rename_all = "snake_case")]
 pub enum EntryKind {

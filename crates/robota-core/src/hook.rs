@@ -285,7 +285,7 @@ pub enum StopDecision {
     },
 }
 
-/// Runs hooks.
+/// Runs the hooks of a session. The driver calls it at each point and waits for the decision.
 #[async_trait::async_trait]
 pub trait Hooks: Send + Sync {
     /// Returns true if the point has hooks. At points without hooks no events are recorded.
@@ -308,7 +308,7 @@ pub trait Hooks: Send + Sync {
     }
 }
 
-/// Has no hooks.
+/// Runs no hooks: every prompt, call and answer continues.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Creates unique ids.
+/// Creates unique ids. Tests pass ids that count.
 pub trait Ids: Send + Sync {
     /// Returns a new id. Those of [`RandomIds`] sort by time.
     fn next(&self) -> Uuid;

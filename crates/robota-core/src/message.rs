@@ -152,14 +152,14 @@ impl Message {
         self
     }
 
-    /// Sets the usage.
+    /// Sets the tokens that the provider counted for this message.
     #[must_use]
     pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Returns the author.
+    /// Returns who wrote the message.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role

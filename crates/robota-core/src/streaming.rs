@@ -15,13 +15,13 @@ pub struct StreamingAnswer {
 }
 
 impl StreamingAnswer {
-    /// Adds text.
+    /// Adds text that the model streamed.
     pub fn push_text(&mut self, delta: &str) {
         self.close_thinking();
         self.text.push_str(delta);
     }
 
-    /// Adds reasoning.
+    /// Adds reasoning that the model streamed.
     pub fn push_thinking(&mut self, delta: &str) {
         self.close_text();
         self.thinking.push_str(delta);

@@ -234,7 +234,7 @@ impl Progress {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Reports output.
+    /// Passes output of the running call to the session, which shows and records it.
     pub fn show(&self, text: impl Into<String>) {
         if let Some(sink) = &self.0 {
             sink(text.into());

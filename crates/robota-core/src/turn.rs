@@ -208,7 +208,7 @@ enum Ending {
 }
 
 impl Turn {
-    /// Starts a turn.
+    /// Starts a turn for an input and returns its first effects.
     #[must_use]
     pub fn start(
         rules: TurnRules,

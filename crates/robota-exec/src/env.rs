@@ -28,12 +28,12 @@ impl Environment {
         self
     }
 
-    /// Sets a variable.
+    /// Sets a variable; an earlier value is replaced.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         Arc::make_mut(&mut self.0).insert(name.into(), value.into());
     }
 
-    /// Removes a variable.
+    /// Removes a variable, if there is one of this name.
     pub fn remove(&mut self, name: impl AsRef<OsStr>) {
         Arc::make_mut(&mut self.0).remove(name.as_ref());
     }

@@ -33,7 +33,7 @@ impl ReaperProgram {
         Self { path: path.into(), args: Vec::new(), records: None }
     }
 
-    /// Sets the arguments.
+    /// Sets the arguments with which the reaper is started.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args = args.into_iter().map(Into::into).collect();

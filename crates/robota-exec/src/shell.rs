@@ -26,7 +26,7 @@ impl ShellCommand {
         Self { command: command.into(), cwd: cwd.into(), env: Environment::new() }
     }
 
-    /// Sets the environment.
+    /// Sets the environment of the command; nothing of this process is inherited.
     #[must_use]
     pub fn env(mut self, env: Environment) -> Self {
         self.env = env;

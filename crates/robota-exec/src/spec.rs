@@ -160,7 +160,7 @@ impl CommandSpec {
         }
     }
 
-    /// Appends arguments.
+    /// Appends arguments, which no shell interprets.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));

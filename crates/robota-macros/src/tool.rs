@@ -107,11 +107,13 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
         // A bare name is a class of robota's.
         Some(class) if class.path.get_ident().is_some() => quote!(::robota::Class::#class),
         Some(class) => quote!(#class),
+        // A tool without a class has effects, as far as the gate knows.
         None => quote!(::robota::Class::Execute),
     };
     let (visibility, ident) = (function.vis.clone(), function.sig.ident.clone());
     let (documents, others): (Vec<_>, Vec<_>) =
         std::mem::take(&mut function.attrs).into_iter().partition(|one| one.path().is_ident("doc"));
+    // The user's function becomes a private function inside the one that returns the tool.
     function.vis = syn::Visibility::Inherited;
     function.sig.ident = format_ident!("run");
     let fields = arguments
@@ -138,6 +140,7 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
                 #description,
                 #class,
                 |arguments: Arguments, context: ::robota::ToolContext| async move {
+                    // A function without arguments or context uses neither.
                     let _ = (&arguments, &context);
                     run(#(#passed),*).await
                 },

@@ -114,7 +114,7 @@ pub struct PromptDefinition {
     pub arguments: Vec<PromptArgument>,
 }
 
-/// An argument of a prompt.
+/// An argument that the user passes to a prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptArgument {
     /// Its name.

@@ -37,7 +37,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Offers tools alone.
+    /// Creates a server that offers tools and nothing else.
     #[must_use]
     pub fn tools(tools: Arc<dyn ServedTools>) -> Self {
         Self { tools, resources: None, prompts: None }
@@ -116,7 +116,7 @@ pub struct PromptInfo {
     pub arguments: Vec<PromptArgumentInfo>,
 }
 
-/// An argument of a prompt.
+/// An argument that a host passes to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgumentInfo {
     /// The name.

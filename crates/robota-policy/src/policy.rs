@@ -41,7 +41,7 @@ impl PolicySpec {
         }
     }
 
-    /// Sets the mode.
+    /// Sets the permission mode, which decides about calls that no rule matches.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;

@@ -85,6 +85,7 @@ pub(crate) fn strict(schema: &Value) -> Option<Value> {
     make_strict(&mut schema, 0).then_some(schema)
 }
 
+/// Keywords that a strict mode rejects, or accepts and ignores.
 const NOT_STRICT: &[&str] = &[
     "$ref",
     "$defs",
@@ -116,6 +117,7 @@ const NOT_STRICT: &[&str] = &[
 
 fn make_strict(schema: &mut Value, depth: usize) -> bool {
     let Value::Object(fields) = schema else { return false };
+    // Strict modes limit the depth; a deeper schema is sent without the mode.
     if depth > 8 || NOT_STRICT.iter().any(|key| fields.contains_key(*key)) {
         return false;
     }
@@ -211,6 +213,7 @@ fn open_api_subset(
                 .map(|branch| Value::Object(open_api_subset(branch, root, expanding, depth + 1)));
             out.insert("anyOf".to_owned(), any.collect());
         }
+        // The subset has no `allOf`. One branch alone accepts everything that all of them accept.
         (_, Some(all)) if !all.is_empty() => {
             out = open_api_subset(&all[0], root, expanding, depth + 1);
         }
@@ -294,6 +297,7 @@ fn write_typed(
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
+                // The service rejects a required name without a property.
                 .filter(|name| name.as_str().is_some_and(|name| encoded.contains_key(name)))
                 .cloned()
                 .collect();
@@ -309,6 +313,7 @@ fn write_typed(
                 Some(items @ Value::Object(_)) => {
                     open_api_subset(items, root, expanding, depth + 1)
                 }
+                // A list without the type of its items is rejected.
                 _ => open_api_subset(&json!({"type": "string"}), root, expanding, depth + 1),
             };
             out.insert("items".to_owned(), Value::Object(items));

@@ -98,7 +98,7 @@ impl Inner {
     }
 }
 
-/// Builds a [`Pool`].
+/// Collects the templates, the store and the limits of a [`Pool`] and starts it.
 pub struct PoolBuilder {
     store: Arc<dyn JournalStore>,
     clock: Arc<dyn Clock>,
@@ -164,7 +164,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Sets the limits.
+    /// Sets how many sessions the pool has, and how many of them are open.
     #[must_use]
     pub fn limits(mut self, limits: PoolLimits) -> Self {
         self.limits = limits;
@@ -229,7 +229,7 @@ impl Pool {
         self.inner.store.clone()
     }
 
-    /// Returns a template.
+    /// Returns the template with this id.
     #[must_use]
     pub fn template(&self, id: &str) -> Option<Arc<Template>> {
         self.inner.templates.get(id).cloned()

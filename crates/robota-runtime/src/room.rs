@@ -68,7 +68,7 @@ impl WeakRoom {
     }
 }
 
-/// A message of a room.
+/// What a member or a user said in a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomMessage {
     /// Its number in the room, from 1.

@@ -89,7 +89,7 @@ impl AgentJob {
     }
 }
 
-/// A session for an agent.
+/// The session that [`AgentSessions`] opened for an agent.
 pub struct AgentSession {
     /// The session. It is shut down when the agent has ended.
     pub session: Session,
@@ -127,7 +127,7 @@ pub struct AgentStop<'a> {
     pub again: bool,
 }
 
-/// Does nothing.
+/// Runs no hooks when agents start and end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAgentHooks;
 

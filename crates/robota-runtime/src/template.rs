@@ -60,7 +60,7 @@ impl Template {
         self.rooms
     }
 
-    /// Returns the id.
+    /// Returns the id by which sessions are created from it.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

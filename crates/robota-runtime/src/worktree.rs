@@ -33,7 +33,7 @@ const BASE: &str = "robota-base";
 /// The first part of the names of temporary index files, before the id of the process.
 const INDEX: &str = "robota-index-";
 
-/// A worktree.
+/// A git worktree in which an agent works on a branch of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
     /// Its folder.

@@ -58,7 +58,10 @@ async fn kode_09_create_get_list_and_limits() {
     let tenant = pool.create(id("c"), "dev", plain()).await.err().unwrap();
     assert_eq!(tenant, PoolError::TenantFull { tenant: "org:acme".to_owned(), limit: 2 });
     let other = SessionId::from("org:other/agent:dev/session:a");
-    pool.create(other.clone(), "dev", plain()).await.unwrap();
+    let named = AgentOptions { name: Some("Ada".to_owned()), ..plain() };
+    let agent = pool.create(other.clone(), "dev", named).await.unwrap();
+    let info = agent.session().await.unwrap().info().await.unwrap();
+    assert_eq!(info.name.as_deref(), Some("Ada"));
     let full = pool.create("user:u/agent:dev/session:a", "dev", plain()).await.err().unwrap();
     assert_eq!(full, PoolError::Full { limit: 3 });
     let unknown = pool.create("user:u/agent:x/session:a", "x", plain()).await.err().unwrap();

@@ -53,7 +53,7 @@ impl CommandResult {
         Self { success: false, ..Self::ok(message) }
     }
 
-    /// Adds a value.
+    /// Adds a value that clients act on.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.data.insert(key.to_owned(), value.into());

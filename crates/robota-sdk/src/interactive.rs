@@ -344,7 +344,7 @@ impl InteractiveSession {
         Spending(self)
     }
 
-    /// Returns the commands.
+    /// Returns the slash commands of this session.
     #[must_use]
     pub fn commands(&self) -> &CommandRegistry {
         &self.0.commands

@@ -363,7 +363,7 @@ impl SessionMcp {
         self.servers.host_settled(HOST_WAIT).await;
     }
 
-    /// Returns the servers.
+    /// Returns the connections to the MCP servers of this session.
     #[must_use]
     pub fn servers(&self) -> &McpServers {
         &self.servers

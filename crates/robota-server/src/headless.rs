@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
-/// What is written.
+/// The form in which the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeadlessFormat {
     /// The text of the answer.

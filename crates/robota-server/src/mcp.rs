@@ -69,7 +69,7 @@ pub struct McpOptions {
     pub host_decides: bool,
 }
 
-/// Serves MCP hosts.
+/// Offers the tools and the agent to MCP hosts, over standard streams or HTTP.
 pub struct McpServer {
     transport: Option<McpTransport>,
     options: McpOptions,
@@ -79,7 +79,7 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Makes a server.
+    /// Creates a server; nothing is served before it is attached and started.
     #[must_use]
     pub fn new(transport: McpTransport, options: McpOptions) -> Self {
         let (transport, stop) = (Some(transport), CancellationToken::new());

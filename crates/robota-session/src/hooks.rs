@@ -95,7 +95,7 @@ pub trait CodeHook: Send + Sync {
     }
 }
 
-/// A registered hook.
+/// A hook of the session, as `get_hooks` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredHook {
     /// The hook's name, or its event for a hook of the settings.

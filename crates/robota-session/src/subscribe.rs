@@ -67,7 +67,7 @@ impl SessionEvent {
     }
 }
 
-/// An item of a [`Subscription`].
+/// What a subscriber receives: an event, or the notice that its cursor was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SubscriptionItem {
     /// An event of the journal.

@@ -12,6 +12,7 @@ use robota_core::hook::{
     EventDecision, EventReport, HookData, HookEvent, HookInput, HookPoint, HookReply, Hooks,
     NoHooks,
 };
+use robota_core::message::Message;
 use robota_core::permission::Class;
 use robota_core::provider::{FailureReason, ProviderError};
 use robota_core::resume::load;
@@ -58,6 +59,11 @@ fn sess_06_a_full_window_is_compacted_before_the_turn() {
         assert!(shown[0].summary.ends_with("A summary."));
         let events = journal(&*store, session.id()).await;
         check(&events, &messages);
+        let begun = events.iter().find_map(|event| match &event.event {
+            Event::CompactionStarted(data) => Some((data.trigger, data.before.effective)),
+            _ => None,
+        });
+        assert_eq!(begun, Some((CompactionTrigger::Auto, shown[0].before.used_tokens)));
         let at =
             events.iter().position(|event| event.event.kind() == "compaction_finished").unwrap();
         assert_eq!(events[at + 1].event.kind(), "prefix_changed");
@@ -153,6 +159,23 @@ impl Hooks for CompactHooks {
         };
         EventReport { decision, ..EventReport::default() }
     }
+}
+
+#[test]
+fn sess_06_system_messages_are_not_in_the_request_for_a_summary() {
+    both_runtimes(async || {
+        let (builder, model) = builder(Script::new().text("a".repeat(400)).text("Short."));
+        let session = builder.create(memory(), None).await.unwrap();
+        let rules = Message::system(&robota_testkit::CountingIds::default(), "The rules.");
+        session.context().inject(rules).await.unwrap();
+        session.run("One").await.unwrap();
+        session.context().compact(None).await.unwrap();
+        let asked = format!("{:?}", model.requests()[1].messages);
+        assert!(asked.contains("aaaa") && !asked.contains("The rules."), "{asked}");
+        let messages = session.context().messages().await.unwrap();
+        let texts: Vec<_> = messages.iter().map(|message| message.text()).collect();
+        assert_eq!(texts[..2], ["The rules.", "[Context Summary] Short."]);
+    });
 }
 
 #[test]

@@ -11,8 +11,9 @@ use robota_core::error::ErrorKind;
 use robota_core::event::{DecidedBy, Event};
 use robota_core::hook::{
     EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint, HookReply, Hooks,
-    PreToolDecision, StopDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
+use robota_core::message::Block;
 use robota_core::permission::{Class, Verdict};
 use robota_core::provider::ProviderError;
 use robota_core::tool::{DidRun, ToolOutcome};
@@ -142,7 +143,11 @@ struct Recording {
 #[async_trait::async_trait]
 impl Hooks for Recording {
     fn has_point(&self, point: HookPoint) -> bool {
-        point == HookPoint::Stop || (self.denies && point == HookPoint::PreToolUse)
+        match point {
+            HookPoint::Stop | HookPoint::UserPromptSubmit => true,
+            HookPoint::PreToolUse => self.denies,
+            _ => false,
+        }
     }
 
     fn has_event(&self, event: HookEvent) -> bool {
@@ -154,6 +159,11 @@ impl Hooks for Recording {
             HookInput::Stop { text, active } => {
                 self.seen.lock().unwrap().push(format!("Stop {text} {active}"));
                 HookAnswer::Stop(StopDecision::Finish).into()
+            }
+            HookInput::UserPromptSubmit { content } => {
+                let [Block::Text(text)] = &content[..] else { panic!("{content:?}") };
+                self.seen.lock().unwrap().push(format!("UserPromptSubmit {}", text.text));
+                HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: None }).into()
             }
             _ => HookAnswer::PreToolUse(PreToolDecision::Deny { reason: "no".to_owned() }).into(),
         }
@@ -171,21 +181,22 @@ impl Hooks for Recording {
 }
 
 #[test]
-fn sess_15_stop_fires_after_a_success_only_and_stop_failure_after_an_error() {
+fn sess_15_each_turn_has_its_hooks_and_stop_fires_after_a_success_only() {
     both_runtimes(async || {
         let hooks = Arc::new(Recording::default());
         let fails = ProviderError::new(ErrorKind::Authentication, "bad key");
         let (builder, _) = builder(Script::new().text("Fine.").error(fails));
         let session = builder.hooks(hooks.clone()).create(memory(), None).await.unwrap();
         session.run("One").await.unwrap();
-        assert_eq!(*hooks.seen.lock().unwrap(), ["Stop Fine. false"]);
+        assert_eq!(*hooks.seen.lock().unwrap(), ["UserPromptSubmit One", "Stop Fine. false"]);
         session.run("Two").await.unwrap_err();
         session.shutdown("done").await.unwrap();
         session.shutdown("again").await.unwrap();
         let seen = hooks.seen.lock().unwrap();
-        assert_eq!(seen.len(), 3, "{seen:?}");
-        assert!(seen[1].starts_with("StopFailure "), "{seen:?}");
-        assert_eq!(seen[2], "SessionEnd done", "once");
+        assert_eq!(seen.len(), 5, "{seen:?}");
+        assert_eq!(seen[2], "UserPromptSubmit Two");
+        assert!(seen[3].starts_with("StopFailure "), "{seen:?}");
+        assert_eq!(seen[4], "SessionEnd done", "once");
     });
 }
 

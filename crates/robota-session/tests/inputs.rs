@@ -398,7 +398,13 @@ fn sess_08_a_failure_is_reported_and_the_session_stays_usable() {
         assert!(error.message.contains("no key"));
         assert_eq!(count(&journal(&*store, session.id()).await, "model_failed"), 1);
         assert_eq!(session.context().messages().await.unwrap()[0].text(), "Hi", "history intact");
+        assert_eq!(
+            session.context().message_count().await.unwrap(),
+            0,
+            "the run was not completed"
+        );
         assert_eq!(session.run("Again").await.unwrap(), "Better.");
+        assert_eq!(session.context().message_count().await.unwrap(), 1);
         session.shutdown("done").await.unwrap();
         let failures = recorded.of(HookEvent::StopFailure);
         assert_eq!(failures.len(), 1);

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use common::*;
@@ -95,7 +96,11 @@ fn kode_03_naming_kinds_replaces_the_default() {
             kinds.map(EventKind::name).collect::<Vec<_>>()
         };
         let minimal = kinds(minimal).await;
-        for kind in EventKind::MINIMAL.map(EventKind::name) {
+        let names = EventKind::MINIMAL.map(EventKind::name);
+        let expected =
+            ["text_chunk", "text", "tool_use", "tool_result", "usage", "error", "messages_update"];
+        assert_eq!(names.iter().collect::<HashSet<_>>(), expected.iter().collect());
+        for kind in names {
             assert_eq!(minimal.contains(&kind), kind != "error", "{kind} in {minimal:?}");
         }
         assert!(!minimal.contains(&"state"));

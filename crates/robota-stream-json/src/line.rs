@@ -92,7 +92,7 @@ pub struct MemoryPaths {
     pub auto: String,
 }
 
-/// An MCP server.
+/// An MCP server of the session and the state of its connection.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct McpServer {
     /// Its name.
@@ -446,7 +446,7 @@ pub struct HookResponseLine<'a> {
     pub uuid: &'a str,
 }
 
-/// How hooks ended.
+/// How the hooks of one event ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {

@@ -58,7 +58,7 @@ pub enum UserContent<'a> {
     AsSent(&'a Value),
 }
 
-/// A content block.
+/// A block of a message, in the words of the protocol.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block<'a> {

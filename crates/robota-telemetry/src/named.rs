@@ -198,7 +198,7 @@ impl OwnerSegment {
     }
 }
 
-/// A named event.
+/// An event with a name of the form `owner.local` and the path of its owners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedEvent {
     /// The name of the event.
@@ -242,7 +242,7 @@ impl<S: EventSink + ?Sized> EventSink for Arc<S> {
     }
 }
 
-/// Discards all events.
+/// A sink that discards every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSink;
 

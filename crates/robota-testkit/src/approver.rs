@@ -65,7 +65,7 @@ pub struct RecordingApprover<A> {
 }
 
 impl<A: Approver> RecordingApprover<A> {
-    /// Wraps an approver.
+    /// Records the questions and passes them to this approver.
     pub fn new(inner: A) -> Self {
         Self { inner, questions: Arc::default() }
     }

@@ -43,7 +43,7 @@ impl FakeClock {
         lock(&self.state).now = now;
     }
 
-    /// Advances the time.
+    /// Advances the time that the clock shows.
     pub fn advance(&self, by: Duration) {
         let mut state = lock(&self.state);
         state.now = add_saturating(state.now, by);

@@ -55,7 +55,7 @@ pub struct RecordingGate<G> {
 }
 
 impl<G: Gate> RecordingGate<G> {
-    /// Wraps a gate.
+    /// Records the calls and passes them to this gate.
     pub fn new(inner: G) -> Self {
         Self { inner, judgements: Arc::default() }
     }

@@ -92,7 +92,7 @@ impl Run {
         }
     }
 
-    /// Adds a tool.
+    /// Adds a tool that the scripted model can call.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
@@ -113,14 +113,14 @@ impl Run {
         self
     }
 
-    /// Sets the hooks.
+    /// Sets the hooks of the turn.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.ports.hooks = Arc::new(hooks);
         self
     }
 
-    /// Sets the compactor.
+    /// Sets what summarises the conversation when the window is full.
     #[must_use]
     pub fn compactor(mut self, compactor: impl Compactor + 'static) -> Self {
         self.ports.compactor = Some(Arc::new(compactor));
@@ -146,7 +146,7 @@ impl Run {
         self
     }
 
-    /// Sets the clock.
+    /// Sets the clock that stamps events.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -241,7 +241,7 @@ async fn accept(
     Ok(TurnInput::Message { input: Some(input), content })
 }
 
-/// The result of a run.
+/// What a test checks after a run: report, state, events, text.
 pub struct RunResult {
     /// The answer of the model.
     pub text: String,

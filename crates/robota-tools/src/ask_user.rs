@@ -14,7 +14,7 @@ use crate::tool_workspace::ToolWorkspace;
 const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits for the answers. Only for what \
     you cannot find out or decide yourself.";
 
-/// A question to the user.
+/// A question that the model asks the user, with the answers to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline, description = "")]
@@ -56,7 +56,7 @@ pub enum AnswerOption {
 }
 
 impl AnswerOption {
-    /// Returns the answer.
+    /// Returns the text of the answer that a client shows.
     #[must_use]
     pub fn label(&self) -> &str {
         match self {
@@ -88,7 +88,7 @@ struct Input {
     questions: Vec<UserQuestion>,
 }
 
-/// The AskUserQuestion tool.
+/// The tool AskUserQuestion: asks the user and returns the answers.
 pub struct AskUser {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

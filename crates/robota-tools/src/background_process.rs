@@ -26,7 +26,7 @@ struct Input {
     label: Option<String>,
 }
 
-/// The BackgroundProcess tool.
+/// The tool BackgroundProcess: starts a command and returns its task at once.
 pub struct BackgroundProcess {
     spec: Arc<ToolSpec>,
     bash: Bash,

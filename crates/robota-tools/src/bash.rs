@@ -75,7 +75,7 @@ struct Input {
     _disable_sandbox: Option<bool>,
 }
 
-/// The Bash tool.
+/// The tool Bash: runs a command line and returns its output.
 pub struct Bash {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,

@@ -21,7 +21,7 @@ struct Input {
     input: String,
 }
 
-/// The BashInput tool.
+/// The tool BashInput: writes to a background command.
 pub struct BashInput {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

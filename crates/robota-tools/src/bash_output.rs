@@ -26,7 +26,7 @@ struct Input {
     bash_id: String,
 }
 
-/// The BashOutput tool.
+/// The tool BashOutput: returns what a background command printed since the last call.
 pub struct BashOutput {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

@@ -34,7 +34,7 @@ struct Input {
     replace_all: Option<bool>,
 }
 
-/// The Edit tool.
+/// The tool Edit: replaces text in a file.
 pub struct Edit {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

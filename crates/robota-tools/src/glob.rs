@@ -40,7 +40,7 @@ struct Input {
     limit: Option<u64>,
 }
 
-/// The Glob tool.
+/// The tool Glob: finds files by name.
 pub struct Glob {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

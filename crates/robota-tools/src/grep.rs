@@ -85,7 +85,7 @@ struct Input {
     offset: Option<u64>,
 }
 
-/// The Grep tool.
+/// The tool Grep: searches the content of files.
 pub struct Grep {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
@@ -221,6 +221,8 @@ impl Page {
             self.skip -= 1;
             return;
         }
+        // After the first line that did not fit no other is shown, not even a shorter one: a model
+        // takes the output for the beginning of the result.
         if self.more > 0
             || self.lines >= self.limit
             || self.text.len() + line.len() > MAX_SHOWN_BYTES
@@ -261,6 +263,7 @@ impl Tool for Grep {
         let mut judged = input.as_object()?.clone();
         let root = judged.get("path").and_then(Value::as_str).unwrap_or_default();
         let root = self.workspace.cwd.join(root);
+        // The policy judges the folder as a file that is read; rules for Read hold for searches too.
         self.workspace.grants.record(call, root, &mut judged, "file_path");
         Some(Value::Object(judged))
     }

@@ -23,7 +23,7 @@ struct Input {
     bash_id: String,
 }
 
-/// The KillShell tool.
+/// The tool KillShell: ends a background command.
 pub struct KillShell {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

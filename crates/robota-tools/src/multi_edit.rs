@@ -41,7 +41,7 @@ struct OneEdit {
     replace_all: Option<bool>,
 }
 
-/// The MultiEdit tool.
+/// The tool MultiEdit: makes several edits in files, all or none.
 pub struct MultiEdit {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

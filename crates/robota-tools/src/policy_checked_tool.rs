@@ -27,7 +27,7 @@ impl PolicyCheckedTool {
         Self { tool, policy, paths, approver: Arc::new(NoApprover) }
     }
 
-    /// Sets the approver.
+    /// Sets who decides about calls for which the rules ask.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;

@@ -42,7 +42,7 @@ struct Input {
     pages: Option<String>,
 }
 
-/// The Read tool.
+/// The tool Read: returns lines of a text file, or an image.
 pub struct Read {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
@@ -126,6 +126,7 @@ fn read_content(
     unsaved: Option<&str>,
 ) -> Result<Content, FileError> {
     let (mut file, metadata) = open_file(path)?;
+    // The gate judged the argument of the call; this is about the file that was found.
     if !workspace.may_read(path) {
         return Err(FileError::Denied { path: path.given.clone() });
     }

@@ -58,7 +58,7 @@ pub struct TaskRequest {
     pub background: bool,
 }
 
-/// Runs other agents.
+/// Runs the agents to which the Agent tool gives tasks.
 #[async_trait::async_trait]
 pub trait TaskRunner: Send + Sync {
     /// Returns the available kinds. Must return the same kinds every time.
@@ -117,7 +117,7 @@ struct Job {
     isolation: Option<TaskIsolation>,
 }
 
-/// The Agent tool.
+/// The tool Agent: gives tasks to other agents and returns their answers.
 pub struct Task {
     spec: Arc<ToolSpec>,
     runner: Arc<dyn TaskRunner>,

@@ -81,7 +81,7 @@ impl Todos {
     }
 }
 
-/// The TodoWrite tool.
+/// The tool TodoWrite: replaces the to-do list of the session.
 pub struct TodoWrite {
     spec: Arc<ToolSpec>,
     todos: Todos,

@@ -38,7 +38,7 @@ struct Input {
     _prompt: Option<String>,
 }
 
-/// The WebFetch tool.
+/// The tool WebFetch: fetches a web page as Markdown.
 pub struct WebFetch {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,

@@ -27,7 +27,7 @@ const MAX_LIMIT: u64 = 20;
 /// The most bytes of an answer that are read.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
-/// A search result.
+/// A page that a search service found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The title of the page.
@@ -54,7 +54,7 @@ pub enum SearchError {
     },
 }
 
-/// A search service.
+/// A service that searches the web for the tool WebSearch.
 #[async_trait::async_trait]
 pub trait Searcher: Send + Sync {
     /// Returns up to `limit` results.
@@ -75,7 +75,7 @@ struct Input {
     blocked_domains: Option<Vec<String>>,
 }
 
-/// The WebSearch tool.
+/// The tool WebSearch: searches the web and returns the pages that were found.
 pub struct WebSearch {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,

@@ -26,7 +26,7 @@ struct Input {
     content: String,
 }
 
-/// The Write tool.
+/// The tool Write: writes a whole file.
 pub struct Write {
     spec: Arc<ToolSpec>,
     workspace: ToolWorkspace,

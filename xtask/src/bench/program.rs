@@ -7,11 +7,11 @@ mod listener;
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::Programs;
+use super::report::{Report, Unit, median};
 use crate::sh::{self, Running, Spent};
 use listener::Listener;
 
@@ -62,17 +62,21 @@ pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
 /// Measures the programs of a folder.
 pub(super) fn measure(programs: &Programs) -> Result<()> {
     let place = Place::new(&programs.folder, &programs.target.join("bench-program"))?;
-    row("binary", &mb(std::fs::metadata(&place.robota)?.len() / 1024), "30 MB");
+    let mut report = Report::begin()?;
+    let size = std::fs::metadata(&place.robota)?.len() / 1024;
+    report.row("binary", Unit::Megabytes, by_1024(size), Some(30.0));
     let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
     let version = version.collect::<Result<Vec<_>>>()?;
-    row("`--version`", &ms(wall(&version)), "4 ms");
-    row("`--version`, memory", &mb(peak(&version)), "12 MB");
-    place.one_shot()?;
-    place.resume()?;
-    place.stream()?;
-    place.rounds()?;
+    report.row("`--version`", Unit::Milliseconds, wall(&version), Some(4.0));
+    report.row("`--version`, memory", Unit::Megabytes, peak(&version), Some(12.0));
+    place.one_shot(&mut report)?;
+    place.resume(&mut report)?;
+    place.stream(&mut report)?;
+    place.rounds(&mut report)?;
     // The last, because the servers stay configured.
-    place.idle_servers()
+    place.idle_servers(&mut report)?;
+    report.end();
+    Ok(())
 }
 
 impl Place {
@@ -147,7 +151,7 @@ impl Place {
         Running::start(&self.project, &[&self.mock, &text(file)?])
     }
 
-    fn one_shot(&self) -> Result<()> {
+    fn one_shot(&self, report: &mut Report) -> Result<()> {
         let (listener, model) = (Listener::start()?, self.model(SHORT_ANSWER)?);
         let (mut cold, mut whole, mut bytes) = (Vec::new(), Vec::new(), 0);
         for _ in 0..QUICK {
@@ -156,11 +160,13 @@ impl Place {
             cold.push(after.0);
             whole.push(self.answer(&model, &[])?);
         }
-        row("start to first request", &ms(median(cold)), "20 ms");
-        row("first request, in an empty project", &format!("{:.1} KB", kb(bytes)), "12 KB");
-        row("one answer, whole", &ms(wall(&whole)), "");
-        row("one answer, memory", &mb(peak(&whole)), "30 MB");
-        row("one answer, memory that it wrote", &mb(self.private_memory()?), "5 MB");
+        report.row("start to first request", Unit::Milliseconds, median(&cold), Some(20.0));
+        let name = "first request, in an empty project";
+        report.row(name, Unit::Kilobytes, by_1024(bytes), Some(12.0));
+        report.row("one answer, whole", Unit::Milliseconds, wall(&whole), None);
+        report.row("one answer, memory", Unit::Megabytes, peak(&whole), Some(30.0));
+        let written = by_1024(self.private_memory()?);
+        report.row("one answer, memory that it wrote", Unit::Megabytes, written, Some(5.0));
         Ok(())
     }
 
@@ -177,7 +183,7 @@ impl Place {
         program.private_kib()
     }
 
-    fn resume(&self) -> Result<()> {
+    fn resume(&self, report: &mut Report) -> Result<()> {
         std::fs::write(self.project.join("notes.txt"), "hello\n")?;
         let (listener, model) = (Listener::start()?, self.model(&calls(LONG))?);
         let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan"];
@@ -189,7 +195,7 @@ impl Place {
             again.push(listener.first(|origin| self.robota(&resume, origin))?.0);
         }
         let name = format!("resume of {LONG} rounds, over a cold start");
-        row(&name, &ms(median(again) - median(cold)), "+5 ms");
+        report.row(&name, Unit::Milliseconds, median(&again) - median(&cold), Some(5.0));
         Ok(())
     }
 
@@ -197,24 +203,26 @@ impl Place {
         (0..SLOW).map(|_| self.answer(&self.model(scenario)?, &[])).collect()
     }
 
-    fn stream(&self) -> Result<()> {
+    fn stream(&self, report: &mut Report) -> Result<()> {
         let long =
             format!("loop: true\nanswers: [{{steps: [{{text: \"word \", times: {DELTAS}}}]}}]\n");
         let (base, all) = (self.answers(SHORT_ANSWER)?, self.answers(&long)?);
         let per_thousand = |value: f64| value * 1e3 / count(DELTAS);
         let name = |what: &str| format!("{DELTAS} deltas: {what}");
-        row(&name("CPU per 1,000, the start included"), &ms(per_thousand(cpu(&all))), "3 ms");
-        let alone = per_thousand(cpu(&all) - cpu(&base));
-        row(&name("CPU per 1,000, alone"), &ms(alone), "");
-        row(&name("memory"), &mb(peak(&all)), "30 MB");
-        let ratio = self.partial_messages(&long)?;
-        let what = "CPU of stream-json with partial messages, of that of events";
-        row(&name(what), &format!("{ratio:.2}x"), "1.5x");
+        let whole = per_thousand(cpu(&all));
+        let with_start = name("CPU per 1,000, the start included");
+        report.row(&with_start, Unit::Milliseconds, whole, Some(3.0));
+        let alone = whole - per_thousand(cpu(&base));
+        report.row(&name("CPU per 1,000, alone"), Unit::Milliseconds, alone, None);
+        report.row(&name("memory"), Unit::Megabytes, peak(&all), Some(30.0));
+        let partial = name("CPU of stream-json with partial messages, of events");
+        report.row(&partial, Unit::Times, self.partial_messages(&long)?, Some(1.5));
         let (short, long) = (self.model(SHORT_ANSWER)?, self.model(&long)?);
         if let Some((start, whole)) = self.allocations(&short)?.zip(self.allocations(&long)?) {
-            let shown = |value: f64| format!("{:.0}", per_thousand(value));
-            row(&name("allocations per 1,000, the start included"), &shown(whole), "4000");
-            row(&name("allocations per 1,000, alone"), &shown(whole - start), "");
+            let with_start = name("allocations per 1,000, the start included");
+            report.row(&with_start, Unit::Count, per_thousand(whole), Some(4000.0));
+            let alone = per_thousand(whole - start);
+            report.row(&name("allocations per 1,000, alone"), Unit::Count, alone, None);
         }
         Ok(())
     }
@@ -231,12 +239,13 @@ impl Place {
         Ok(cpu(&lines) / cpu(&events))
     }
 
-    fn rounds(&self) -> Result<()> {
+    fn rounds(&self, report: &mut Report) -> Result<()> {
         let (base, all) = (self.answers("- Done.\n")?, self.answers(&calls(ROUNDS))?);
         let name = |what: &str| format!("{ROUNDS} tool rounds: {what}");
-        let per_round = ms((wall(&all) - wall(&base)) / count(ROUNDS));
-        row(&name("per round, the model included"), &per_round, "3 ms");
-        row(&name("memory"), &mb(peak(&all)), "30 MB");
+        let per_round = (wall(&all) - wall(&base)) / count(ROUNDS);
+        let with_model = name("per round, the model included");
+        report.row(&with_model, Unit::Milliseconds, per_round, Some(3.0));
+        report.row(&name("memory"), Unit::Megabytes, peak(&all), Some(30.0));
         Ok(())
     }
 }
@@ -247,43 +256,26 @@ fn calls(count: usize) -> String {
     format!("{}- Done.\n", call.repeat(count))
 }
 
-fn row(name: &str, measured: &str, budget: &str) {
-    println!("{name:<60} {measured:>12} {budget:>10}");
-}
-
 fn text(path: PathBuf) -> Result<String> {
     path.into_os_string().into_string().ok().context("a path that is not UTF-8")
 }
 
-/// Returns the median, in seconds.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
-}
-
 fn wall(all: &[Spent]) -> f64 {
-    median(all.iter().map(|one| one.wall).collect())
+    median(&all.iter().map(|one| one.wall).collect::<Vec<_>>())
 }
 
 fn cpu(all: &[Spent]) -> f64 {
-    median(all.iter().map(|one| one.cpu).collect())
+    median(&all.iter().map(|one| one.cpu).collect::<Vec<_>>())
 }
 
-fn peak(all: &[Spent]) -> u64 {
-    all.iter().map(|one| one.peak_kib).max().unwrap_or(0)
-}
-
-fn ms(seconds: f64) -> String {
-    format!("{:.2} ms", seconds * 1e3)
-}
-
-fn mb(kib: u64) -> String {
-    format!("{:.1} MB", kb(kib))
+/// Returns the largest peak, in MB.
+fn peak(all: &[Spent]) -> f64 {
+    by_1024(all.iter().map(|one| one.peak_kib).max().unwrap_or(0))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
-fn kb(bytes: u64) -> f64 {
-    bytes as f64 / 1024.0
+fn by_1024(size: u64) -> f64 {
+    size as f64 / 1024.0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a small count")]

@@ -1,8 +1,6 @@
 //! Measures the terminal program on a pseudo terminal: how fast keys appear, alone and while an
 //! answer is streamed, what it costs, and what it costs when nothing happens.
 
-mod report;
-
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -11,8 +9,8 @@ use serde_json::json;
 
 use super::Programs;
 use super::program::Place;
+use super::report::{Report, Unit, at_percent, median};
 use crate::pty::Pty;
-use report::{Report, Unit, at_percent, median};
 
 /// The pieces of the streamed answer, and the pause after each group of them: 1,000 a second.
 const GROUPS: usize = 1_000;

@@ -120,3 +120,15 @@ fn core_07_a_vendor_in_the_core_is_found() {
     assert_eq!(count("crates/robota-core/src/turn/tests.rs", branch), 0);
     assert_eq!(count("crates/robota-core/src/turn.rs", "/// Claude\nfn f() {} // Claude"), 0);
 }
+
+#[test]
+fn documentation_that_says_nothing_is_found() {
+    let count = |text: &str| found(short_docs, &[("crates/a/src/lib.rs", text)]);
+    assert_eq!(count("/// Sets the clock.\n#[must_use]\npub fn clock(self) -> Self {"), 1);
+    assert_eq!(count("/// The status of a task.\npub enum TaskStatus {"), 1);
+    assert_eq!(count("/// The tools of a session.\n    pub async fn session_tool() {"), 1);
+    assert_eq!(count("/// How far a task is.\npub enum TaskStatus {"), 0);
+    assert_eq!(count("/// A task,\n/// and who runs it.\npub struct Task;"), 0);
+    assert_eq!(count("/// Its name.\n    pub name: String,\n/// Done.\nfn private() {}"), 0);
+    assert_eq!(count("pub fn without() {}"), 0, "the compiler finds these");
+}

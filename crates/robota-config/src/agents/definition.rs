@@ -9,7 +9,7 @@ use crate::frontmatter::{Fields, Header};
 use crate::layer::{Origin, Scope};
 use crate::report::Problem;
 
-/// The memory of an agent.
+/// Which memory an agent reads and writes, by who shares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMemory {
@@ -32,7 +32,7 @@ pub enum AgentIsolation {
     Worktree,
 }
 
-/// The definition of an agent.
+/// An agent that the model or the user can give tasks to, as its file or an argument defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentDefinition {
     /// Its name.

@@ -112,6 +112,7 @@ fn sdk_14_all_fields_of_a_definition_are_read() {
         (&["Write".to_owned()][..], &["a".to_owned(), "b".to_owned()][..])
     );
     assert_eq!((agent.permission_mode, agent.max_turns), (Some(Mode::AcceptEdits), Some(7)));
+    assert_eq!(agent.model, AgentModel::parse("sonnet"));
     assert_eq!(
         (&agent.hooks, &agent.mcp_servers),
         (&Some(json!({"Stop": []})), &Some(json!([{"name": "x"}])))

@@ -64,6 +64,7 @@ impl Loader {
             Problem { severity: crate::report::Severity::Warning, origin, key, message }
         });
         let problems = problems.collect();
+        // Imports are compared by their real paths.
         for approved in &mut options.approved_imports {
             if let Ok(real) = approved.canonicalize() {
                 *approved = real;
@@ -99,6 +100,8 @@ impl Loader {
         if let Some(rules) = folders.user(Layer::UserClaude, "rules") {
             self.add_rules(&rules, &folders.cwd, Layer::UserClaude, &Boundary::User, &mut out);
         }
+        // The files of the working folder are the last: a model follows later instructions rather
+        // than earlier ones.
         let mut above: Vec<_> = folders.cwd.ancestors().collect();
         above.reverse();
         for folder in above {
@@ -200,6 +203,7 @@ impl Loader {
             Ok(real) => real?,
             Err(reason) => return self.refuse(place, &reason),
         };
+        // By the real path: a link and its target are the same text.
         if self.seen.contains(&real) || self.is_excluded(&real) {
             return None;
         }
@@ -267,6 +271,7 @@ impl Loader {
             imported_by: place.imported_by.clone(),
             cut_bytes: (left_out > 0).then_some(left_out),
         });
+        // Only of the text that is shown: imports behind the cut are not read.
         self.add_imports(place, kept, out);
     }
 }

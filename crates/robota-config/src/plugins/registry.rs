@@ -322,6 +322,7 @@ impl Plugins {
     ) -> Result<String, ConfigError> {
         let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
         let name = Marketplace::read(from).map_err(refused)?.name;
+        // The name becomes that of a folder.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
             return Err(refused(format!("the name `{name}` of the marketplace is not valid")));
@@ -412,6 +413,7 @@ impl Plugins {
                 ));
             }
             let mut manifest = manifest.unwrap_or_default();
+            // The name under which the user installed it, whatever its files say now.
             manifest.name.clone_from(&record.name);
             let Record { path: root, scope, source, git, marketplace, .. } = record.clone();
             let options = IndexMap::new();

@@ -28,6 +28,7 @@ impl World {
         self.put(
             "source/.claude-plugin/plugin.json",
             r#"{"name": "tools", "version": "1.2", "author": {"name": "Ada"}, "unknown": 1,
+                "description": "Builds.", "keywords": ["make"],
                 "permissions": {"allow": ["Bash(make *)"], "deny": ["Bash(rm *)"]},
                 "prompt": "Use make."}"#,
         );
@@ -54,6 +55,13 @@ fn sdk_22_a_plugin_is_installed_enabled_disabled_and_removed() {
     assert_eq!(
         (plugin.state, plugin.manifest.author.as_deref()),
         (PluginState::Disabled, Some("Ada"))
+    );
+    let manifest = &plugin.manifest;
+    assert_eq!((manifest.name.as_str(), manifest.version.as_deref()), ("tools", Some("1.2")));
+    assert_eq!(manifest.description.as_deref(), Some("Builds."));
+    assert_eq!(
+        (manifest.keywords[..].concat().as_str(), manifest.prompt.as_deref()),
+        ("make", Some("Use make."))
     );
     assert!(world.load().active().next().is_none());
     plugins.enable("tools").unwrap();

@@ -77,7 +77,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the hooks.
+    /// Sets the hooks that run around prompts, tool calls and answers.
     #[must_use]
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.hooks = hooks.into_arc();

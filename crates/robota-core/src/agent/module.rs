@@ -41,7 +41,7 @@ impl Module {
         self
     }
 
-    /// Adds a tool.
+    /// Adds a tool that agents with this module can use.
     #[must_use]
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
@@ -55,7 +55,7 @@ impl Module {
         self
     }
 
-    /// Returns the name.
+    /// Returns the name by which templates and other modules refer to it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -37,7 +37,7 @@ pub enum PathState {
     },
 }
 
-/// The content of a file.
+/// The content of a file: its hash, and where a copy is stored if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileContent {
     /// The SHA-256 of the content, in hexadecimal.

@@ -13,7 +13,7 @@ impl RawJson {
         Ok(Self(text.into()))
     }
 
-    /// Returns the text.
+    /// Returns the text of the event as it was read.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

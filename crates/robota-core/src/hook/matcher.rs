@@ -18,7 +18,7 @@ use super::{HookEvent, MatchedOn};
 // The pattern comes from a checkout: `(a{1000}){1000}` would take gigabytes.
 const COMPILED_LIMIT: usize = 1 << 20;
 
-/// A parsed matcher.
+/// Decides by a name, such as that of a tool, whether the hooks of a group run.
 #[derive(Debug, Clone)]
 pub struct Matcher(Kind);
 

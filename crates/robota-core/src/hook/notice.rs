@@ -2,7 +2,7 @@
 
 use super::HookEvent;
 
-/// The kind of a notice.
+/// What a notice tells the user about a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeKind {
     /// A hook failed or its output is wrong.

@@ -189,7 +189,7 @@ pub enum HookData {
 }
 
 impl HookData {
-    /// Returns the event.
+    /// Returns the event that this data is about.
     #[must_use]
     pub fn event(&self) -> HookEvent {
         match self {

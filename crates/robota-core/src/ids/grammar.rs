@@ -39,7 +39,7 @@ pub enum SessionName {
     Path(SessionPath),
 }
 
-/// A structured name.
+/// A session id with parts: who owns the session, which agent, which conversation, which forks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionPath {
     /// The organisation; `None` if the name has no `org:` part.

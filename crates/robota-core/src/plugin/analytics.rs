@@ -36,7 +36,7 @@ pub struct Counts {
 }
 
 impl AnalyticsPlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that keeps its counts in this storage.
     pub fn new(storage: impl PluginStorage + 'static) -> Self {
         Self { storage: Box::new(storage), calls: Mutex::default() }
     }

@@ -50,7 +50,7 @@ impl CircuitBreaker {
         Self { failures: failures.max(1), pause, clock, state: Mutex::default() }
     }
 
-    /// Sets the clock.
+    /// Sets the clock by which the waiting time is measured.
     #[must_use]
     pub fn clock(mut self, clock: impl IntoArc<dyn Clock>) -> Self {
         self.clock = clock.into_arc();

@@ -29,7 +29,7 @@ pub struct HistoryPlugin {
 }
 
 impl HistoryPlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that keeps the messages in this storage.
     pub fn new(storage: impl PluginStorage + 'static) -> Self {
         Self { storage: Box::new(storage) }
     }

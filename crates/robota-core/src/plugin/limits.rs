@@ -70,13 +70,13 @@ struct Used {
 }
 
 impl LimitsPlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that blocks runs above these limits.
     #[must_use]
     pub fn new(limits: RunLimits) -> Self {
         Self { limits, clock: Arc::new(SystemClock), runs: Mutex::default() }
     }
 
-    /// Sets the clock.
+    /// Sets the clock by which the period is measured.
     #[must_use]
     pub fn clock(mut self, clock: impl IntoArc<dyn Clock>) -> Self {
         self.clock = clock.into_arc();

@@ -22,7 +22,7 @@ pub struct LoggingPlugin {
 }
 
 impl LoggingPlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that keeps its log in this storage.
     pub fn new(storage: impl PluginStorage + 'static) -> Self {
         Self { storage: Box::new(storage) }
     }

@@ -50,7 +50,7 @@ struct Record {
 }
 
 impl PerformancePlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that keeps its timings in this storage.
     pub fn new(storage: impl PluginStorage + 'static) -> Self {
         Self { storage: Box::new(storage), open: Mutex::default() }
     }

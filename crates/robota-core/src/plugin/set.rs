@@ -29,7 +29,7 @@ pub struct PluginSet {
 }
 
 impl PluginSet {
-    /// Creates a set.
+    /// Creates a set, ordered by priority and then by category.
     #[must_use]
     pub fn new(plugins: impl IntoIterator<Item = Arc<dyn Plugin>>) -> Self {
         Self::before(plugins, Arc::new(NoHooks))

@@ -291,17 +291,21 @@ async fn core_27_failed_runs_open_the_circuit_and_a_good_one_closes_it() {
 #[tokio::test]
 async fn core_27_limits_block_runs_until_the_period_is_over() {
     let minute = RunLimits::every(Duration::from_secs(60));
+    let (any, priced) = ("any-model", "claude-sonnet-5-5");
+    let cost = |dollars| RunLimits { dollars: Some(dollars), ..minute };
     let cases = [
-        (RunLimits { runs: Some(1), ..minute }, "the limit of 1 runs"),
-        (RunLimits { tokens: Some(1), ..minute }, "the limit of 1 tokens"),
-        (RunLimits { dollars: Some(0.01), ..minute }, "the price of the model is not known"),
+        (any, RunLimits { runs: Some(1), ..minute }, "the limit of 1 runs"),
+        (any, RunLimits { tokens: Some(1), ..minute }, "the limit of 1 tokens"),
+        (any, cost(0.01), "the price of the model is not known"),
+        (priced, cost(0.00001), "the limit of $0.00001"),
     ];
-    for (limits, reason) in cases {
+    for (model, limits, reason) in cases {
         let clock = Hand::new();
         let first = Answer::new().text("One.").usage(Usage::new(5, 5));
         let script = Script::new().answer(first).text("Two.");
         let plugin = LimitsPlugin::new(limits).clock(clock.clone());
-        let mut agent = agent(script).plugin(plugin).build().unwrap();
+        let provider = ScriptedProvider::new(script);
+        let mut agent = Agent::builder(provider, model).plugin(plugin).build().unwrap();
         assert_eq!(agent.run("1").await.text, "One.");
         let blocked = agent.run("2").await;
         assert_eq!(blocked.end, TurnEnd::Blocked);

@@ -41,7 +41,7 @@ struct Record {
 }
 
 impl UsagePlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that keeps the token counts in this storage.
     pub fn new(storage: impl PluginStorage + 'static) -> Self {
         Self { storage: Box::new(storage) }
     }

@@ -64,7 +64,7 @@ impl History {
         self.entries.drain(..)
     }
 
-    /// Returns the entries.
+    /// Ends the projection and returns its entries.
     #[must_use]
     pub fn finish(mut self) -> Vec<HistoryEntry> {
         self.complete_results();

@@ -8,7 +8,7 @@ use crate::ids::{CallId, SessionId, TurnId};
 use crate::message::Message;
 use crate::state::{FoldError, State};
 
-/// One replay event.
+/// One event of the replay vocabulary, made of one or more events of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayEvent {
     /// The name, for example `provider_request`.

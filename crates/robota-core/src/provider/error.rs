@@ -97,7 +97,7 @@ impl ProviderError {
         redactor.error(&mut self.data);
     }
 
-    /// Sets the hint.
+    /// Sets what the user can do about the failure.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.data = self.data.with_hint(hint);

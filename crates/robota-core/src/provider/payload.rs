@@ -62,7 +62,7 @@ impl PayloadSink {
         self.sink.is_some()
     }
 
-    /// Reports a payload.
+    /// Passes a payload to the sink, with the next sequence number of the call.
     pub fn report(&self, payload: NativePayload) {
         let Some(sink) = &self.sink else { return };
         let sequence = match payload.sequence {

@@ -33,7 +33,7 @@ impl Script {
         yaml::parse(text)
     }
 
-    /// Adds an answer.
+    /// Adds the answer to the next request.
     #[must_use]
     pub fn answer(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
@@ -99,7 +99,7 @@ impl Answer {
         Self::default()
     }
 
-    /// Adds a step.
+    /// Adds a step that is played after those before it.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);

@@ -99,7 +99,7 @@ impl OutputTail {
     /// The maximum length in bytes.
     pub const MAX: usize = 4_000;
 
-    /// Returns the text.
+    /// Returns the end of the output, as much of it as was kept.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -32,7 +32,7 @@ pub enum GroupStatus {
     Done,
 }
 
-/// A change of a group.
+/// What happened to a group of tasks, as its event records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum GroupChange {
@@ -90,7 +90,7 @@ pub struct GroupSummary {
 }
 
 impl GroupState {
-    /// Applies a change.
+    /// Folds a change into the state of the group.
     pub fn apply(&mut self, change: &GroupChange) {
         match change {
             GroupChange::Created { .. } => {}

@@ -149,7 +149,7 @@ pub enum Effect {
     Finish(TurnReport),
 }
 
-/// A model call.
+/// A model call that the driver makes. The conversation for it is in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
     /// The round of the turn, from 1.

@@ -13,14 +13,14 @@ const MAX_CHOICES: usize = 500;
 /// The longest name of a field, in bytes.
 const MAX_NAME: usize = 200;
 
-/// A form.
+/// A form that a server asks the user to fill in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// The fields, in the order of the server.
     pub fields: Vec<FormField>,
 }
 
-/// A field of a form.
+/// One value that a server asks the user for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormField {
     /// The name in the answer.

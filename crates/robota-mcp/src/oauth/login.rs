@@ -24,7 +24,7 @@ const MAX_URL: usize = 16 * 1024;
 /// The longest text of an authorisation server that is shown, in bytes.
 const MAX_TEXT: usize = 500;
 
-/// A login failed.
+/// Why a login at a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// The server has no address to log in to.

@@ -30,7 +30,7 @@ use super::{
     ServerInfo, content,
 };
 
-/// Answers one host.
+/// Answers the requests of one host over its connection.
 #[derive(Clone)]
 pub struct Handler {
     info: ServerInfo,

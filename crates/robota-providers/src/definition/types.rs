@@ -123,7 +123,7 @@ impl<P: ?Sized> ProviderDefinition<P> {
         }
     }
 
-    /// Adds an alias.
+    /// Adds another name by which users can select the provider.
     #[must_use]
     pub fn alias(mut self, alias: impl Into<String>) -> Self {
         self.aliases.push(alias.into());

@@ -11,6 +11,7 @@ const MAX_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(300)
 
 pub(super) fn error(failure: Failure, service: &ServiceInfo, scrub: &Scrubber) -> ProviderError {
     let reason = match reason(&failure) {
+        // A service that always says how long to wait means another limit when it does not.
         FailureReason::RateLimit
             if service.bare_429_is_final
                 && failure.status == Some(429)
@@ -179,6 +180,7 @@ fn reason(failure: &Failure) -> FailureReason {
     if in_codes(&["tool_use_failed"]) {
         return FailureReason::Server;
     }
+    // "Too many tokens" is also how services word a rate limit.
     if mentioned(CONTEXT_TOO_LONG) && !rate_limited {
         return FailureReason::ContextTooLong;
     }

@@ -77,9 +77,11 @@ pub fn build(
             Auth::QueryKey => drop(address.query_pairs_mut().append_pair("key", key)),
         }
     }
+    // The last, so that the user's headers replace those of the profile and of the key.
     for (name, value) in &settings.headers {
         insert_header(&mut headers, &vendor, name, value.expose(), true)?;
     }
+    // Before anything can fail at the service: its messages may repeat the key or a header.
     let scrub = scrubber(&settings, &address);
     let mut options = Value::Object(profile.options.clone());
     merge(&mut options, &Value::Object(settings.options.clone()));

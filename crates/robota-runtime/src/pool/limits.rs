@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use robota_core::ids::{SessionId, SessionName};
 
-/// The limits of a pool.
+/// How many sessions a pool may have, and when it closes those that are idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolLimits {
     /// How many sessions the pool may have, live and passive.

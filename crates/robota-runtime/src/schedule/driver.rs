@@ -34,7 +34,7 @@ impl ScheduleDriver {
         Self { stop }
     }
 
-    /// Ends the task.
+    /// Ends the task; inputs that it has accepted stay.
     pub fn stop(&self) {
         self.stop.cancel();
     }

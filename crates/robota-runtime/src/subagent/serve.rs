@@ -30,7 +30,7 @@ impl AgentOutput {
         Self(Arc::new(write))
     }
 
-    /// Writes a line.
+    /// Writes a line to the process that started the agent.
     pub fn send(&self, line: &FromAgent) {
         (self.0)(&encode(line));
     }

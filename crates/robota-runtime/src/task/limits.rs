@@ -43,7 +43,7 @@ impl TaskLimits {
     }
 }
 
-/// Watches one task.
+/// Counts what one task does and finds the limit that it exceeds.
 #[derive(Debug)]
 pub struct Watchdog {
     limits: TaskLimits,
@@ -59,7 +59,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts to watch.
+    /// Starts to watch a task that starts now.
     #[must_use]
     pub fn new(limits: TaskLimits, now: Instant) -> Self {
         Self {

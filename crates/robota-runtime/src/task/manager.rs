@@ -59,7 +59,7 @@ pub enum TaskEvent {
     },
 }
 
-/// The options of a manager.
+/// What a task manager is built with.
 pub struct TaskManagerOptions {
     /// How many agents may run at a time.
     pub agents: usize,

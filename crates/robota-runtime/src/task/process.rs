@@ -35,7 +35,7 @@ pub enum ProcessProgram {
     Running(Running),
 }
 
-/// Runs commands.
+/// Runs the background tasks that are commands, through the supervisor.
 #[derive(Debug, Clone)]
 pub struct ProcessTasks {
     supervisor: Supervisor,

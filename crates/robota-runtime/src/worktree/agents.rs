@@ -27,7 +27,7 @@ pub trait WorktreeHooks: Send + Sync {
     async fn removed(&self, path: &str);
 }
 
-/// Does nothing.
+/// Runs no hooks when worktrees are made and removed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoWorktreeHooks;
 

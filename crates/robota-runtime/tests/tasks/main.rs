@@ -247,6 +247,15 @@ async fn run_02_watchdogs_end_a_task_with_the_reason() {
     let state = stage.manager.wait(&stuck).await.unwrap();
     assert_eq!(state.timeout, Some(TimeoutReason::Repetition));
     assert_eq!(state.error.unwrap().message, "it was ended: it repeated the same text");
+    let long = spawn().await;
+    for step in 0..20 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        if !stage.puppets.order(&long, Order::Say(format!("{step} "))) {
+            break;
+        }
+    }
+    let state = stage.manager.wait(&long).await.unwrap();
+    assert_eq!(state.timeout, Some(TimeoutReason::MaxRuntime), "never idle, but too long");
 }
 
 #[tokio::test(start_paused = true)]

@@ -68,7 +68,7 @@ impl CommandModule {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Adds a command.
+    /// Adds a command that users, and the model if it says so, can run.
     #[must_use]
     pub fn command(mut self, command: impl SystemCommand + 'static) -> Self {
         self.commands.push(Arc::new(command));

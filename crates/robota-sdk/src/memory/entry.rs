@@ -105,7 +105,7 @@ impl MemoryEntry {
         Ok(Self { kind, topic, text })
     }
 
-    /// Returns the kind.
+    /// Returns what the entry is about.
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         self.kind
@@ -117,7 +117,7 @@ impl MemoryEntry {
         &self.topic
     }
 
-    /// Returns the text.
+    /// Returns the statement to remember.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

@@ -41,7 +41,7 @@ struct Inner {
 }
 
 impl WebhookPlugin {
-    /// Creates the plugin.
+    /// Creates a plugin that notifies this address when runs end.
     pub fn new(url: impl Into<String>, proxies: Proxies) -> Self {
         let client = WebClient::new().proxies(proxies);
         let slots = Arc::new(Semaphore::new(MAX_REQUESTS));

@@ -32,7 +32,7 @@ fn offered() -> AgentOptions {
     AgentOptions { tool: true, ..AgentOptions::default() }
 }
 
-const EXPLORE: &str = "{tools: [{tool: Agent, input: {prompt: Look at it., subagent_type: Explore, description: look}}]}";
+const EXPLORE: &str = "{tools: [{tool: Agent, input: {prompt: Look at it., subagent_type: Explore, description: look, isolation: none}}]}";
 
 #[tokio::test]
 async fn sdk_15_the_model_gives_a_task_to_an_agent_with_a_session_of_its_own() {
@@ -60,6 +60,16 @@ async fn sdk_15_the_model_gives_a_task_to_an_agent_with_a_session_of_its_own() {
     assert_eq!(child.spawned_by.as_ref().unwrap().session, *session.id());
     let task = session.tasks().unwrap().list().remove(0);
     assert_eq!((task.status, task.session.as_ref()), (TaskStatus::Completed, Some(&child.session)));
+    let journal = session.session().journal().read(None, usize::MAX).await.unwrap();
+    let outcome = journal.iter().find_map(|event| match event.event() {
+        Event::ToolFinished(data) => Some(data.outcome.clone()),
+        _ => None,
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.ok, outcome.text().as_str()), (true, "It says hello."));
+    assert_eq!(outcome.metadata["success"], true);
+    assert_eq!(outcome.metadata["agent_id"], task.task.as_str());
+    assert_eq!(task.worktree, None);
     let log = session.tasks().unwrap().read_log(&task.task, 0, 1000).await.unwrap().text;
     assert!(log.contains("[Read notes.md]") && log.contains("It says hello."), "{log}");
     let listed = command(&session, "/background").await.message;
@@ -71,9 +81,19 @@ async fn sdk_15_jobs_run_at_the_same_time_and_an_unknown_agent_starts_nothing() 
     let jobs = "{tools: [{tool: Task, input: {jobs: [\
         {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
     let bad = "{tools: [{tool: Agent, input: {prompt: x, subagent_type: Nobody}}]}";
-    let scene = Scene::new(&format!("- {bad}\n- {jobs}\n- first\n- second\n- Done.\n"));
+    let answer = |name: &str| format!("{{steps: [{{stall: {{gate: {name}}}}}, {{text: {name}}}]}}");
+    let (first, second) = (answer("first"), answer("second"));
+    let scene = Scene::new(&format!("- {bad}\n- {jobs}\n- {first}\n- {second}\n- Done.\n"));
     let session = scene.builder().agents(offered()).open().await.unwrap();
-    let done = result(&session, "Go.").await;
+    let submission = session.submit("Go.").await.unwrap();
+    // Both work before either has ended.
+    for name in ["first", "second"] {
+        scene.provider.reached(name).await;
+    }
+    for name in ["first", "second"] {
+        scene.provider.release(name);
+    }
+    let done = submission.result().await.unwrap();
     assert_eq!(done.response, "Done.", "{:?}", done.tools);
     let tasks = session.tasks().unwrap();
     assert_eq!(tasks.list().len(), 2, "the unknown agent was not started");
@@ -344,10 +364,11 @@ async fn run_07_background_process_returns_at_once() {
         .unwrap();
     result(&session, "Go.").await;
     let request = scene.provider.requests().pop().unwrap();
-    let text = serde_json::to_string(&request.messages).unwrap();
-    for part in ["taskId", "bash_1", "running", "echo hi", "background"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    let text = request.messages.last().unwrap().tool_results().next().unwrap().as_text();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let expected = serde_json::json!({"success": true, "background": true, "output": "",
+        "taskId": "bash_1", "status": "running", "command": "echo hi"});
+    assert_eq!(result, expected);
     let task = session.tasks().unwrap().wait(&"bash_1".into()).await.unwrap();
     assert_eq!((task.label.as_str(), task.status), ("greets", TaskStatus::Completed));
 }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use robota_core::permission::Mode;
 use robota_sdk::{
-    CommandInfo, CommandModule, CommandResult, CommandSource, InteractiveSession, SessionPart,
-    SystemCommand,
+    CommandInfo, CommandModule, CommandResult, CommandSafety, CommandSource, InteractiveSession,
+    SessionPart, SystemCommand,
 };
 use serde_json::json;
 
@@ -38,6 +38,8 @@ async fn sdk_09_commands_answer_with_a_message_and_data() {
     assert_eq!(session.session().permissions().mode(), Mode::Plan);
     assert_eq!(run("permissions", "").await.data["mode"], json!(Mode::Plan));
     assert!(run("compact", "the plan").await.success);
+    let request = scene.provider.requests().pop().unwrap();
+    assert!(request.messages[0].text().contains("the plan"), "{request:?}");
     assert!(run("clear", "").await.success);
     assert!(session.conversation().messages().await.unwrap().is_empty());
     assert!(session.execute_command("nothing", "").await.is_none());
@@ -48,7 +50,10 @@ struct Audit;
 #[async_trait]
 impl SystemCommand for Audit {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("audit", "Audits the project").for_model().subcommand("deep", "All of it")
+        CommandInfo::new("audit", "Audits the project")
+            .arguments("[folder]")
+            .for_model()
+            .subcommand("deep", "All of it")
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
@@ -75,6 +80,11 @@ async fn sdk_10_modules_add_commands_that_the_model_can_call() {
     let names: Vec<_> = session.commands().list("aud").into_iter().map(|info| info.name).collect();
     assert_eq!(names, ["audit"]);
     let registry = session.commands();
+    let info = registry.list("audit").remove(0);
+    assert_eq!(info.description, "Audits the project");
+    assert_eq!(info.argument_hint.as_deref(), Some("[folder]"));
+    assert!(info.model_invocable && info.user_invocable);
+    assert_eq!(info.safety, CommandSafety::ReadOnly);
     assert_eq!(registry.subcommands("audit")[0].name, "deep");
     assert_eq!(registry.qualified_name("audit-all").as_deref(), Some("team:audit-all"));
     assert_eq!(registry.qualified_name("help"), None);
@@ -161,7 +171,8 @@ async fn sdk_09_the_mode_bypass_permissions_must_be_allowed_at_the_start() {
 
 #[tokio::test]
 async fn sdk_24_query_returns_the_text() {
-    let scene = Scene::new("- {text: [One, ' two']}\n");
+    let write = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- {{text: [One, ' two']}}\n"));
     let seen = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
     let shown = seen.clone();
     let options = robota_sdk::QueryOptions {
@@ -173,13 +184,18 @@ async fn sdk_24_query_returns_the_text() {
     let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
     assert_eq!(robota_sdk::query("Count.", model, options).await.unwrap(), "One two");
     assert_eq!(*seen.lock().unwrap(), "One two");
+    assert!(!scene.path().join("new.txt").exists(), "plan mode changes nothing");
     let read = "{tools: [{tool: Read, input: {file_path: a}}]}";
     let scene = Scene::new(&format!("- {read}\n- {read}\n- Summary.\n- Not reached.\n"));
     let model = robota_sdk::ModelSetup::new(scene.provider.clone(), "scripted");
+    scene.write("a", "in the folder\n");
     let cwd = Some(scene.path().to_owned());
     let options = robota_sdk::QueryOptions { cwd, max_turns: 2, ..Default::default() };
     let limited = robota_sdk::query("Read.", model, options).await;
-    assert!(scene.provider.requests().len() <= 3, "{limited:?}");
+    let requests = scene.provider.requests();
+    assert!(requests.len() <= 3, "{limited:?}");
+    let seen = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(seen.contains("in the folder"), "{seen}");
 }
 
 #[tokio::test]

@@ -75,6 +75,13 @@ async fn sdk_02_a_failed_turn_ends_with_an_error_and_an_interrupted_one_says_so(
     // The script has no further answer.
     let failed = session.submit("Again.").await.unwrap().result().await.unwrap();
     assert!(failed.error.is_some());
+    loop {
+        match events.next().await.unwrap().unwrap() {
+            InteractiveEvent::Error(seen) => break assert_eq!(*seen, failed),
+            InteractiveEvent::Complete(_) => panic!("it failed"),
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test]
@@ -93,6 +100,12 @@ async fn sdk_04_an_edit_carries_its_changed_lines() {
     assert!(edit.diff.contains(&DiffLine::Add { line: 2, text: "TWO".into() }));
     assert!(edit.diff.iter().any(|line| matches!(line, DiffLine::Hunk { .. })));
     assert!(edit.diff.iter().any(|line| matches!(line, DiffLine::Context { .. })));
+    let history = session.conversation().full_history().await.unwrap();
+    let history = serde_json::to_value(&history).unwrap();
+    let entries = history.as_array().unwrap();
+    let summary = entries.iter().find(|entry| entry["type"] == "tool-summary").unwrap();
+    let shown = summary["data"]["tools"].as_array().unwrap().last().unwrap();
+    assert_eq!(*shown, serde_json::to_value(edit).unwrap());
 }
 
 #[tokio::test]

@@ -47,6 +47,9 @@ async fn sdk_05_the_usage_of_a_turn_is_counted_or_estimated_and_has_a_price() {
     );
     assert_eq!(usage.cost_status, CostStatus::Estimated);
     assert!(usage.cost.unwrap() > 0.0 && usage.context_max_tokens > 0);
+    let shown = session.execute_command("cost", "").await.unwrap();
+    assert_eq!(shown.data["costUsd"].as_f64(), usage.cost);
+    assert!(shown.message.contains("Cost: $"), "{}", shown.message);
     let usage = run(&session).await;
     assert_eq!((usage.kind, usage.cost_status), (UsageKind::Estimated, CostStatus::Unknown));
     assert!(usage.cost.is_none() && usage.context_used_tokens > 0);

@@ -30,7 +30,7 @@ impl<'a> Destination<'a> {
         Self { store, id: None, blobs: &NOTHING }
     }
 
-    /// Sets another id.
+    /// Sets the id of the imported session; without one the import chooses it.
     #[must_use]
     pub fn with_id(self, id: Option<&'a SessionId>) -> Self {
         Self { id, ..self }

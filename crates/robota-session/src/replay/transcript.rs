@@ -62,7 +62,7 @@ pub enum Entry {
     },
 }
 
-/// One turn.
+/// One turn as people read it: prompt, answers, calls, usage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnView {
     /// The turn's number, from one.
@@ -110,7 +110,7 @@ pub enum Step {
     },
 }
 
-/// One tool call.
+/// One tool call as people read it: arguments, decision, result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallView {
     /// The call's id.

@@ -130,7 +130,7 @@ impl Permissions {
         let _ = gate.remember(&kept);
     }
 
-    /// Revokes those rules.
+    /// Revokes the rules that the user allowed for this session; the calls ask again.
     pub fn clear_session_allowed(&self) {
         self.0.shared.turn_setup().setup.base.gate.forget();
     }

@@ -62,7 +62,7 @@ impl FileStore {
         Self { files: Arc::new(files) }
     }
 
-    /// Uses another disk.
+    /// Uses another disk. Tests pass one that fails or loses power.
     #[must_use]
     pub fn with_disk(self, disk: Arc<dyn Disk>) -> Self {
         self.with(|files| files.disk = disk)

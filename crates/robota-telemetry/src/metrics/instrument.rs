@@ -141,7 +141,7 @@ impl Instrument {
         self.row().1
     }
 
-    /// Returns its description.
+    /// Returns what the instrument measures, for dashboards.
     #[must_use]
     pub fn description(self) -> &'static str {
         self.row().2

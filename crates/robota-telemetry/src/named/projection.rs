@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use robota_core::driver::Observer;
 use robota_core::event::{Envelope, Event, TurnEnd};
+use robota_core::task::TaskChange;
 use serde_json::Value;
 
 use super::{EventName, EventSink, NamedEvent, OwnerKind, OwnerSegment};
 
 /// Converts the events of one agent. The owner path consists of the agent, the execution (the turn)
-/// and the tool (the call).
+/// and the tool (the call) or the background task.
 #[derive(Debug, Clone)]
 pub struct NamedProjection {
     agent: OwnerSegment,
@@ -34,10 +35,10 @@ impl NamedProjection {
     /// Returns the named event; `None` for events that have no name here.
     #[must_use]
     pub fn project(&self, envelope: &Envelope) -> Option<NamedEvent> {
-        use OwnerKind::{Agent, Execution, Tool, User};
+        use OwnerKind::{Agent, Execution, Task, Tool, User};
 
         let none: Vec<(&str, Value)> = Vec::new();
-        let (owner, local, call, data) = match &envelope.event {
+        let (owner, local, last, data) = match &envelope.event {
             Event::SessionCreated(data) => {
                 (Agent, "created", None, vec![("session", data.session.as_str().into())])
             }
@@ -83,6 +84,7 @@ impl NamedProjection {
                     ("delay_ms", data.delay_ms.into()),
                 ],
             ),
+            // Each round has an answer; the last one of a turn precedes `execution.complete`.
             Event::AssistantMessage(data) => {
                 (Agent, "completion", None, vec![("text", data.message.text().into())])
             }
@@ -90,22 +92,38 @@ impl NamedProjection {
             Event::ToolCalled(data) => (
                 Tool,
                 "call",
-                Some(&data.tool_use.call),
+                Some((Tool, data.tool_use.call.as_str())),
                 vec![("tool", data.tool_use.name.as_str().into())],
             ),
-            Event::ToolStarted(data) => (Tool, "execute_start", Some(&data.call), none),
+            Event::ToolStarted(data) => {
+                (Tool, "execute_start", Some((Tool, data.call.as_str())), none)
+            }
             Event::ToolFinished(data) => {
                 let local = if data.outcome.ok { "execute_success" } else { "execute_error" };
                 let code = data.outcome.error_code.as_deref().map_or(Value::Null, Value::from);
-                (Tool, local, Some(&data.call), vec![("error_code", code)])
+                (Tool, local, Some((Tool, data.call.as_str())), vec![("error_code", code)])
             }
-            Event::PermissionAsked(data) => (Tool, "permission_asked", Some(&data.call), none),
+            Event::PermissionAsked(data) => {
+                (Tool, "permission_asked", Some((Tool, data.call.as_str())), none)
+            }
             Event::PermissionDecided(data) => (
                 Tool,
                 "permission_decided",
-                Some(&data.call),
+                Some((Tool, data.call.as_str())),
                 vec![("reason", data.reason.as_str().into())],
             ),
+            Event::TaskChanged(data) => {
+                let last = Some((Task, data.task.as_str()));
+                match &data.change {
+                    TaskChange::Started => (Task, "started", last, none),
+                    TaskChange::Finished(end) => {
+                        let status = serde_json::to_value(end.status).unwrap_or_default();
+                        (Task, "completed", last, vec![("status", status)])
+                    }
+                    // The other changes are details between these two.
+                    _ => return None,
+                }
+            }
             _ => return None,
         };
         let mut event = NamedEvent::new(EventName::new(owner, local).ok()?, envelope.ts);
@@ -113,8 +131,8 @@ impl NamedProjection {
         if let Some(turn) = &envelope.turn {
             event.owner_path.push(OwnerSegment::new(Execution, turn.as_str()));
         }
-        if let Some(call) = call {
-            event.owner_path.push(OwnerSegment::new(Tool, call.as_str()));
+        if let Some((kind, id)) = last {
+            event.owner_path.push(OwnerSegment::new(kind, id));
         }
         Some(data.into_iter().fold(event, |event, (key, value)| event.with(key, value)))
     }

@@ -64,6 +64,7 @@ pub(crate) fn metrics(
 ) -> ExportMetricsServiceRequest {
     let (start, now) = (nanos(start), nanos(now));
     let mut encoded: Vec<(Instrument, Metric)> = Vec::new();
+    // The measurements of an instrument follow each other.
     for measurement in metrics.measurements() {
         if encoded.last().is_none_or(|(instrument, _)| *instrument != measurement.instrument) {
             encoded.push((measurement.instrument, empty(measurement.instrument)));
@@ -84,6 +85,7 @@ pub(crate) fn metrics(
 }
 
 fn empty(instrument: Instrument) -> Metric {
+    // Totals since the start: a request that is lost loses nothing, because the next one has it.
     let aggregation_temporality = AggregationTemporality::Cumulative.into();
     let data_points = Vec::new();
     let data = if instrument.bounds().is_empty() {

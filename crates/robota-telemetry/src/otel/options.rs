@@ -64,6 +64,7 @@ impl OtelOptions {
         let endpoint =
             Url::parse(endpoint).map_err(|error| invalid(ENDPOINT, error.to_string()))?;
         let mut options = Self::new(endpoint);
+        // An error rather than another protocol: a collector for gRPC would reject every request.
         if let Some(protocol) = given(PROTOCOL).filter(|protocol| *protocol != "http/protobuf") {
             let reason = format!("{protocol:?} is not supported, only \"http/protobuf\" is");
             return Err(invalid(PROTOCOL, reason));
@@ -77,6 +78,7 @@ impl OtelOptions {
                 options.service_name = options.resource.remove(at).1;
             }
         }
+        // The specification lets this variable win over the attribute of the resource.
         if let Some(name) = given("OTEL_SERVICE_NAME") {
             name.clone_into(&mut options.service_name);
         }

@@ -92,7 +92,7 @@ impl Scenario {
             .map_err(|ScenarioError(why)| ScenarioError(format!("{}: {why}", path.display())))
     }
 
-    /// Appends an answer.
+    /// Appends the answer to the next request.
     #[must_use]
     pub fn then(mut self, reply: impl Into<Reply>) -> Self {
         self.answers.push(reply.into());
@@ -311,7 +311,7 @@ impl Reply {
         Self::default()
     }
 
-    /// Appends a step.
+    /// Appends a step that is sent after those before it.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
@@ -331,7 +331,7 @@ impl Reply {
         self.step(Step::Text { pieces, chunk: None, times: 1 })
     }
 
-    /// Appends reasoning.
+    /// Appends reasoning, with the signature that some wires require.
     #[must_use]
     pub fn thinking(self, thinking: impl Into<String>, signature: Option<&str>) -> Self {
         let (thinking, signature) = (thinking.into(), signature.map(str::to_owned));
@@ -357,7 +357,7 @@ impl Reply {
         self.step(Step::Stall(Stall::Gate(gate.into())))
     }
 
-    /// Fails here.
+    /// Ends the answer with a failure, after the steps before it.
     #[must_use]
     pub fn error(self, failure: Failure) -> Self {
         self.step(Step::Error(failure))
@@ -369,14 +369,14 @@ impl Reply {
         self.step(Step::Stop(reason))
     }
 
-    /// Adds deviations.
+    /// Adds deviations of real services from their documentation.
     #[must_use]
     pub fn quirks(mut self, quirks: impl IntoIterator<Item = Quirk>) -> Self {
         self.quirks.extend(quirks);
         self
     }
 
-    /// Sets the condition.
+    /// Sets which requests this answer is for.
     #[must_use]
     pub fn when(mut self, when: When) -> Self {
         self.when = when;

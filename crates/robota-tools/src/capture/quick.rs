@@ -157,6 +157,7 @@ impl Listed {
 }
 
 fn is_fresh(stat: &FileStat, now: i64) -> bool {
+    // Another change within the resolution of the file system would leave the same time stamp.
     stat.changed.max(stat.modified) > now.saturating_sub(RESOLUTION)
 }
 
@@ -196,6 +197,7 @@ pub(super) fn inspect(
     if !entry.is_outdated(&found, saving) {
         return Some(None);
     }
+    // Other rules ignore other files, which only a walk can find.
     if has_rules(path) {
         return None;
     }

@@ -9,7 +9,7 @@ use crate::error::FileError;
 /// The largest image that is shown: model services reject larger ones.
 pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 
-/// An image file.
+/// An image that was read from a file, with its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFile {
     /// Its media type, such as `image/png`.

@@ -71,12 +71,14 @@ pub fn replace(content: &[u8], replacement: Replacement<'_>) -> Result<Replaced,
     out.extend_from_slice(&content[..mark]);
     let (mut replaced, mut copied, mut free) = (0, 0, 0);
     for at in Matches::new(&view.text, old.as_bytes()) {
+        // It overlaps text that was already replaced.
         if at < free {
             continue;
         }
         free = at + old.len();
         let (start, end) = (view.original_position(at), view.original_position(free));
         out.extend_from_slice(&body[copied..start]);
+        // A replaced part without a line ending gets that of the file.
         let ending = Ending::of(&body[start..end]).or(view.ending);
         // If the file has no line ending, the text is written as it was given.
         match ending {

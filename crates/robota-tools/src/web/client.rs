@@ -155,7 +155,7 @@ impl WebClient {
         Self::default()
     }
 
-    /// Sets the proxies.
+    /// Sets the proxies through which the client connects.
     #[must_use]
     pub fn proxies(mut self, proxies: Proxies) -> Self {
         self.proxies = proxies;

@@ -3,14 +3,14 @@
 use anyhow::{Result, ensure};
 
 use super::listener::Listener;
-use super::{ASK, Place, QUICK, median, ms, row};
+use super::{ASK, Place, QUICK, Report, Unit, median};
 
 /// How many servers are configured.
 const SERVERS: usize = 20;
 
 impl Place {
     /// Compares the time to the first request with many known servers and with none, in turns.
-    pub(super) fn idle_servers(&self) -> Result<()> {
+    pub(super) fn idle_servers(&self, report: &mut Report) -> Result<()> {
         let started = self.project.with_file_name("started");
         let server = self.project.with_file_name("server.py");
         std::fs::write(&server, PROGRAM)?;
@@ -43,12 +43,11 @@ impl Place {
             new.push(listener.first(|origin| self.robota(&given, origin))?.0);
         }
         ensure!(!started.exists(), "a server was started although its tools are known");
-        let (without, with, new) = (median(without), median(with), median(new));
+        let over = |times: &[_]| median(times) - median(&without);
         let name = format!("first request with {SERVERS} idle MCP servers, over none");
-        row(&name, &ms(with - without), "+2 ms");
-        row("the same as a ratio", &format!("{:.3}", with / without), "");
-        let name = format!("first request with {SERVERS} MCP servers that never answer, over none");
-        row(&name, &ms(new - without), "+2 ms");
+        report.row(&name, Unit::Milliseconds, over(&with), Some(2.0));
+        let name = format!("the same, {SERVERS} servers that never answer");
+        report.row(&name, Unit::Milliseconds, over(&new), Some(2.0));
         Ok(())
     }
 }

@@ -46,13 +46,6 @@ pub(super) const VOCABULARIES: [Vocabulary; 5] = [
     ),
 ];
 
-/// Names that no event becomes yet, and the feature that will produce them.
-pub(super) const LATER: &[(&str, &str)] = &[
-    ("task.started", "background tasks"),
-    ("task.completed", "background tasks"),
-    ("server_tool", "tools that the provider's service runs"),
-];
-
 const HEAD: &str = "\
 The same facts in the five vocabularies that clients and tools may know. They are projections: code
 computes them when they are needed, and no store contains them. An event is listed with every name it
@@ -84,10 +77,6 @@ pub(super) fn section() -> String {
             names => format!("`{}`", names.join("`, `")),
         });
         let _ = writeln!(text, "| `{event}` | {} |", cells.collect::<Vec<_>>().join(" | "));
-    }
-    text.push_str("\nNames that no event becomes yet:\n\n| name | comes with |\n|---|---|\n");
-    for (name, with) in LATER {
-        let _ = writeln!(text, "| `{name}` | {with} |");
     }
     text
 }

@@ -2,6 +2,7 @@
 
 mod scenarios;
 
+use robota_core::context::ContextState;
 use robota_core::event::TurnEnd;
 use robota_core::ids::{CallId, InputId};
 use robota_sdk::{InteractiveEvent, ToolEnd};
@@ -24,6 +25,19 @@ fn snapshots(name: &str, story: impl Fn(&mut Harness)) {
 #[test]
 fn cli_01_first_screen() {
     snapshots("first", |_| {});
+}
+
+#[test]
+fn cli_01_the_status_line_has_the_model_the_mode_and_the_context() {
+    let mut program = Harness::open(80, 24);
+    let context =
+        ContextState { max_tokens: 1000, used_tokens: 850, used_percentage: 85.0, exact: true };
+    program.session(InteractiveEvent::ContextUpdate(context));
+    let shown = program.shown();
+    let line = shown.lines().last().unwrap();
+    for part in ["ctx 85%", "ask", "model-x"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::json::{merge, push_json};
-use crate::profile::{MaxTokens, Quirks};
+use crate::profile::Quirks;
 use crate::schema;
 use crate::wire::encode::{
     Element, Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole,
@@ -70,11 +70,9 @@ impl Encode for Encoder {
 
     fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
+        // The wire requires the limit, whatever the quirks of the vendor say.
         let limit = request.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT);
         let mut head = json!({"model": request.model, "max_tokens": limit, "stream": true});
-        if frame.quirks.max_tokens == MaxTokens::Omit && request.max_output_tokens.is_none() {
-            head["max_tokens"] = DEFAULT_MAX_OUTPUT.into();
-        }
         if let Some(temperature) = request.temperature {
             head["temperature"] = temperature.into();
         }
@@ -217,10 +215,12 @@ fn part<'a>(
         Block::ToolResult(result) => tool_result(result, context),
         Block::Opaque(opaque) => {
             let kind = opaque.value.get("type").and_then(Value::as_str).unwrap_or_default();
+            // The service rejects a call of its own tool without the result.
             if kind == "server_tool_use" && !has_result(message, at, &opaque.value) {
                 LeftOutCounter::count(&context.counts.opaque);
                 return None;
             }
+            // Only the model that wrote it can decrypt redacted reasoning.
             context.own_value(opaque, kind != "redacted_thinking").map(Part::Own)
         }
         Block::Unknown(_) => {
@@ -326,6 +326,7 @@ fn with_marker(mut tools: Vec<u8>, ttl: Option<&str>) -> Vec<u8> {
 /// Marks the end of a prefix that the service should cache: inserts a marker into the object that was
 /// written last.
 fn mark(out: &mut Vec<u8>, ttl: Option<&str>) {
+    // Takes the closing brace away and writes it again after the marker.
     if out.pop().is_some() {
         out.extend_from_slice(br#","cache_control":"#);
         push_json(out, &cache_control(ttl));
@@ -339,6 +340,8 @@ fn write_messages(
     with_markers: bool,
     out: &mut Vec<u8>,
 ) {
+    // With those of the tools and of the system prompt these are four, as many as a request may have.
+    // The service finds a cached prefix at the older mark, and stores a longer one at the newer.
     let marks =
         if with_markers { last_user_turns(&pieces[..frame.persistent], 2) } else { Vec::new() };
     out.push(b'[');

@@ -242,6 +242,7 @@ impl Decoder {
                 }
             }
             Kind::Tool { id, name, input, json, .. } => {
+                // Compatible services send the whole input with the start of the block.
                 let input = if json.trim().is_empty() && input.is_object() {
                     ToolInput::Json(input)
                 } else {

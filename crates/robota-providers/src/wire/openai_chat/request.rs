@@ -189,6 +189,7 @@ fn user(role: &str, message: &Message, context: &EncodeContext<'_>) -> Option<Va
 
 /// Returns the parts, or a string if all parts are text.
 fn content(parts: Vec<Value>) -> Value {
+    // Many local servers accept parts for attachments only.
     let only_text = parts.iter().all(|part| part["type"] == "text");
     if !only_text {
         return Value::Array(parts);
@@ -232,6 +233,8 @@ fn assistant(message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
             Block::ToolResult(_) => {}
         }
     }
+    // Services reject an assistant message without text and calls, so an answer that was
+    // interrupted while the model was reasoning is not sent.
     if text.is_empty() && calls.is_empty() {
         if !reasoning.is_empty() {
             LeftOutCounter::count(&context.counts.reasoning);
@@ -312,6 +315,7 @@ fn result_text(
                 note if note["type"] == "text" => {
                     texts.extend(note["text"].as_str().map(str::to_owned));
                 }
+                // A tool message can only have text; the attachment follows in a user message.
                 attachment => {
                     texts.push(format!("[see the attachment of {} below]", result.name));
                     attachments.push(attachment);

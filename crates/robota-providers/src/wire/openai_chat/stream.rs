@@ -167,6 +167,7 @@ impl Decoder {
     }
 
     fn piece(&mut self, piece: Piece<'_>, out: &mut DeltaQueue) {
+        // A service that sends both fields repeats the text in the second one.
         if !piece.reasoning_content.is_empty() {
             out.push_back(Delta::Thinking(piece.reasoning_content.into_string()));
         } else if let Some(Value::String(text)) = piece.reasoning
@@ -276,6 +277,7 @@ impl Decoder {
             "error" => return Err(Failure::new("the service aborted its answer").code("error")),
             other => StopReason::Other(other.to_owned()),
         };
+        // Only now are the arguments of all calls complete.
         self.emit_calls(out);
         // If the service sends two finish reasons, the first one counts.
         self.stop.get_or_insert(reason);
@@ -303,6 +305,7 @@ impl Decoder {
             out.push_back(Delta::Usage(usage));
         }
         let reason = match self.stop.take() {
+            // The words of a refusal have a field of their own; the finish reason is the usual one.
             Some(StopReason::EndTurn) | None if self.refused => StopReason::Refusal,
             Some(reason) => reason,
             None => StopReason::EndTurn,
@@ -374,6 +377,7 @@ impl Decode for Decoder {
             return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
         }
         if let Some(usage) = chunk.usage.as_ref().and_then(Usage::from_provider_value) {
+            // Totals so far, in any number of chunks: the last one counts.
             self.usage = Some(usage);
         }
         if let Some(choice) = chunk.choices.0 {
@@ -391,6 +395,7 @@ impl Decode for Decoder {
         if self.done {
             return Ok(());
         }
+        // Not every service sends `[DONE]`, but each ends a complete answer with a finish reason.
         if self.stop.is_none() {
             return Err(Failure::truncated());
         }

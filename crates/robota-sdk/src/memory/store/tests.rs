@@ -83,6 +83,7 @@ fn sdk_18_files_that_people_edited_are_kept() {
 
 #[test]
 fn sdk_18_the_index_is_limited_in_lines_and_bytes() {
+    assert_eq!((MAX_INDEX_LINES, MAX_INDEX_BYTES), (200, 25 * 1024));
     let project = Project::new();
     let empty = MemoryIndex { text: String::new(), truncated: false };
     assert_eq!(project.memory.index().unwrap(), empty);

@@ -138,7 +138,7 @@ pub struct CreateTerminalResponse {
     pub terminal_id: String,
 }
 
-/// Names a terminal.
+/// Names the terminal of the editor that a request is about.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalRequest<'a> {

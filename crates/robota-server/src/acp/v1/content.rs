@@ -59,7 +59,7 @@ pub struct Resource {
     pub contents: ResourceContents,
 }
 
-/// The content of a resource.
+/// What an embedded resource contains: text or bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResourceContents {

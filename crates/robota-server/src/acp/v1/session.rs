@@ -95,7 +95,7 @@ pub struct ModeState {
     pub available_modes: Vec<Mode>,
 }
 
-/// A permission mode.
+/// A permission mode that the user can select in the editor.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mode {
     /// Its id.
@@ -134,7 +134,7 @@ pub struct SelectOption {
     pub name: String,
 }
 
-/// Names a session.
+/// Names the session that a request is about.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionReference {

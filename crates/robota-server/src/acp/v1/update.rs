@@ -105,7 +105,7 @@ pub enum Update {
     },
 }
 
-/// A price.
+/// What the session has cost so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// The amount.
@@ -215,7 +215,7 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// An entry of the plan.
+/// One step of the plan that the editor shows: an entry of the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanEntry {
     /// What is to be done.

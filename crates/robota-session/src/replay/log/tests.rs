@@ -93,6 +93,17 @@ async fn sess_13_large_fields_are_in_payload_files() {
     assert!(error.to_string().contains("does not match"), "{error}");
     let whole = resolve(lines(), &payloads).unwrap();
     assert!(whole.iter().any(|line| line["delta"] == long.as_str()));
+
+    // A field of exactly 32 KiB, with its quotes, stays in the line.
+    for (bytes, files) in [(32 * 1024, 0), (32 * 1024 + 1, 1)] {
+        for event in &mut events {
+            if let Event::TextChunk(TextChunk { text, .. }) = &mut event.event {
+                *text = "x".repeat(bytes - 2);
+            }
+        }
+        let exported = from_events(&session, &events, &Redactor::default()).unwrap();
+        assert_eq!(exported.payloads.len(), files, "{bytes}");
+    }
 }
 
 #[test]

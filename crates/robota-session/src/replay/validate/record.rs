@@ -5,7 +5,7 @@ use robota_core::ids::CountingIds;
 use super::Report;
 use crate::replay::record::{Record, repairs};
 
-/// Validates a record.
+/// Finds what is missing in a record, or does not match.
 #[must_use]
 pub fn record(record: &Record) -> Report {
     let mut report = Report::new("record");

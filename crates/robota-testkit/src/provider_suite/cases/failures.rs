@@ -87,7 +87,7 @@ pub async fn closed_before_headers(suite: Suite) {
     }
 }
 
-/// No server listens.
+/// A call to an address at which no server listens fails and may be retried.
 pub async fn connection_refused(suite: Suite) {
     let origin = MockServer::refusing_origin().await.unwrap();
     let fixture = suite.fixture("unused").await;

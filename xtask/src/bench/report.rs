@@ -10,6 +10,7 @@ pub(super) enum Unit {
     Milliseconds,
     Seconds,
     Megabytes,
+    Kilobytes,
     Percent,
     Times,
     Count,
@@ -21,6 +22,7 @@ impl Unit {
             Self::Milliseconds => format!("{value:.2} ms"),
             Self::Seconds => format!("{value:.2} s"),
             Self::Megabytes => format!("{value:.1} MB"),
+            Self::Kilobytes => format!("{value:.1} KB"),
             Self::Percent => format!("{value:.2} %"),
             Self::Times => format!("{value:.2}x"),
             Self::Count => format!("{value:.0}"),
@@ -40,7 +42,7 @@ impl Report {
         let load = std::fs::read_to_string("/proc/loadavg")?;
         let load = load.split_whitespace().next().context("an unknown format of /proc")?;
         println!("load of the machine at the start: {load}\n");
-        println!("{:<54} {:>12} {:>12}", "", "measured", "at most");
+        println!("{:<60} {:>12} {:>12}", "", "measured", "at most");
         Ok(Self::default())
     }
 
@@ -54,7 +56,7 @@ impl Report {
             Some(_) if missed => "  MISSED",
             Some(_) => "  ok",
         };
-        println!("{name:<54} {:>12} {target_text:>12}{verdict}", unit.show(measured));
+        println!("{name:<60} {:>12} {target_text:>12}{verdict}", unit.show(measured));
     }
 
     /// Prints how many targets were missed.
