@@ -163,7 +163,7 @@ enum Request {
     SeedReadState(SeenFile),
     UpdateSettings(SettingsUpdate),
     GetHooksListing {},
-    McpCall(McpCall),
+    McpCall(Box<McpCall>),
     #[serde(rename_all = "camelCase")]
     McpReadResource {
         server_name: String,
@@ -272,7 +272,7 @@ impl Requests {
             Request::McpReconnect { server_name } => {
                 return Answer::Later(self.reconnect_mcp_server(server_name));
             }
-            Request::McpCall(call) => return Answer::Later(self.call_mcp_tool(call)),
+            Request::McpCall(call) => return Answer::Later(self.call_mcp_tool(*call)),
             Request::McpReadResource { server_name, uri } => {
                 return Answer::Later(self.read_mcp_resource(server_name, uri));
             }
