@@ -115,7 +115,7 @@ const SCENES: &[Scene] = &[
             See("two agents work"),
             See("ready"),
         ],
-        steps: &[Type("\u{2}"), See("completed")],
+        steps: &[Type("\u{2}"), See("done")],
         ..PLAIN
     },
     Scene {
