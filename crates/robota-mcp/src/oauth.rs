@@ -1,6 +1,6 @@
 //! Logins to servers with OAuth 2.1: discovery, registration, PKCE, refresh, and tokens on disk.
 //!
-//! The library finds the authorisation server of a server; [`requests`] checks every address that it
+//! The library finds the authorisation server of a server; `requests` checks every address that it
 //! finds. A token is stored for the address that it was made for, together with its issuer and the
 //! address that renews it, and sent nowhere else.
 
