@@ -1,5 +1,5 @@
 //! Prepares a machine for the tests, or says what is missing. A test that needs a program adds one
-//! line to [`NEEDED`], or to [`OPTIONAL`] when the test can be skipped without it.
+//! line to `NEEDED`, or to `OPTIONAL` when the test can be skipped without it.
 
 use std::path::Path;
 

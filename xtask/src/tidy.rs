@@ -23,7 +23,6 @@ pub const CHECKS: &[Check] = &[
     ("links", links),
     ("named sources", named_sources),
     ("named methods", named_methods),
-    ("links in documentation", doc_links),
     ("short documentation", short_docs),
     ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
@@ -264,30 +263,6 @@ pub fn named_methods(tree: &Tree) -> Vec<String> {
             !homes.is_empty() && !homes.iter().any(|file| has(file, name))
         };
         spans.find(missing).map(|span| format!("`{span}` does not exist"))
-    })
-}
-
-/// Finds links in doc comments, such as [`Tree`], to names that no source contains. Only rustdoc finds
-/// every dead link, but it takes minutes; this finds those that a renamed or removed item leaves.
-#[must_use]
-pub fn doc_links(tree: &Tree) -> Vec<String> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let is_comment = |line: &str| line.trim_start().starts_with("//");
-    let code = tree.rust().flat_map(|file| file.text.lines()).filter(|line| !is_comment(line));
-    let names: BTreeSet<&str> = code.flat_map(|line| line.split(|c| !is_word(c))).collect();
-    each_line(tree.rust(), |_, line| {
-        let doc = line.trim_start();
-        let doc = doc.strip_prefix("///").or_else(|| doc.strip_prefix("//!"))?;
-        let mut links = doc.split("[`").skip(1).filter_map(|rest| rest.split_once("`]"));
-        let dead = |(name, after): &(&str, &str)| {
-            // A link with a target of its own, or a list in code.
-            let other = after.starts_with('(') || after.starts_with(": ") || after.starts_with('[');
-            // `macro@name` says which of two items with one name is meant.
-            let last = name.rsplit([':', '@']).next().unwrap_or_default();
-            let last = last.split(|c| !is_word(c)).find(|word| !word.is_empty());
-            !other && last.is_some_and(|last| !names.contains(last))
-        };
-        links.find(dead).map(|(name, _)| format!("`{name}` does not exist"))
     })
 }
 

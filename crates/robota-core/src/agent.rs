@@ -156,7 +156,7 @@ impl Agent {
 
     /// Sends a message and waits for an answer of type `T`: the schema of the type is part of the
     /// prompt, and an answer that does not match it is sent back to the model, at most
-    /// [`MAX_REPAIRS`] times.
+    /// [`MAX_REPAIRS`](crate::typed::MAX_REPAIRS) times.
     ///
     /// # Errors
     /// When the run fails, or the last answer still does not match.

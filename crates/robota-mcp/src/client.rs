@@ -2,7 +2,7 @@
 //!
 //! [`McpServers`] has all servers of a session. A server is started when it is needed: when one of its
 //! tools is called, or when its tools are not known yet. Tools that the user approved before are
-//! known from [`CatalogStore`], so a session offers them without a start.
+//! known from [`CatalogStore`](crate::CatalogStore), so a session offers them without a start.
 
 mod call;
 mod connection;

@@ -1,7 +1,7 @@
 //! MCP: other agents use the tools and the agent of this program.
 //!
 //! [`McpServer`] offers two kinds of tools: the built-in tools, whose calls run in a session
-//! without a model ([`tool_session`]), and the agent itself ([`agent`]). Both go through the same
+//! without a model (`tool_session`), and the agent itself (`agent`). Both go through the same
 //! gate as every other call. The sessions of agents are resources. A program can add tools, resources and
 //! prompts of its own. The protocol is in `robota_mcp`; `docs/mcp-server.md` describes it.
 

@@ -4,7 +4,7 @@
 //! case:
 //!
 //! ```ignore
-//! fn provider(setup: WireSetup) -> Arc<dyn Provider> { … }
+//! fn provider(setup: WireSetup) -> Arc<dyn Provider> { todo!() }
 //!
 //! robota_testkit::provider_suite!(provider);
 //! ```

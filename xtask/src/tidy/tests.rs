@@ -84,20 +84,6 @@ fn methods_that_do_not_exist_are_found() {
 }
 
 #[test]
-fn links_in_documentation_to_missing_names_are_found() {
-    let code = ("crates/a/src/turn.rs", "pub struct Turn;\nimpl Turn { fn on<T>() {} }\n");
-    let count = |line: &str| found(doc_links, &[("crates/a/src/lib.rs", line), code]);
-    for wrong in ["/// See [`Turned`].", "//! See [`Turn`] and [`Turn::off`]."] {
-        assert_eq!(count(wrong), 1, "{wrong}");
-    }
-    for right in
-        ["/// [`Turn`], [`crate::Turn::on`], [`on()`]", "// [`Gone`]", "/// [`Gone`](Turn)"]
-    {
-        assert_eq!(count(right), 0, "{right}");
-    }
-}
-
-#[test]
 fn links_to_missing_files_are_found() {
     let count = |text: &str| {
         found(links, &[("docs/guide.md", text), ("docs/events.md", ""), ("README.md", "")])

@@ -271,7 +271,7 @@ impl InteractiveSessionBuilder {
     }
 
     /// Sets what is known of calls that ran when an earlier run crashed. The default is what the
-    /// reaper recorded ([`processes::recovery_hints`]).
+    /// reaper recorded ([`recovery_hints`](crate::processes::recovery_hints)).
     pub fn recovery_hints(mut self, hints: Vec<RecoveryHint>) -> Self {
         self.hints = Some(hints);
         self
