@@ -9,6 +9,7 @@
 //!     lock                   held by the writer; contains who that is
 //!     session.json           the session's id and its owner's seal; makes the folder a session
 //!     {first seq}.jsonl      0600, a segment: one event per line
+//!     {first}-{end}.jsonl    a segment of a fork: the first events of a file that may have more
 //!     refs                   the blobs that the session refers to, one hash per line
 //!     head.json              what a list shows; derived from the journal, may be deleted
 //!     {first seq}.head       heads at some places of a segment; may be deleted

@@ -6,9 +6,10 @@
 //! prints three times, each from the beginning: until the fork is stored, until its conversation can
 //! be read, and until the end of its first turn.
 //!
-//! The conversation is at most as long as the context window, however long the journal is. The answers
-//! here have the length of usual ones, and the sessions are compacted as usual: a session of 100 events
-//! has a short conversation, a long session a long one.
+//! How long the conversation is depends on the context window, not on the length of the journal. So
+//! that only the lengths of the journals differ, both sessions are compacted after every third turn:
+//! at each place their conversations are equally long, and so are those that the last compactions
+//! replaced. The bench prints how long they are.
 //!
 //! The two take turns, so that a slow moment of the disk falls on both, and the medians count.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
@@ -24,6 +25,8 @@ use robota_session::{Selector, Session};
 use robota_store::{FileStore, SqliteStore};
 
 const FORKS: usize = 20;
+/// The turns between two compactions, each with one safe point.
+const TURNS: u64 = 3;
 const SHORT: u64 = 100;
 const LONG: u64 = 100_000;
 
@@ -47,6 +50,7 @@ async fn compare(kind: &str) {
         [("at its end", [Selector::Latest, Selector::Latest]), ("at its middle", middle)]
     {
         let mut times: [Vec<[f64; 3]>; 2] = [Vec::new(), Vec::new()];
+        let mut messages = [0, 0];
         for number in 0..FORKS {
             for (at, session) in [&short, &long].into_iter().enumerate() {
                 let id = SessionId::from(format!("{name}-{at}-{number}").replace(' ', "-"));
@@ -54,13 +58,15 @@ async fn compare(kind: &str) {
                 let since = || begun.elapsed().as_secs_f64() * 1e3;
                 let child = session.fork(&places[at], Some(id)).await.unwrap();
                 let stored = since();
-                child.context().messages().await.unwrap();
+                messages[at] = child.context().messages().await.unwrap().len();
                 let read = since();
                 child.run("Go on.").await.unwrap();
                 times[at].push([stored, read, since()]);
                 child.shutdown("measured").await.unwrap();
             }
         }
+        let [few, many] = messages;
+        println!("fork {name}, {kind}: conversations of {many} and {few} messages");
         for (step, until) in ["stored", "conversation read", "first turn"].iter().enumerate() {
             let [few, many] = [0, 1].map(|at| median(times[at].iter().map(|times| times[step])));
             println!(
@@ -91,18 +97,21 @@ async fn session(store: &Arc<dyn JournalStore>, name: &str, events: u64) -> Sess
     let id = SessionId::from(format!("agent:bench/session:{name}"));
     let builder = Session::builder(Arc::new(model), "model");
     let session = builder.create(store.clone(), Some(id.clone())).await.unwrap();
-    while store.head(&id).await.unwrap().last.seq < events {
-        for _ in 0..10 {
+    loop {
+        for _ in 0..TURNS {
             session.run("Go on.").await.unwrap();
         }
+        if store.head(&id).await.unwrap().last.seq >= events {
+            return session;
+        }
+        session.context().compact(None).await.unwrap();
     }
-    session
 }
 
-/// Returns the safe point in the middle.
+/// Returns the safe point in the middle that is the last one before a compaction.
 async fn half_way(session: &Session) -> Selector {
     match session.snapshot(None).await.unwrap().place {
-        Selector::SafePoint(last) => Selector::SafePoint(last / 2),
+        Selector::SafePoint(last) => Selector::SafePoint(last / 2 / TURNS * TURNS),
         other => other,
     }
 }

@@ -1,7 +1,8 @@
 //! Forks and imports: sessions that start with the events of another session.
 //!
-//! A closed segment never changes, so a fork hard-links it. Only the segment that contains the fork
-//! point is copied. `session.json` is written last, so a fork exists completely or not at all.
+//! A closed segment never changes, so a fork hard-links it, also the one that contains the fork point.
+//! Only a segment that is still appended to is copied. `session.json` is written last, so a fork
+//! exists completely or not at all.
 
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
@@ -30,8 +31,8 @@ struct ForkPoint {
     segment: Segment,
     /// The length of that segment up to and including the event at the point.
     len: u64,
-    /// Whether the segment ends at the point and never changes again.
-    closed: bool,
+    /// The sequence number after the point.
+    end: u64,
 }
 
 impl Files {
@@ -76,18 +77,16 @@ impl Files {
         let end = segments.partition_point(|segment| segment.first <= at.seq);
         let Some(in_segment) = end.checked_sub(1) else { return Ok(None) };
         let segment = &segments[in_segment];
-        let last = end == segments.len();
-        let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
+        let mut finder = marks::Finder::new(&*self.disk, segment, ReadAhead::Few)?;
         if finder.find(at.seq)?.map(|event| event.cursor()) != Some(at) {
             return Ok(None);
         }
         let Some(reader) = finder.into_reader() else { return Ok(None) };
-        let closed = segments.get(end).is_some_and(|next| next.first == at.seq + 1);
         Ok(Some(ForkPoint {
             before: segments[..in_segment].to_vec(),
             segment: segment.clone(),
             len: reader.whole(),
-            closed,
+            end: reader.next_seq(),
         }))
     }
 
@@ -107,7 +106,7 @@ impl Files {
             let identity = self.identify(child, created);
             let writer = Writer::new(Arc::clone(self), child.clone(), lock, unsynced);
             let mut writer = writer.hidden(identity, head);
-            if let Some(place) = self.share_or_copy(parent, point, &folder, first.is_empty())? {
+            if let Some(place) = self.share_or_copy(parent, point, &folder)? {
                 writer = writer.at_end_of(place);
             }
             failpoint!("store.fork.after_links");
@@ -130,38 +129,48 @@ impl Files {
         parent: &StoredIdentity,
         point: &ForkPoint,
         folder: &Path,
-        no_own_events: bool,
     ) -> Result<Option<OpenSegment>, JournalError> {
         // Another user could change the linked file later, so files of a foreign session are
         // copied.
         let share = !self.is_foreign(parent);
-        let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
         let from = self.folder(&parent.identity.session);
         self.copy_refs(&from, folder)?;
-        // Without its own first events the child appends to this segment, so it must not be a link.
-        let link_last = share && point.closed && !no_own_events;
-        let shared = point.before.iter().chain(link_last.then_some(&point.segment));
-        for segment in shared {
-            let to = name(&segment.path);
-            if !share || self.disk.link(&segment.path, &to).is_err() {
+        for segment in &point.before {
+            let to = segment.in_folder(folder);
+            if !share || !self.link(segment, &to) {
                 let len = self.file_len(&segment.path)?;
-                self.copy(&segment.path, &to, len)?;
-            }
-            for file in index::auxiliary_files(segment) {
-                // Optional files: they can be rebuilt from the segment.
-                if share {
-                    let _ = self.disk.link(&file, &name(&file));
+                let mut copy = self.copy(&segment.path, &to.path, len)?;
+                if self.level != crate::DurabilityLevel::Relaxed {
+                    copy.sync().map_err(|error| io("write", &to.path, &error))?;
                 }
             }
         }
-        if link_last {
+        let first = point.segment.first;
+        // An open segment is not shared: its writer may cut off what a failed append wrote.
+        if share
+            && point.segment.closed
+            && self.link(&point.segment, &Segment::part(folder, first, point.end))
+        {
             return Ok(None);
         }
-        let own = Segment::starting(folder, point.segment.first);
+        // The first append of the writer syncs it.
+        let own = Segment::starting(folder, first);
         let tail = self.copy(&point.segment.path, &own.path, point.len)?;
         marks::copy(&*self.disk, &point.segment, &own, point.len);
         index::copy_head_records(&*self.disk, &point.segment, &own, point.len);
         Ok(Some(OpenSegment { segment: own, tail, len: point.len }))
+    }
+
+    /// Links a closed segment and its index files; returns whether the segment is linked.
+    fn link(&self, from: &Segment, to: &Segment) -> bool {
+        let linked = self.disk.link(&from.path, &to.path).is_ok();
+        if linked {
+            for (from, to) in index::auxiliary_files(from).iter().zip(index::auxiliary_files(to)) {
+                // Optional files: they can be rebuilt from the segment.
+                let _ = self.disk.link(from, &to);
+            }
+        }
+        linked
     }
 
     /// Returns the length of a file in bytes.
@@ -170,7 +179,7 @@ impl Files {
         info.map(|info| info.len).map_err(|error| io("open", path, &error))
     }
 
-    /// Copies the first `len` bytes of a file; the copy is synced when this returns.
+    /// Copies the first `len` bytes of a file. The copy is not synced.
     pub(super) fn copy(
         &self,
         from: &Path,
@@ -197,9 +206,6 @@ impl Files {
         if copied < len {
             let reason = format!("it ends after {copied} of {len} bytes");
             return Err(JournalError::Damaged { place: from.display().to_string(), reason });
-        }
-        if self.level != crate::DurabilityLevel::Relaxed {
-            tail.sync().map_err(|error| write(&error))?;
         }
         Ok(tail)
     }

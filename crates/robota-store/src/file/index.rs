@@ -52,7 +52,7 @@ pub(super) struct HeadRecord {
 pub(super) struct JournalEnd {
     /// None if the journal has no event.
     pub(super) head: Option<SessionHead>,
-    /// The last segment that has an event.
+    /// The segment to append to; none if a new one must be started.
     pub(super) segment: Option<Segment>,
     /// The length of the whole events in that segment.
     pub(super) whole: u64,
@@ -200,26 +200,19 @@ impl Files {
                 return Err(missing_segment(segment, due));
             }
             let from = if number == at { mark } else { segment.start() };
-            let last = number + 1 == segments.len();
-            let mut reader = Reader::open(&*self.disk, segment, from, last, ReadAhead::Many)?;
+            let mut reader = Reader::open(&*self.disk, segment, from, ReadAhead::Many)?;
             while up_to.is_none_or(|up_to| reader.next_seq() <= up_to) {
                 let Some(event) = reader.next()? else { break };
                 SessionHead::fold(&mut head, session, &event);
             }
-            // A crashed writer may have left a segment that has only a torn line.
-            if reader.whole() > 0 {
+            // A crashed writer may have left a segment that has only a torn line. The one before it is
+            // closed, and forks may share it.
+            if !segment.closed && reader.whole() > 0 {
                 end.segment = Some(segment.clone());
                 end.whole = reader.whole();
                 end.torn = reader.torn();
             }
             due = Some(reader.next_seq());
-        }
-        if end.segment.is_none()
-            && let Some(closed) = at.checked_sub(1).and_then(|before| segments.get(before))
-        {
-            // Only such a segment was read: the segment before it is closed and complete.
-            end.whole = self.file_len(&closed.path)?;
-            end.segment = Some(closed.clone());
         }
         end.head = head;
         Ok(end)
@@ -272,7 +265,7 @@ impl Files {
             return last.seq.checked_add(1) == Some(segment.first);
         }
         let mark = Mark { seq: last.seq, offset: record.start };
-        Reader::open(&*self.disk, segment, mark, true, ReadAhead::Few).is_ok_and(|mut reader| {
+        Reader::open(&*self.disk, segment, mark, ReadAhead::Few).is_ok_and(|mut reader| {
             let cursor = reader.next().ok().flatten().map(|event| event.cursor());
             // The record may be of another journal with the same name, or newer than what survived
             // a power failure.

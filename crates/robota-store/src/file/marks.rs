@@ -56,25 +56,23 @@ fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
 pub(super) struct Finder<'a> {
     disk: &'a dyn Disk,
     segment: &'a Segment,
-    last: bool,
     marks: Vec<Mark>,
     reader: Option<Reader>,
     reads: ReadAhead,
 }
 
 impl<'a> Finder<'a> {
-    /// Creates a finder for that segment; `last` if no other segment follows it.
+    /// Creates a finder for that segment.
     pub(super) fn new(
         disk: &'a dyn Disk,
         segment: &'a Segment,
-        last: bool,
         reads: ReadAhead,
     ) -> Result<Self, JournalError> {
         let marks = match load(disk, segment) {
             Some(marks) => marks,
-            None => rebuild(disk, segment, last)?,
+            None => rebuild(disk, segment)?,
         };
-        Ok(Self { disk, segment, last, marks, reader: None, reads })
+        Ok(Self { disk, segment, marks, reader: None, reads })
     }
 
     /// Returns the event with that sequence number, or none if the segment does not have it. Each
@@ -89,7 +87,7 @@ impl<'a> Finder<'a> {
         let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
-            None => Reader::open(self.disk, self.segment, from, self.last, self.reads)?,
+            None => Reader::open(self.disk, self.segment, from, self.reads)?,
         };
         let event =
             reader.skip_to(seq).and_then(|exists| if exists { reader.next() } else { Ok(None) });
@@ -111,7 +109,7 @@ impl<'a> Finder<'a> {
 
     /// Returns whether an event is at that place.
     fn has_event_at(&self, mark: Mark) -> bool {
-        Reader::open(self.disk, self.segment, mark, true, ReadAhead::Few)
+        Reader::open(self.disk, self.segment, mark, ReadAhead::Few)
             .and_then(|mut reader| reader.next())
             .is_ok_and(|event| event.is_some())
     }
@@ -131,10 +129,10 @@ pub(super) fn copy(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
     }
 }
 
-/// Rebuilds the marks of a segment. They are saved only for a closed segment: the marks of the last
+/// Rebuilds the marks of a segment. They are saved only for a closed segment: the marks of an open
 /// segment belong to its writer.
-fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
-    let mut reader = Reader::open(disk, segment, segment.start(), last, ReadAhead::Many)?;
+fn rebuild(disk: &dyn Disk, segment: &Segment) -> Result<Vec<Mark>, JournalError> {
+    let mut reader = Reader::open(disk, segment, segment.start(), ReadAhead::Many)?;
     let mut marks: Vec<Mark> = Vec::new();
     let mut due = MARK_DISTANCE;
     loop {
@@ -147,7 +145,7 @@ fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, 
             due = mark.offset + MARK_DISTANCE;
         }
     }
-    if !last {
+    if segment.closed {
         // Ignored if it fails: a folder that cannot be written can still be read.
         let _ = save(disk, segment, &marks);
     }
@@ -191,7 +189,7 @@ impl Marker {
             .filter(|marks| marks.last().is_none_or(|mark| mark.offset < len));
         let marks = match marks {
             Some(marks) if len < MARK_DISTANCE || !marks.is_empty() => Ok(marks),
-            _ => rebuild(disk, segment, true),
+            _ => rebuild(disk, segment),
         };
         let due = marks.ok().and_then(|marks| {
             // Rewritten unless its length is exact: half a mark would shift all later ones.

@@ -78,13 +78,15 @@ impl Files {
         }
         let segments = segment::list(&*self.disk, &folder)?;
         let end = self.fold(session, &segments, None)?;
-        let (Some(head), Some(last)) = (end.head, end.segment) else {
-            return Err(JournalError::NotFound(session.clone()));
-        };
+        let head = end.head.ok_or_else(|| JournalError::NotFound(session.clone()))?;
         failpoint!("store.open.before_repair");
-        for left in segments.iter().filter(|left| left.first > last.first) {
+        for left in segments.iter().filter(|left| left.first > head.last.seq) {
             self.disk.remove(&left.path).map_err(|error| io("remove", &left.path, &error))?;
         }
+        let writer = Writer::new(Arc::clone(self), session.clone(), lock, Vec::new());
+        let writer = if end.names_synced { writer } else { writer.with_unsynced_names() };
+        let writer = writer.of_session(stored.identity, head);
+        let Some(last) = end.segment else { return Ok(writer) };
         let mut tail = self
             .disk
             .open_append(&last.path, CreateMode::Never)
@@ -92,10 +94,7 @@ impl Files {
         if end.torn {
             tail.truncate(end.whole).map_err(|error| io("repair", &last.path, &error))?;
         }
-        let place = OpenSegment { segment: last, tail, len: end.whole };
-        let writer = Writer::new(Arc::clone(self), session.clone(), lock, Vec::new());
-        let writer = if end.names_synced { writer } else { writer.with_unsynced_names() };
-        Ok(writer.of_session(stored.identity, head).at_end_of(place))
+        Ok(writer.at_end_of(OpenSegment { segment: last, tail, len: end.whole }))
     }
 
     /// Takes the lock of a session's folder, or fails with its holder.

@@ -45,18 +45,17 @@ impl Files {
         let start = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
         let mut events = Vec::new();
         let mut due = None;
-        for (at, segment) in segments.iter().enumerate().skip(start) {
+        for segment in &segments[start..] {
             if events.len() == limit {
                 break;
             }
             if due.is_some_and(|due| due != segment.first) {
                 return Err(index::missing_segment(segment, due));
             }
-            let last = at + 1 == segments.len();
             let mut reader = if from <= segment.first {
-                segment::Reader::open(&*self.disk, segment, segment.start(), last, ReadAhead::Many)?
+                segment::Reader::open(&*self.disk, segment, segment.start(), ReadAhead::Many)?
             } else {
-                let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
+                let mut finder = marks::Finder::new(&*self.disk, segment, ReadAhead::Few)?;
                 let Some(event) = finder.find(from)? else { break };
                 events.extend(Some(event).filter(|event| chunks || !event.event.is_chunk()));
                 let Some(reader) = finder.into_reader() else { break };
@@ -132,8 +131,7 @@ impl Files {
             let (_, current) = match finder.take().filter(|(of, _)| *of == at) {
                 Some(same) => finder.insert(same),
                 None => {
-                    let last = at + 1 == segments.len();
-                    let next = marks::Finder::new(&*self.disk, &segments[at], last, reads)?;
+                    let next = marks::Finder::new(&*self.disk, &segments[at], reads)?;
                     finder.insert((at, next))
                 }
             };
@@ -175,7 +173,7 @@ impl Files {
             [] => Err(none()),
             [only] => {
                 let mut reader =
-                    segment::Reader::open(&*self.disk, only, only.start(), true, ReadAhead::Many)?;
+                    segment::Reader::open(&*self.disk, only, only.start(), ReadAhead::Many)?;
                 reader.next()?.map(|_| ()).ok_or_else(none)
             }
             _ => Ok(()),
@@ -210,15 +208,15 @@ impl Files {
         }
         let segments = segment::list(&*self.disk, &folder).ok()?;
         let end = self.fold(session, &segments, None).ok()?;
-        let (head, last) = (end.head?, end.segment?);
+        let head = end.head?;
         let foreign = self.is_foreign(&stored);
         if !foreign {
             // Not marked safe: a writer may be appending now.
             let index = Index {
                 identity: stored.identity,
                 head: head.clone(),
-                segment: last.first,
-                offset: end.whole,
+                segment: 0,
+                offset: 0,
                 start: 0,
                 safe: false,
             };

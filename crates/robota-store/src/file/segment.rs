@@ -16,14 +16,32 @@ const MAX_LINE: u64 = 256 * 1024 * 1024;
 pub(super) struct Segment {
     /// The sequence number of its first event.
     pub(super) first: u64,
-    /// Its file, `{first}.jsonl`.
+    /// Its file, `{first}.jsonl` or `{first}-{end}.jsonl`.
     pub(super) path: PathBuf,
+    /// Whether nothing is appended to it any more.
+    pub(super) closed: bool,
+    /// The sequence number after its last event, if the file may have more: that of a fork, which
+    /// shares the file with its parent up to the fork point.
+    pub(super) end: Option<u64>,
 }
 
 impl Segment {
     /// Returns the segment of a folder whose first event has that sequence number.
     pub(super) fn starting(folder: &Path, first: u64) -> Self {
-        Self { first, path: folder.join(format!("{first}.jsonl")) }
+        let path = folder.join(format!("{first}.jsonl"));
+        Self { first, path, closed: false, end: None }
+    }
+
+    /// Returns the segment of a folder that has the events from `first` up to, not including, `end`
+    /// of a file that has more.
+    pub(super) fn part(folder: &Path, first: u64, end: u64) -> Self {
+        let path = folder.join(format!("{first}-{end}.jsonl"));
+        Self { first, path, closed: true, end: Some(end) }
+    }
+
+    /// Returns the segment of another folder with the same events.
+    pub(super) fn in_folder(&self, folder: &Path) -> Self {
+        Self { path: folder.join(self.path.file_name().unwrap_or_default()), ..self.clone() }
     }
 
     /// Returns the mark of its first event.
@@ -53,12 +71,19 @@ pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, Journ
     let mut segments: Vec<_> = names
         .iter()
         .filter_map(|name| {
-            let first: u64 = name.strip_suffix(".jsonl")?.parse().ok()?;
+            let stem = name.strip_suffix(".jsonl")?;
+            let segment = match stem.split_once('-') {
+                Some((first, end)) => Segment::part(folder, first.parse().ok()?, end.parse().ok()?),
+                None => Segment::starting(folder, stem.parse().ok()?),
+            };
             // `+7` and `007` parse as numbers too, but the store never writes such names.
-            (*name == format!("{first}.jsonl")).then(|| Segment::starting(folder, first))
+            segment.path.ends_with(name).then_some(segment)
         })
         .collect();
     segments.sort_by_key(|segment| segment.first);
+    for segment in segments.iter_mut().rev().skip(1) {
+        segment.closed = true;
+    }
     Ok(segments)
 }
 
@@ -66,8 +91,10 @@ pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, Journ
 pub(super) struct Reader {
     path: PathBuf,
     input: BufReader<Box<dyn ReadFile>>,
-    /// Whether a torn end is expected: only the last segment can have one.
-    last: bool,
+    /// As [`Segment::closed`]: only an open segment can have a torn end.
+    closed: bool,
+    /// As [`Segment::end`].
+    end: Option<u64>,
     /// Number of lines read, counted from where reading started.
     line: u64,
     from_start: bool,
@@ -89,12 +116,11 @@ pub(super) enum ReadAhead {
 }
 
 impl Reader {
-    /// Opens a segment at the start of an event; `last` if no other segment follows it.
+    /// Opens a segment at the start of an event.
     pub(super) fn open(
         disk: &dyn Disk,
         segment: &Segment,
         from: Mark,
-        last: bool,
         reads: ReadAhead,
     ) -> Result<Self, JournalError> {
         let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
@@ -105,7 +131,8 @@ impl Reader {
         Ok(Self {
             path: segment.path.clone(),
             input: BufReader::with_capacity(reads as usize, file),
-            last,
+            closed: segment.closed,
+            end: segment.end,
             line: 0,
             from_start: from.offset == 0,
             next_seq: from.seq,
@@ -152,7 +179,7 @@ impl Reader {
                 let at_end =
                     self.input.fill_buf().map(<[u8]>::is_empty).map_err(|error| self.io(&error))?;
                 let reason = error.to_string();
-                let lost = at_end || (self.last && self.is_hole()?);
+                let lost = at_end || (!self.closed && self.is_hole()?);
                 return if lost { self.end_torn(&reason) } else { Err(self.damaged(&reason)) };
             }
             Err(error @ DecodeError::NewerReader { .. }) => {
@@ -202,7 +229,7 @@ impl Reader {
 
     /// Reads a line into the buffer and returns its length; none at the end.
     fn next_line(&mut self) -> Result<Option<u64>, JournalError> {
-        if self.torn {
+        if self.torn || self.end.is_some_and(|end| self.next_seq >= end) {
             return Ok(None);
         }
         self.buffer.clear();
@@ -219,7 +246,7 @@ impl Reader {
             return Err(self.damaged(&format!("the line is longer than {MAX_LINE} bytes")));
         }
         if !self.buffer.ends_with(b"\n") {
-            // Only a line of the last segment can be cut off while it was written.
+            // Only a line of an open segment can be cut off while it was written.
             return self.end_torn("the line does not end with a newline").map(|_| None);
         }
         Ok(Some(length))
@@ -235,7 +262,7 @@ impl Reader {
     }
 
     fn end_torn(&mut self, reason: &str) -> Result<Option<Envelope>, JournalError> {
-        if !self.last {
+        if self.closed {
             return Err(self.damaged(reason));
         }
         self.torn = true;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::ids::SessionId;
+use robota_core::journal::JournalError;
 
 use super::Files;
 use super::seal::OwnerKey;
+use super::segment::Segment;
 use super::writer::SEGMENT_BYTES;
 use crate::DurabilityLevel;
 use crate::disk::{Disk, RealDisk};
@@ -98,6 +100,23 @@ impl FileStore {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.files.root
+    }
+
+    /// Returns the files that contain the events of a session, oldest first, each with the number of
+    /// lines that belong to it. None of the number means all: only a fork shares the beginning of a
+    /// file with its parent.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn journal_files(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<(PathBuf, Option<u64>)>, JournalError> {
+        let segments = super::segment::list(&*self.files.disk, &self.folder(session))?;
+        let lines = |segment: Segment| {
+            (segment.path, segment.end.map(|end| end.saturating_sub(segment.first)))
+        };
+        Ok(segments.into_iter().map(lines).collect())
     }
 
     /// Returns the folder of a session, whether it exists or not.

@@ -1,7 +1,7 @@
 //! `robota sessions validate`: reports everything that is missing or inconsistent in sessions and
 //! exports. Exits with code 1 if there are errors.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use robota_core::ids::SessionId;
@@ -56,50 +56,31 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 /// it reports all damage; the store itself stops at the first.
 async fn session(context: &Context, session: &SessionId) -> anyhow::Result<Report> {
     let store = &*context.store;
-    let Some(segments) =
-        context.sessions_folder().map(|root| segments(&root, session)).transpose()?.flatten()
-    else {
-        return Ok(validate::session(store, session).await?);
+    let files = match context.sessions_folder() {
+        Some(root) => FileStore::new(root).journal_files(session)?,
+        None => return Ok(validate::session(store, session).await?),
     };
     let mut check = JournalCheck::new(Some(session.clone()));
-    let mut bytes = Vec::new();
-    for (index, segment) in segments.iter().enumerate() {
-        bytes.clear();
-        let text =
-            std::fs::read(segment).with_context(|| format!("cannot read {}", segment.display()))?;
-        bytes.extend_from_slice(&text);
-        check_lines(
-            &mut check,
-            &segment.display().to_string(),
-            &bytes,
-            index + 1 == segments.len(),
-        );
+    for (index, (file, lines)) in files.iter().enumerate() {
+        let place = file.display().to_string();
+        let mut bytes = std::fs::read(file).with_context(|| format!("cannot read {place}"))?;
+        if let Some(lines) = lines {
+            bytes.truncate(first_lines(&bytes, *lines));
+        }
+        check_lines(&mut check, &place, &bytes, index + 1 == files.len());
     }
     match validate::stored(store, session, check).await {
-        Err(JournalError::NotFound(_)) if segments.is_empty() => {
+        Err(JournalError::NotFound(_)) if files.is_empty() => {
             anyhow::bail!("session `{session}` not found")
         }
         other => Ok(other?),
     }
 }
 
-/// Returns the segment files of a journal in order; none if the session has no folder.
-fn segments(root: &Path, session: &SessionId) -> anyhow::Result<Option<Vec<PathBuf>>> {
-    let folder = FileStore::new(root).folder(session);
-    let describe = || format!("cannot read the folder {}", folder.display());
-    let entries = match std::fs::read_dir(&folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        entries => entries.with_context(describe)?,
-    };
-    let mut segments = Vec::new();
-    for entry in entries {
-        let path = entry.with_context(describe)?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
-        segments.extend(number.map(|number| (number, path)));
-    }
-    segments.sort();
-    Ok(Some(segments.into_iter().map(|(_, path)| path).collect()))
+/// Returns the length of the first lines, in bytes.
+fn first_lines(bytes: &[u8], lines: u64) -> usize {
+    let lines = usize::try_from(lines).unwrap_or(usize::MAX);
+    bytes.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len).sum()
 }
 
 fn check_lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: bool) {

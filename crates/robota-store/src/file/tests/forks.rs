@@ -57,6 +57,78 @@ fn kode_04_a_fork_at_any_event_is_right() {
 }
 
 #[test]
+fn kode_04_a_fork_in_a_closed_segment_copies_no_event() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 40);
+    let segments = segment::list(&disk, &files.folder(&id("parent"))).unwrap();
+    // In the middle of a segment.
+    let at = segments[3].first;
+    assert!(segments[4].first > at + 1);
+    drop(files.fork(&id("parent"), event(at).cursor(), &id("child"), &[event(at + 1)]).unwrap());
+    let of_child = segment::list(&disk, &files.folder(&id("child"))).unwrap();
+    let contents = disk.contents();
+    for (own, parents) in of_child.iter().zip(&segments[..4]) {
+        assert_eq!(contents[&own.path], contents[&parents.path]);
+    }
+    let lines = |path| contents[path].iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!((of_child.len(), lines(&of_child[4].path)), (5, 1));
+
+    // Which lines of which files are its events.
+    let store = FileStore { files: Arc::clone(&files) };
+    let mut events = Vec::new();
+    for (file, shared) in store.journal_files(&id("child")).unwrap() {
+        let lines = contents[&file].split_inclusive(|byte| *byte == b'\n');
+        let shared = shared.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap());
+        events.extend(lines.take(shared).map(|line| Envelope::decode(line).unwrap()));
+    }
+    assert_eq!(events, read(&files, &id("child")));
+
+    // A fork of the fork, at a point that it shares and at one of its own.
+    let grandchildren = [at - 1, at, at + 1].map(|at| {
+        let name = id(&format!("grandchild-{at}"));
+        let first = [envelope(2, at + 1, Renamed { name: "x".to_owned() })];
+        drop(files.fork(&id("child"), event(at).cursor(), &name, &first).unwrap());
+        (name, at)
+    });
+    assert!(files.delete(&id("parent")).unwrap());
+    assert_eq!(
+        read(&files, &id("child")),
+        (1..=at + 1).map(|n| (*event(n)).clone()).collect::<Vec<_>>()
+    );
+    for (name, at) in grandchildren {
+        let mut writer = files.open(&name).unwrap();
+        let next = [envelope(3, at + 2, Renamed { name: "y".to_owned() })];
+        writer.append(&next, Durability::Synced).unwrap();
+        let events = read(&files, &name);
+        assert_eq!(events.len() as u64, at + 2);
+        assert_eq!(files.head(&name).unwrap().last, next[0].cursor());
+        let seqs: Vec<u64> = (1..=at + 2).collect();
+        assert_eq!(files.read_events(&name, &seqs).unwrap(), events);
+    }
+}
+
+#[test]
+fn a_fork_that_lost_its_own_events_does_not_change_its_parent() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 40);
+    let at = segment::list(&disk, &files.folder(&id("parent"))).unwrap()[3].first;
+    drop(files.fork(&id("parent"), event(at).cursor(), &id("child"), &[event(at + 1)]).unwrap());
+    let own = segment::list(&disk, &files.folder(&id("child"))).unwrap().pop().unwrap();
+    assert_eq!(own.first, at + 1);
+    crate::disk::Disk::remove(&disk, &own.path).unwrap();
+    let mut writer = files.open(&id("child")).unwrap();
+    assert_eq!(writer.head().unwrap().last.seq, at);
+    writer
+        .append(&[envelope(2, at + 1, Renamed { name: "x".to_owned() })], Durability::Synced)
+        .unwrap();
+    assert_eq!(read(&files, &id("child")).len() as u64, at + 1);
+    assert_eq!(
+        read(&files, &id("parent")),
+        (1..=40).map(|n| (*event(n)).clone()).collect::<Vec<_>>()
+    );
+}
+
+#[test]
 fn kode_04_without_links_a_fork_is_a_copy() {
     let disk = SimDisk::new();
     let files = parent(&disk, 40);
