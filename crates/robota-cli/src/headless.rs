@@ -226,7 +226,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     };
     let mut drive = opened.drive;
     if let Some(trigger) = args.setup_trigger() {
-        session.run_hooks(HookData::Setup { trigger }).await;
+        session.config().run_hooks(HookData::Setup { trigger }).await;
     }
     let exit = if args.init_only { Ok(Exit::Ok) } else { drive.run(first).await };
     let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };

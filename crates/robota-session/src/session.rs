@@ -21,7 +21,6 @@ use robota_core::call::{CallContext, RetryWatch};
 use robota_core::driver::Recorder;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
-use robota_core::hook::{EventReport, HookData, Hooks as _};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
@@ -592,14 +591,6 @@ impl Session {
     #[must_use]
     pub fn checkpoints(&self) -> CheckpointHandle {
         CheckpointHandle(self.clone())
-    }
-
-    /// Runs the hooks of an event that the program causes, such as a notification of the user.
-    pub async fn run_hooks(&self, data: HookData) -> EventReport {
-        match self.shared.hooks.has_event(data.event()) {
-            true => self.shared.hooks.run_event(data).await,
-            false => EventReport::default(),
-        }
     }
 
     /// Returns the handle for recovery after a crash.

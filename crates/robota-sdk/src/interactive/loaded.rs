@@ -42,7 +42,7 @@ impl InteractiveSession {
                     memory_type: memory_type(file, places),
                     load_reason: "session_start",
                 };
-                self.session().run_hooks(data).await;
+                self.session().config().run_hooks(data).await;
             }
         }
     }

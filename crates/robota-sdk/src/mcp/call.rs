@@ -50,7 +50,7 @@ impl SessionMcp {
         let tools = self.source().tools();
         let found = tools.iter().find(|tool| tool.spec().name == call.name);
         let spec = found.ok_or_else(|| McpCallError::Unknown(call.name.clone()))?.spec();
-        let report = session.run_hooks(HookData::pre_tool_use(&call)).await;
+        let report = session.config().run_hooks(HookData::pre_tool_use(&call)).await;
         if let EventDecision::Block { reason } = report.decision {
             return Err(McpCallError::NotRun(reason));
         }
@@ -69,7 +69,7 @@ impl SessionMcp {
             tool_output: McpServers::result_text(&result).await,
             tool_response: result.clone(),
         };
-        match session.run_hooks(after).await.decision {
+        match session.config().run_hooks(after).await.decision {
             EventDecision::Continue { .. } => Ok(result),
             EventDecision::Block { reason } => Err(McpCallError::Withheld(reason)),
         }

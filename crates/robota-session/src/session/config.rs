@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::clock::Clock;
+use robota_core::hook::{EventReport, HookData, Hooks as _};
 use robota_core::ids::Ids;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
@@ -96,5 +97,13 @@ impl ConfigHandle {
     #[must_use]
     pub fn get_hooks(&self) -> Vec<RegisteredHook> {
         self.0.shared.hooks.registered()
+    }
+
+    /// Runs the hooks of an event that the program causes, such as a notification of the user.
+    pub async fn run_hooks(&self, data: HookData) -> EventReport {
+        match self.0.shared.hooks.has_event(data.event()) {
+            true => self.0.shared.hooks.run_event(data).await,
+            false => EventReport::default(),
+        }
     }
 }

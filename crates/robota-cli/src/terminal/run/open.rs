@@ -146,7 +146,7 @@ pub(super) async fn open(
         }
     };
     if let Some(trigger) = args.setup_trigger() {
-        session.session().run_hooks(HookData::Setup { trigger }).await;
+        session.session().config().run_hooks(HookData::Setup { trigger }).await;
     }
     telemetry.count(session.session(), session.opened_at()).await?;
     let events = session.events(StartAt::Now).await?;

@@ -135,11 +135,11 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
         ),
         (
             HookData::InstructionsLoaded {
-                file_path: text("/work/CLAUDE.md"),
+                file_path: text("/project/CLAUDE.md"),
                 memory_type: "Project",
                 load_reason: "session_start",
             },
-            json!({"file_path": "/work/CLAUDE.md", "memory_type": "Project",
+            json!({"file_path": "/project/CLAUDE.md", "memory_type": "Project",
                    "load_reason": "session_start"}),
             "session_start",
         ),
