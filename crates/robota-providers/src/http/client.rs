@@ -115,10 +115,6 @@ enum Kind {
     Plain,
     Secure,
     /// Plain, and without the proxy.
-    #[cfg_attr(
-        not(any(feature = "vertex", feature = "entra")),
-        expect(dead_code, reason = "only tokens need it")
-    )]
     Direct,
 }
 
