@@ -133,7 +133,7 @@ fn sdk_08_the_host_calls_a_tool_as_the_model_does() {
     until_connected(&mut host, "fake");
     // It needs approval, as for the model.
     for (decision, error) in [
-        (json!({"behavior": "deny", "message": "not now"}), Some("The tool did not run: not now")),
+        (json!({"behavior": "deny", "message": "not now"}), Some("the tool did not run: not now")),
         (json!({"behavior": "allow"}), None),
     ] {
         host.send(&json!({"type": "control_request", "request_id": "c", "request": call("mcp__fake__echo")}));
@@ -155,5 +155,35 @@ fn sdk_08_the_host_calls_a_tool_as_the_model_does() {
     let resource = json!({"subtype": "mcp_read_resource", "serverName": "fake", "uri": "ui://one"});
     let read = host.request(&resource);
     assert!(read["response"]["contents"].is_array(), "{read}");
+    host.finish();
+}
+
+#[test]
+fn sdk_08_a_hook_can_require_approval_of_a_call_for_the_host() {
+    let home = Home::new();
+    let output = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+        "permissionDecision": "ask", "permissionDecisionReason": "the hook asks"}});
+    let command = format!("echo ran >> hooks.txt; echo '{output}'");
+    let hooks = json!([{"hooks": [{"type": "command", "command": command}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"PreToolUse": hooks}}));
+    let rules = ["--allowedTools", "mcp__fake__echo", "--disallowedTools", "mcp__fake__fail"];
+    let args = [&["--permission-prompt-tool", "stdio"][..], &rules].concat();
+    let mut host = Host::start(&home, "- Hi.", &args);
+    set(&mut host, &json!({"fake": fake("plain")}));
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    let call =
+        |tool: &str| json!({"subtype": "mcp_call", "tool": tool, "arguments": {"text": "x"}});
+    let denied = host.request(&call("mcp__fake__fail"));
+    assert_eq!(denied["subtype"], "error", "{denied}");
+    assert!(!home.path("project/hooks.txt").exists(), "a denied call runs no hook");
+
+    let request = call("mcp__fake__echo");
+    host.send(&json!({"type": "control_request", "request_id": "c", "request": request}));
+    let asked = host.until("control_request").pop().unwrap();
+    assert_eq!(asked["request"]["tool_name"], "mcp__fake__echo", "{asked}");
+    host.answer(&asked, &json!({"behavior": "deny", "message": "not now"}));
+    let answer = host.until("control_response").pop().unwrap()["response"].clone();
+    assert_eq!(answer["error"], "the tool did not run: not now", "{answer}");
     host.finish();
 }

@@ -124,8 +124,12 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
 
-    // With trust the allow rules apply, and so does the user's deny list.
-    assert!(home.runs("touch trusted", &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
+    // With trust the allow rules apply, and so does the user's deny list. The command is one of the
+    // shell itself, because the checkout's `PATH` applies too.
+    let command = "echo yes > trusted";
+    assert!(!home.runs(command, &[]), "it needs the allow rules of the checkout");
+    assert!(home.runs(command, &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
+    assert!(home.path("project/trusted").exists());
     assert!(!home.runs("echo nope", &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
 }
 
