@@ -124,9 +124,9 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
 
-    // With trust the allow rules apply, and so does the user's deny list. The command is one of the
-    // shell itself, because the checkout's `PATH` applies too.
-    let command = "echo yes > trusted";
+    // With trust the allow rules apply, and so does the user's deny list. The program has a path,
+    // because the checkout's `PATH` applies too.
+    let command = "/usr/bin/touch trusted";
     assert!(!home.runs(command, &[]), "it needs the allow rules of the checkout");
     assert!(home.runs(command, &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
     assert!(home.path("project/trusted").exists());
