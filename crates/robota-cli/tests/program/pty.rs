@@ -157,6 +157,12 @@ pub(crate) struct Terminal {
     changed: watch::Receiver<u64>,
 }
 
+/// Returns what a screen shows, without blanks at the ends of rows.
+fn text(screen: &vt100::Screen) -> String {
+    let rows = screen.rows(0, screen.size().1.get());
+    rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
 fn nonzero(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).unwrap()
 }
@@ -169,9 +175,7 @@ impl Terminal {
 
     /// Returns what the screen shows, without blanks at the ends of rows.
     pub(crate) fn shown(&self) -> String {
-        let parser = self.parser.lock().unwrap();
-        let rows = parser.screen().rows(0, parser.screen().size().1.get());
-        rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        text(self.parser.lock().unwrap().screen())
     }
 
     /// Waits until the terminal shows what is expected.
@@ -179,8 +183,13 @@ impl Terminal {
         let waiting = async {
             loop {
                 self.changed.mark_unchanged();
-                let shown = self.shown();
-                if expected(self.parser.lock().unwrap().screen(), &shown) {
+                // Both from one moment: a text of the conversation is not one of the page that
+                // replaces it.
+                let matches = {
+                    let parser = self.parser.lock().unwrap();
+                    expected(parser.screen(), &text(parser.screen()))
+                };
+                if matches {
                     return;
                 }
                 self.changed.changed().await.unwrap();
