@@ -196,6 +196,28 @@ async fn a_server_that_never_answers_delays_nothing() {
 }
 
 #[tokio::test]
+async fn a_start_in_progress_is_cancelled_when_the_server_is_turned_off_or_closed() {
+    for turned_off in [true, false] {
+        let world = World::new();
+        let servers = world.server("mute");
+        servers.start_unknown();
+        while servers.reports()[0].status != ServerStatus::Starting {
+            tokio::task::yield_now().await;
+        }
+        let expected = if turned_off {
+            servers.set_enabled("fake", false).await.unwrap();
+            ServerStatus::Disabled
+        } else {
+            servers.close().await;
+            ServerStatus::Pending
+        };
+        assert_eq!(servers.reports()[0].status, expected);
+        // A start that ends by its time limit of 30 seconds is reported.
+        assert_eq!(world.notices(), "", "a cancelled start is no failure");
+    }
+}
+
+#[tokio::test]
 async fn a_crash_in_a_call_is_reported_and_the_next_call_starts_the_server_again() {
     let world = World::new();
     let words = format!("started={}", world.path("started"));

@@ -131,6 +131,8 @@ struct State {
     changes: ToolChanges,
     failures: Vec<Instant>,
     problem: Option<String>,
+    /// Cancels a start in progress. A child of the server's `stop`, replaced when it is used.
+    cancel_start: CancellationToken,
 }
 
 impl Server {
@@ -149,6 +151,7 @@ impl Server {
                 changes: ToolChanges::default(),
                 failures: Vec::new(),
                 problem: None,
+                cancel_start: stop.child_token(),
             }),
             connection: tokio::sync::Mutex::default(),
             _stop_on_drop: stop.clone().drop_guard(),
@@ -261,6 +264,9 @@ impl Server {
         // Held during the start: callers that arrive meanwhile wait for this start instead of
         // starting a second program.
         let mut slot = self.connection.lock().await;
+        // Before the status is read: `disable` sets the status first and cancels then, so one of the
+        // two is always seen.
+        let cancelled = self.state().cancel_start.clone();
         if self.status() == ServerStatus::Disabled {
             return Err(McpError::Connect {
                 server: self.config.name.clone(),
@@ -277,15 +283,20 @@ impl Server {
         }
         let wait = self.next_start()?;
         self.set_status(ServerStatus::Starting, None);
-        tokio::time::sleep(wait).await;
-        let opened = match Connection::open(&self.config, &self.options).await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                // A connection whose lists cannot be read is a failed start, since nothing of the
-                // server could be offered.
-                self.refresh(&connection).await.map(|()| connection)
-            }
-            Err(error) => Err(error),
+        let opening = async {
+            tokio::time::sleep(wait).await;
+            let connection = Arc::new(Connection::open(&self.config, &self.options).await?);
+            // A connection whose lists cannot be read is a failed start, since nothing of the
+            // server could be offered.
+            self.refresh(&connection).await.map(|()| connection)
+        };
+        // A server that never answers must not delay the end of the session until its time limit.
+        let Some(opened) = cancelled.run_until_cancelled(opening).await else {
+            self.set_status(ServerStatus::Pending, None);
+            return Err(McpError::Connect {
+                server: self.config.name.clone(),
+                problem: "its start was cancelled".to_owned(),
+            });
         };
         match opened {
             Ok(connection) => {
@@ -440,6 +451,7 @@ impl Server {
     /// Forgets earlier failures, so that the server is started again. One that is turned off stays
     /// off.
     pub(super) async fn reset(&self) {
+        self.cancel_start();
         if let Some(connection) = self.connection.lock().await.take() {
             connection.close().await;
         }
@@ -451,12 +463,21 @@ impl Server {
 
     /// Turns the server off and ends its connection.
     pub(super) async fn disable(&self) {
-        // With the lock of the connection, so that a start in progress ends first.
+        self.set_status(ServerStatus::Disabled, None);
+        self.cancel_start();
+        // With the lock of the connection, so that a start in progress ends first. It may have
+        // changed the status.
         let mut slot = self.connection.lock().await;
         self.set_status(ServerStatus::Disabled, None);
         if let Some(connection) = slot.take() {
             connection.close().await;
         }
+    }
+
+    /// Ends a start in progress. Later starts are not affected.
+    fn cancel_start(&self) {
+        let next = self.stop.child_token();
+        std::mem::replace(&mut self.state().cancel_start, next).cancel();
     }
 
     /// Turns the server on again; it is not started.

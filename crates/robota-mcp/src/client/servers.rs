@@ -11,7 +11,7 @@ use super::connection::RequestLimits;
 use super::options::McpOptions;
 use super::outcome;
 use super::prompts::{self, PromptCommand};
-use super::server::{Changes, Server, ServerInstructions, ServerReport};
+use super::server::{Changes, Server, ServerInstructions, ServerReport, ServerStatus};
 use super::session_tools::SessionTools;
 use crate::catalog::{ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
@@ -149,7 +149,10 @@ impl McpServers {
         let waiting = self.all().into_iter().filter(Server::waits_for_start);
         for server in waiting.filter(|server| of(server)) {
             tokio::spawn(async move {
-                if let Err(error) = server.connection().await {
+                if let Err(error) = server.connection().await
+                    // A start that was cancelled is no failure.
+                    && matches!(server.status(), ServerStatus::Failed | ServerStatus::NeedsAuth)
+                {
                     server.options.notice(error.to_string());
                 }
             });
