@@ -233,7 +233,7 @@ async fn an_exhausted_script_fails_the_run() {
     assert!(error.message.contains("the script is over"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn any_failed_append_ends_the_run_with_an_error() {
     let whole = Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
