@@ -28,12 +28,19 @@ pub fn run(root: &Path) -> Result<()> {
 
 fn steps<'a>(root: &'a Path, skipped: &str) -> Vec<Step<'a>> {
     let nextest = sh::succeeds(root, &["cargo", "nextest", "--version"]);
-    let cargo = |words: &'static str| -> Box<dyn FnOnce() -> Result<()> + 'a> {
-        let skipped = skipped.to_owned();
+    let cargo = |words: &str| -> Box<dyn FnOnce() -> Result<()> + 'a> {
+        let (words, skipped) = (words.to_owned(), skipped.to_owned());
         Box::new(move || {
             sh::run(root, &words.split(' ').collect::<Vec<_>>(), &[(SKIPPED, &skipped)])
         })
     };
+    // Many tests wait for other processes and use no processor meanwhile.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let nextest = nextest.then(|| {
+        format!(
+            "cargo nextest run --workspace --all-features --cargo-profile quick --test-threads {threads}"
+        )
+    });
     // A link to an item that was renamed is a warning of rustdoc alone.
     let documentation = || {
         let words = "cargo doc --workspace --lib --no-deps --all-features --profile quick";
@@ -52,9 +59,9 @@ fn steps<'a>(root: &'a Path, skipped: &str) -> Vec<Step<'a>> {
         ),
         (
             "tests",
-            cargo(match nextest {
-                true => "cargo nextest run --workspace --all-features --cargo-profile quick",
-                false => "cargo test --workspace --all-features --profile quick --tests",
+            cargo(match &nextest {
+                Some(words) => words,
+                None => "cargo test --workspace --all-features --profile quick --tests",
             }),
         ),
         ("documentation", Box::new(documentation)),
