@@ -5,7 +5,6 @@ pub mod api;
 pub mod checklist;
 pub mod events;
 pub mod permissions;
-pub mod stream_json;
 pub mod vendors;
 
 use std::path::Path;
@@ -29,12 +28,17 @@ pub const GENERATED: &[Generated] = &[
     (permissions::PAGE, permissions::page),
     (vendors::PAGE, vendors::page),
     ("docs/schema/settings.schema.json", settings_schema),
-    (stream_json::SCHEMA, stream_json::schema),
+    ("docs/schema/stream-json.schema.json", stream_json_schema),
 ];
 
 /// Returns the JSON Schema of a settings file, for editors.
 fn settings_schema(_: &Tree) -> Result<String> {
     Ok(serde_json::to_string_pretty(&robota_config::schema())? + "\n")
+}
+
+/// Returns the JSON Schema of the lines that a headless run prints.
+fn stream_json_schema(_: &Tree) -> Result<String> {
+    Ok(serde_json::to_string_pretty(&robota_stream_json::schema())? + "\n")
 }
 
 /// Writes every generated file that differs.

@@ -40,21 +40,22 @@ fn main() -> ExitCode {
         ["test"] => suite::run(&root),
         ["tidy"] => tidy::run(&root),
         ["gen"] | ["gen", "--check"] => generate(&root, &args),
-        ["fuzz", "--secs", secs] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
-            fuzz::run(&root, secs, None)
-        }
-        ["fuzz", "--secs", secs, target] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
-            fuzz::run(&root, secs, Some(target))
+        ["fuzz", "--secs", secs, target @ ..]
+            if target.len() < 2 && secs.parse().is_ok_and(|secs: u32| secs > 0) =>
+        {
+            fuzz::run(&root, secs, target.first().copied())
         }
         ["oracle", args @ ..] => oracle::run(&root, args),
         ["bench"] => bench::run(&root, None),
-        ["bench", "program"] => bench::program(&root, None),
-        ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),
-        ["screens"] => screens::draw(&root, None, None),
-        ["screens", built] => screens::draw(&root, Some(built.as_ref()), None),
-        ["screens", built, name] => screens::draw(&root, Some(built.as_ref()), Some(name)),
-        ["bench", "terminal"] => bench::terminal(&root, None),
-        ["bench", "terminal", built] => bench::terminal(&root, Some(built.as_ref())),
+        ["bench", "program", built @ ..] if built.len() < 2 => {
+            bench::program(&root, built.first().map(Path::new))
+        }
+        ["bench", "terminal", built @ ..] if built.len() < 2 => {
+            bench::terminal(&root, built.first().map(Path::new))
+        }
+        ["screens", rest @ ..] if rest.len() < 3 => {
+            screens::draw(&root, rest.first().map(Path::new), rest.get(1).copied())
+        }
         ["bench", filter] => bench::run(&root, Some(filter)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

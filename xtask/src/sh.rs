@@ -141,13 +141,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program and waits for its first line.
-    pub fn start(dir: &Path, words: &[&str]) -> Result<Self> {
-        Self::start_with(dir, words, &[])
-    }
-
     /// Starts the program with further variables, and waits for its first line.
-    pub fn start_with(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Self> {
+    pub fn start(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Self> {
         let line = words.join(" ");
         let mut command = command(dir, words)?;
         command.envs(env.iter().copied()).stdin(Stdio::null());

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::tree::{File, Tree, is_test_code, package};
+use crate::tree::{File, Tree, function, is_test_code, package};
 
 /// A check: its name, and its findings as `path:line: message`.
 pub type Check = (&'static str, fn(&Tree) -> Vec<String>);
@@ -317,13 +317,7 @@ fn says_nothing(doc: &str, name: &str) -> bool {
 
 /// Returns the names of all functions of the sources.
 fn functions(tree: &Tree) -> BTreeSet<&str> {
-    fn name(line: &str) -> Option<&str> {
-        let line = line.trim_start();
-        let line = line.strip_prefix("pub ").unwrap_or(line);
-        let line = line.strip_prefix("async ").unwrap_or(line);
-        line.strip_prefix("fn ")?.split(['(', '<']).next()
-    }
-    tree.rust().flat_map(|file| file.text.lines()).filter_map(name).collect()
+    tree.rust().flat_map(|file| file.text.lines()).filter_map(function).collect()
 }
 
 /// Finds tests that the threat model names and that do not exist.
@@ -370,25 +364,14 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
 /// Finds names of providers and models in the core, which must not branch on them.
 #[must_use]
 pub fn vendors(tree: &Tree) -> Vec<String> {
-    const NAMES: [&str; 10] = [
-        "anthropic",
-        "claude",
-        "openai",
-        "gpt",
-        "gemini",
-        "mistral",
-        "deepseek",
-        "llama",
-        "qwen",
-        "grok",
-    ];
+    const NAMES: &str = "anthropic claude openai gpt gemini mistral deepseek llama qwen grok";
     let core = tree.rust().filter(|file| {
         file.path.starts_with("crates/robota-core/src/") && !is_test_code(&file.path)
     });
     each_line(core, |_, line| {
         let code = if line.trim_start().starts_with("//") { "" } else { line };
         let code = code.split(" // ").next().unwrap_or_default().to_lowercase();
-        let name = NAMES.iter().find(|name| code.contains(**name))?;
+        let name = NAMES.split(' ').find(|name| code.contains(name))?;
         Some(format!("the core names `{name}`: move it to data or to an adapter"))
     })
 }

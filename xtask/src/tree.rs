@@ -85,6 +85,16 @@ pub fn is_test_code(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/benches/")
 }
 
+/// Returns the name of the function that a line begins; none for one that a macro names.
+#[must_use]
+pub fn function(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
+    Some(name).filter(|name| !name.starts_with('$'))
+}
+
 fn walk(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<()> {
     for entry in std::fs::read_dir(root.join(folder))? {
         let (entry, ignored) = (entry?, ["target", ".git", ".robota", "artifacts", "coverage"]);

@@ -21,7 +21,7 @@ const PAGE: usize = 4_096;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ModelCost {
-    /// The tokens.
+    /// The tokens of all calls together.
     pub usage: Usage,
     /// The price in dollars; none if the catalogue has no price for the model.
     pub cost: Option<f64>,

@@ -24,14 +24,14 @@ pub enum ToolExecution {
     Start {
         /// The tool's name.
         tool: String,
-        /// The arguments.
+        /// The arguments with which the tool runs: those of the model, or what a hook made of them.
         input: Value,
     },
     /// The call ended, or did not run.
     End {
         /// The tool's name.
         tool: String,
-        /// The arguments.
+        /// The arguments as the model wrote them; null if they are not valid JSON.
         input: Value,
         /// Whether the tool reported success.
         success: bool,

@@ -28,11 +28,11 @@ use crate::stored::open_stored;
 /// What a restore returns to its earlier state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RestoreScope {
-    /// The files.
+    /// The files; the conversation stays as it is.
     Code,
-    /// The conversation that the model sees.
+    /// The conversation that the model sees; the files stay as they are.
     Conversation,
-    /// Both.
+    /// The files and the conversation; this is the default.
     #[default]
     Both,
 }

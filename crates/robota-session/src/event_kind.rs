@@ -15,7 +15,8 @@ pub enum EventKind {
     ToolResult,
     /// The token usage of a model call.
     Usage,
-    /// Something failed.
+    /// A model call, a compaction or something else failed. A failed tool call is a
+    /// [`ToolResult`](Self::ToolResult).
     Error,
     /// The conversation changed.
     MessagesUpdate,

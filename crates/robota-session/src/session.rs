@@ -130,13 +130,13 @@ pub struct Status {
 /// Facts about a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionInfo {
-    /// Its id.
+    /// The id under which the store has it.
     pub session: SessionId,
-    /// Its name.
+    /// The name that a client gave it; none if it was never named.
     pub name: Option<String>,
     /// The working directory.
     pub cwd: Option<String>,
-    /// The model.
+    /// The model of the next turn; a running turn keeps the model it started with.
     pub model: String,
     /// When it began.
     pub created: Timestamp,

@@ -49,7 +49,7 @@ pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
     let mut sources = Sources::new(tree);
     let own = sources.load("robota_sdk")?;
     let types = own.items().filter(|(_, item)| item::is_public_type(item));
-    let bare = types.filter(|(path, item)| own.is_public(path) && !has_example(item));
+    let bare = types.filter(|(_, item)| !has_example(item));
     Ok(bare.map(|(path, item)| format!("{path}::{}", item::name(item))).collect())
 }
 
@@ -59,7 +59,7 @@ pub fn root_types_without_example(tree: &Tree) -> Result<Vec<String>> {
     let own = sources.load("robota")?;
     let root = own.module(&[]).context("robota has no root module")?;
     let mut bare = Vec::new();
-    for item in &root.items {
+    for item in root {
         let syn::Item::Use(used) = item else { continue };
         if !item::is_public(&used.vis) || item::hidden(&used.attrs) {
             continue;
@@ -90,7 +90,7 @@ impl Listing<'_> {
         let module = own.module(path).with_context(|| format!("no module {path:?}"))?;
         let mut modules = Vec::new();
         let mut items = Vec::new();
-        for item in &module.items {
+        for item in module {
             match item {
                 syn::Item::Mod(inner)
                     if item::is_public(&inner.vis) && !item::hidden(&inner.attrs) =>

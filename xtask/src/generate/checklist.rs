@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::tree::{File, Tree, package};
+use crate::tree::{File, Tree, function, package};
 
 /// The source of the page, which people edit.
 pub const IDS: &str = "docs/checklist.ids";
@@ -210,14 +210,6 @@ fn tests(tree: &Tree) -> Vec<String> {
         }
     }
     found
-}
-
-/// Returns the name of the function that a line begins.
-fn function(line: &str) -> Option<&str> {
-    let line = line.strip_prefix("pub ").unwrap_or(line);
-    let line = line.strip_prefix("async ").unwrap_or(line);
-    let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
-    Some(name).filter(|name| !name.starts_with('$'))
 }
 
 fn full_name(file: &File, name: &str) -> String {

@@ -64,7 +64,8 @@ fn draw_row(svg: &mut String, screen: &Screen, row: u16, columns: u16) {
         };
         let text: String = run.iter().map(|(cell, _)| contents(cell)).collect();
         if !text.trim().is_empty() && !first.is_wide_continuation() {
-            look.text(svg, (row, column), Extent::of(first, count(run)), &text);
+            let columns = if first.is_wide() { None } else { Some(count(run)) };
+            look.text(svg, (row, column), columns, &text);
         }
         column += count(run);
     }
@@ -89,21 +90,6 @@ fn is_narrow(cell: &Cell) -> bool {
 
 fn count<T>(run: &[T]) -> u16 {
     u16::try_from(run.len()).unwrap_or(u16::MAX)
-}
-
-/// How much room a text has.
-#[derive(Clone, Copy)]
-enum Extent {
-    /// So many columns, which it fills.
-    Columns(u16),
-    /// A wide letter, in the middle of two columns.
-    Wide,
-}
-
-impl Extent {
-    fn of(first: &Cell, columns: u16) -> Self {
-        if first.is_wide() { Self::Wide } else { Self::Columns(columns) }
-    }
 }
 
 fn rectangle(svg: &mut String, row: u16, column: u16, count: u16, fill: &str) {
@@ -146,13 +132,12 @@ impl Look {
         }
     }
 
-    fn text(&self, svg: &mut String, (row, column): (u16, u16), extent: Extent, text: &str) {
+    /// Draws a text that fills so many columns; without a number, a wide letter in the middle of two.
+    fn text(&self, svg: &mut String, (row, column): (u16, u16), columns: Option<u16>, text: &str) {
         let (x, y) = (MARGIN + f32::from(column) * COLUMN, MARGIN + f32::from(row) * ROW + 13.5);
-        let (x, fit) = match extent {
-            Extent::Columns(count) => {
-                (x, format!("textLength=\"{:.1}\"", f32::from(count) * COLUMN))
-            }
-            Extent::Wide => (x + COLUMN, "text-anchor=\"middle\"".to_owned()),
+        let (x, fit) = match columns {
+            Some(count) => (x, format!("textLength=\"{:.1}\"", f32::from(count) * COLUMN)),
+            None => (x + COLUMN, "text-anchor=\"middle\"".to_owned()),
         };
         let mut style = String::new();
         for (on, attribute) in [

@@ -72,7 +72,7 @@ pub struct AgentResult {
     pub label: String,
     /// Whether it ended with an answer.
     pub success: bool,
-    /// Its answer.
+    /// Its answer; empty if it was not started.
     pub output: String,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]

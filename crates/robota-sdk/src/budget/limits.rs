@@ -117,11 +117,11 @@ impl Budget {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BudgetUse {
-    /// Dollars.
+    /// The price in dollars; calls of models without a known price count as nothing.
     pub usd: f64,
-    /// Tokens.
+    /// All tokens that were sent and generated, over all calls.
     pub tokens: u64,
-    /// Turns.
+    /// The turns that started; zero where the use of one turn is counted.
     pub turns: u64,
     /// The time in which turns ran.
     pub time: Duration,

@@ -43,7 +43,7 @@ use super::tool_state::ToolState;
 pub enum InteractiveEvent {
     /// A prompt was accepted. It waits until its turn begins.
     PromptAccepted {
-        /// The prompt.
+        /// The id of the prompt; the later events about it have the same.
         input: InputId,
         /// The text to show.
         text: String,
@@ -73,12 +73,12 @@ pub enum InteractiveEvent {
     },
     /// The permission mode changed.
     ModeChanged {
-        /// The mode.
+        /// The mode that applies from now on.
         mode: Mode,
     },
     /// The model wrote text.
     TextDelta {
-        /// The text.
+        /// The piece that is appended to the answer so far.
         text: String,
     },
     /// The text since the last whole answer is void: its model call failed and is retried.
@@ -94,7 +94,7 @@ pub enum InteractiveEvent {
     ToolOutput {
         /// The call.
         call: CallId,
-        /// The text.
+        /// The piece that was printed since the last event of this call.
         text: String,
     },
     /// A tool call ended, or did not run.

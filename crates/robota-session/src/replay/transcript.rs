@@ -117,7 +117,7 @@ pub struct CallView {
     pub call: CallId,
     /// The tool's name.
     pub name: String,
-    /// The arguments.
+    /// The arguments as the model wrote them; the raw text if they are not valid JSON.
     pub input: Value,
     /// Whether it may run, and who decided; none if it was not decided.
     pub decision: Option<Decision>,
@@ -125,11 +125,11 @@ pub struct CallView {
     pub ran: Option<DidRun>,
     /// Whether the tool reported success; none if unknown.
     pub ok: Option<bool>,
-    /// A stable code for the failure.
+    /// A stable code for the failure, such as `denied`; none after a success and in imported sessions.
     pub error_code: Option<String>,
-    /// How long it ran, in milliseconds.
+    /// How long it ran, in milliseconds; none if it has not ended or was never judged.
     pub duration_ms: Option<u64>,
-    /// The text that the model received.
+    /// The text that the model received; none if the call has no result yet.
     pub result: Option<String>,
     /// The files it was about to change.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -56,7 +56,7 @@ pub enum ChatEnd {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The input.
+    /// The input that this answers.
     pub input: InputId,
     /// How the turn of the input ended.
     pub end: ChatEnd,

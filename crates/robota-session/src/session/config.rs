@@ -18,7 +18,7 @@ pub struct ConfigHandle(pub(super) Session);
 
 /// A change to a session's tools.
 pub enum ToolChange {
-    /// Adds tools.
+    /// Adds tools to those that the session has.
     Add(Vec<Arc<dyn Tool>>),
     /// Removes the tools with these names.
     Remove(Vec<String>),

@@ -14,7 +14,7 @@ use crate::error::SessionError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct QueuedInput {
-    /// Its id.
+    /// The id that `send` returned; changes and `cancel` take it.
     pub input: InputId,
     /// When it is delivered.
     pub delivery: Delivery,

@@ -1,7 +1,7 @@
 //! One item of a crate as text.
 
 use quote::ToTokens;
-use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Visibility};
+use syn::{Attribute, Fields, Ident, ImplItem, Item, TraitItem, Visibility};
 
 /// What an `impl` adds to a type.
 pub(super) enum Impl {
@@ -41,22 +41,22 @@ pub(super) fn hidden(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns the attributes and the visibility of an item that can be public.
-fn parts(item: &Item) -> Option<(&[Attribute], &Visibility)> {
+/// Returns the attributes, the visibility and the name of an item that can be public.
+fn parts(item: &Item) -> Option<(&[Attribute], &Visibility, &Ident)> {
     Some(match item {
-        Item::Struct(it) => (&it.attrs, &it.vis),
-        Item::Enum(it) => (&it.attrs, &it.vis),
-        Item::Trait(it) => (&it.attrs, &it.vis),
-        Item::Fn(it) => (&it.attrs, &it.vis),
-        Item::Type(it) => (&it.attrs, &it.vis),
-        Item::Const(it) => (&it.attrs, &it.vis),
-        Item::Static(it) => (&it.attrs, &it.vis),
+        Item::Struct(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Enum(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Trait(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Fn(it) => (&it.attrs, &it.vis, &it.sig.ident),
+        Item::Type(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Const(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Static(it) => (&it.attrs, &it.vis, &it.ident),
         _ => return None,
     })
 }
 
 pub(super) fn is_public_item(item: &Item) -> bool {
-    parts(item).is_some_and(|(attributes, vis)| is_public(vis) && !hidden(attributes))
+    parts(item).is_some_and(|(attributes, vis, _)| is_public(vis) && !hidden(attributes))
 }
 
 pub(super) fn is_public_type(item: &Item) -> bool {
@@ -65,23 +65,13 @@ pub(super) fn is_public_type(item: &Item) -> bool {
 
 /// Returns whether the documentation of an item has an example.
 pub(super) fn has_example(item: &Item) -> bool {
-    let attributes = parts(item).map(|(attributes, _)| attributes).unwrap_or_default();
+    let attributes = parts(item).map(|(attributes, ..)| attributes).unwrap_or_default();
     let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
     docs.map(|doc| text(&doc.meta)).any(|doc| doc.contains("```"))
 }
 
 pub(super) fn name(item: &Item) -> String {
-    match item {
-        Item::Struct(it) => it.ident.to_string(),
-        Item::Enum(it) => it.ident.to_string(),
-        Item::Trait(it) => it.ident.to_string(),
-        Item::Fn(it) => it.sig.ident.to_string(),
-        Item::Type(it) => it.ident.to_string(),
-        Item::Const(it) => it.ident.to_string(),
-        Item::Static(it) => it.ident.to_string(),
-        Item::Mod(it) => it.ident.to_string(),
-        _ => String::new(),
-    }
+    parts(item).map(|(.., name)| name.to_string()).unwrap_or_default()
 }
 
 /// Returns an item as it is used from outside: without bodies, attributes and private fields.
@@ -118,7 +108,6 @@ pub(super) fn signature(item: &Item, shown_as: &str) -> String {
         Item::Type(it) => format!("type {shown_as}{} = {}", text(&it.generics), text(&it.ty)),
         Item::Const(it) => format!("const {shown_as}: {}", text(&it.ty)),
         Item::Static(it) => format!("static {shown_as}: {}", text(&it.ty)),
-        Item::Mod(_) => format!("mod {shown_as}"),
         _ => shown_as.to_owned(),
     }
 }
@@ -145,31 +134,17 @@ fn fields(fields: &Fields, of_struct: bool) -> String {
 /// Returns tokens as text with the spaces that people write.
 pub(super) fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
+    for mark in ["::", "<", "(", "["] {
+        text = text.replace(&format!(" {mark}"), mark).replace(&format!("{mark} "), mark);
+    }
+    for mark in [">", ",", ";", ":", ")", "]", "."] {
+        text = text.replace(&format!(" {mark}"), mark);
+    }
     for (from, to) in [
-        (" :: ", "::"),
-        (":: ", "::"),
-        (" ::", "::"),
-        (" < ", "<"),
-        ("< ", "<"),
-        (" >", ">"),
-        (" <", "<"),
-        (" ,", ","),
-        (" ;", ";"),
-        (" :", ":"),
         ("& ", "&"),
         ("' ", "'"),
-        (" (", "("),
-        ("( ", "("),
-        (" )", ")"),
-        (" [", "["),
-        ("[ ", "["),
-        (" ]", "]"),
         (",)", ")"),
-        (", )", ")"),
-        (" .", "."),
         ("->(", "-> ("),
-        ("-> ", "-> "),
-        (" ->", " ->"),
         ("- >", "->"),
         ("-> impl(", "-> impl ("),
         ("for<'a>", "for<'a> "),

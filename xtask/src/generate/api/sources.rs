@@ -9,18 +9,14 @@ use syn::{Item, UseTree};
 use super::item::{self, Impl};
 use crate::tree::Tree;
 
-/// The modules of a crate, by path.
-pub(super) struct Module {
-    pub(super) items: Vec<Item>,
-    /// Whether every module on the path is public.
-    public: bool,
-}
+type Modules = BTreeMap<Vec<String>, Vec<Item>>;
 
 /// A crate.
 #[derive(Clone)]
 pub(super) struct CrateSource {
     pub(super) name: String,
-    modules: Rc<BTreeMap<Vec<String>, Module>>,
+    /// The items of each module, by its path.
+    modules: Rc<Modules>,
 }
 
 /// What a path leads to.
@@ -49,96 +45,79 @@ impl<'a> Sources<'a> {
         }
         let folder = format!("crates/{}/src", name.replace('_', "-"));
         let mut modules = BTreeMap::new();
-        parse(self.tree, &format!("{folder}/lib.rs"), &folder, Vec::new(), true, &mut modules)?;
+        parse(self.tree, &format!("{folder}/lib.rs"), &folder, Vec::new(), &mut modules)?;
         let found = CrateSource { name: name.to_owned(), modules: Rc::new(modules) };
         self.crates.insert(name.to_owned(), found.clone());
         Ok(found)
     }
 
-    /// Follows a path, also through re-exports.
+    /// Follows a path that a module names, also through re-exports.
     pub(super) fn resolve(
         &mut self,
         own: &CrateSource,
         module: &[String],
         target: &[String],
     ) -> Result<Resolved> {
+        self.follow(own, module, target, 0)
+    }
+
+    fn follow(
+        &mut self,
+        own: &CrateSource,
+        module: &[String],
+        target: &[String],
+        depth: usize,
+    ) -> Result<Resolved> {
         let Some((first, rest)) = target.split_first() else { return Ok(Resolved::Other) };
-        if first.starts_with("robota_")
-            && self.tree.has(&format!("crates/{}/src", first.replace('_', "-")))
-        {
-            let other = self.load(first)?;
-            return self.find(&other, rest, 0);
-        }
         let path = match first.as_str() {
             "crate" => rest.to_vec(),
             "self" => [module, rest].concat(),
             "super" => [&module[..module.len().saturating_sub(1)], rest].concat(),
+            name if name.starts_with("robota_")
+                && self.tree.has(&format!("crates/{}/src", name.replace('_', "-"))) =>
+            {
+                let other = self.load(name)?;
+                return self.find(&other, rest, depth);
+            }
             _ => [module, target].concat(),
         };
-        self.find(&own.clone(), &path, 0)
+        self.find(own, &path, depth)
     }
 
     fn find(&mut self, own: &CrateSource, path: &[String], depth: usize) -> Result<Resolved> {
         let Some((name, module)) = path.split_last() else { return Ok(Resolved::Other) };
-        let Some(found) = own.module(module).filter(|_| depth < 8) else {
+        let Some(items) = own.module(module).filter(|_| depth < 8) else {
             return Ok(Resolved::Other);
         };
-        for item in &found.items {
-            if item::name(item) == *name && !matches!(item, Item::Mod(_)) {
-                let item = Box::new(item.clone());
-                return Ok(Resolved::Item(own.clone(), module.to_vec(), item));
-            }
+        if let Some(item) = items.iter().find(|item| item::name(item) == *name) {
+            return Ok(Resolved::Item(own.clone(), module.to_vec(), Box::new(item.clone())));
         }
-        let used = found.items.iter().filter_map(|item| match item {
+        let used = items.iter().filter_map(|item| match item {
             Item::Use(tree) => Some(uses(&tree.tree)),
             _ => None,
         });
-        let target = used.flatten().find(|(_, shown)| shown == name).map(|(target, _)| target);
-        match target {
-            Some(target) if target != path => {
-                let (own, module) = (own.clone(), module.to_vec());
-                match target.first().map(String::as_str) {
-                    Some("crate") => self.find(&own, &target[1..], depth + 1),
-                    Some(other) if other.starts_with("robota_") => {
-                        let other = self.load(other)?;
-                        self.find(&other, &target[1..], depth + 1)
-                    }
-                    Some("self") => self.find(&own, &[&module, &target[1..]].concat(), depth + 1),
-                    Some("super") => {
-                        let above = &module[..module.len().saturating_sub(1)];
-                        self.find(&own, &[above, &target[1..]].concat(), depth + 1)
-                    }
-                    _ => self.find(&own, &[module.as_slice(), &target].concat(), depth + 1),
-                }
-            }
+        match used.flatten().find(|(_, shown)| shown == name) {
+            Some((target, _)) if target != path => self.follow(own, module, &target, depth + 1),
             _ => Ok(Resolved::Other),
         }
     }
 }
 
 impl CrateSource {
-    pub(super) fn module(&self, path: &[String]) -> Option<&Module> {
-        self.modules.get(path)
+    pub(super) fn module(&self, path: &[String]) -> Option<&[Item]> {
+        self.modules.get(path).map(Vec::as_slice)
     }
 
     /// Returns all items with the paths of their modules.
     pub(super) fn items(&self) -> impl Iterator<Item = (String, &Item)> {
         self.modules
             .iter()
-            .flat_map(|(path, module)| module.items.iter().map(move |item| (path.join("::"), item)))
-    }
-
-    /// Returns whether items of a module can be reached: by its path, or by a re-export of their
-    /// names, which every public item of a private module has.
-    pub(super) fn is_public(&self, path: &str) -> bool {
-        let path: Vec<_> = path.split("::").filter(|part| !part.is_empty()).collect();
-        let path: Vec<_> = path.into_iter().map(str::to_owned).collect();
-        self.module(&path).is_some_and(|module| module.public || !path.is_empty())
+            .flat_map(|(path, items)| items.iter().map(move |item| (path.join("::"), item)))
     }
 
     /// Returns what the `impl`s of a type add.
     pub(super) fn impls(&self, name: &str) -> Vec<Impl> {
-        let all = self.modules.values().flat_map(|module| &module.items);
+        let all = self.modules.values().flatten();
         let own = all.filter_map(|item| match item {
             Item::Impl(it) if !item::hidden(&it.attrs) && names(&it.self_ty, name) => {
                 Some(Impl::of(it))
@@ -162,12 +141,11 @@ fn parse(
     file: &str,
     folder: &str,
     path: Vec<String>,
-    public: bool,
-    modules: &mut BTreeMap<Vec<String>, Module>,
+    modules: &mut Modules,
 ) -> Result<()> {
     let text = tree.text(file).with_context(|| format!("there is no {file}"))?;
     let parsed = syn::parse_file(text).with_context(|| format!("cannot parse {file}"))?;
-    add(tree, parsed.items, folder, path, public, modules)
+    add(tree, parsed.items, folder, path, modules)
 }
 
 fn add(
@@ -175,8 +153,7 @@ fn add(
     items: Vec<Item>,
     folder: &str,
     path: Vec<String>,
-    public: bool,
-    modules: &mut BTreeMap<Vec<String>, Module>,
+    modules: &mut Modules,
 ) -> Result<()> {
     for item in &items {
         let Item::Mod(inner) = item else { continue };
@@ -186,20 +163,17 @@ fn add(
         let name = inner.ident.to_string();
         let below = format!("{folder}/{name}");
         let inner_path = [path.as_slice(), &[name]].concat();
-        let inner_public = public && item::is_public(&inner.vis);
         match &inner.content {
-            Some((_, items)) => {
-                add(tree, items.clone(), &below, inner_path, inner_public, modules)?;
-            }
+            Some((_, items)) => add(tree, items.clone(), &below, inner_path, modules)?,
             None => {
                 let file = format!("{below}.rs");
                 let file =
                     if tree.text(&file).is_some() { file } else { format!("{below}/mod.rs") };
-                parse(tree, &file, &below, inner_path, inner_public, modules)?;
+                parse(tree, &file, &below, inner_path, modules)?;
             }
         }
     }
-    modules.insert(path, Module { items, public });
+    modules.insert(path, items);
     Ok(())
 }
 
