@@ -88,7 +88,8 @@ pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
 pub use mcp::{
     McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError, ProjectServers,
-    Reached, add_server, check_mcp_argument, mcp_servers, remove_server,
+    Reached, RemovedServer, add_server, check_mcp_argument, mcp_servers, remove_server,
+    written_servers,
 };
 pub use model::SettingsFile;
 pub use path::KeyPath;

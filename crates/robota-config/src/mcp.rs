@@ -7,6 +7,7 @@
 
 mod access;
 mod write;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use access::{McpAccess, McpServerMatch, Reached};
-pub use write::{McpWriteError, add_server, remove_server};
+pub use write::{McpWriteError, RemovedServer, add_server, remove_server};
+pub use written::written_servers;
 
 use crate::clean::one_line;
 use crate::files::read_bounded;

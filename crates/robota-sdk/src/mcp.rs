@@ -27,8 +27,9 @@ use serde_json::{Map, Value};
 
 pub use call::McpCallError;
 pub(crate) use elicitation::QuestionElicitor;
-use instructions::GivenInstructions;
-pub(crate) use instructions::{LateInstructions, compose as compose_instructions};
+pub(crate) use instructions::{
+    GivenInstructions, LateInstructions, compose as compose_instructions,
+};
 pub(crate) use mentions::mentions;
 pub(crate) use prompts::PromptSource;
 pub use replace::McpReplaced;
@@ -402,6 +403,13 @@ impl SessionMcp {
         let any = |server: &str| format!("mcp__{}__*", server_part(server));
         all.retain(|one| !self.policy.denies_tool(&any(&one.server)));
         all
+    }
+
+    /// Returns what gives the model the instructions that its system prompt does not have; `first` is what
+    /// it has.
+    pub(crate) fn late_instructions(&self, first: Vec<ServerInstructions>) -> LateInstructions {
+        let mcp = self.clone();
+        LateInstructions::new(move || mcp.instructions(), first, self.given.clone())
     }
 
     /// Returns the instructions of servers that were added to the conversation after the session was opened.

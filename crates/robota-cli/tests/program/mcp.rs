@@ -611,3 +611,35 @@ async fn tool_01_operations_of_a_service_are_tools_of_the_program() {
     assert!(!tool_names(&mock, 0).contains(&"pets_getPet".to_owned()));
     assert!(errors.contains("the service `pets` of `openApi` is not used"), "{errors}");
 }
+
+#[tokio::test]
+async fn a_removed_server_loses_its_login_unless_another_one_uses_it() {
+    let home = Home::new();
+    let run = async |args: &[&str]| {
+        let output = home.robota(&[&["mcp"], args].concat(), &[]).await;
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let url = "https://mcp.example/mcp";
+    let login = json!({"credentials": {"client_id": "robota", "token_response": null}});
+    let other = "https://other.example/mcp";
+    let logins = json!({url: login, other: login});
+    std::fs::create_dir_all(home.path("home/.robota/mcp")).unwrap();
+    let tokens = home.path("home/.robota/mcp/tokens.json");
+    std::fs::write(&tokens, logins.to_string()).unwrap();
+    let stored = || serde_json::from_slice::<Value>(&std::fs::read(&tokens).unwrap()).unwrap();
+    for (scope, name) in [("local", "web"), ("project", "web"), ("user", "again")] {
+        run(&["add", "-t", "http", "-s", scope, name, url]).await;
+    }
+    run(&["add", "files", "tool"]).await;
+    assert!(!run(&["remove", "files"]).await.contains("login"), "a program has no login");
+    for still in ["web", "again"] {
+        let text = run(&["remove", "web"]).await;
+        let kept = format!("The login was kept: the MCP server {still} uses it.\n");
+        assert!(text.ends_with(&kept), "{text}");
+        assert!(stored().get(url).is_some(), "{}", stored());
+    }
+    let text = run(&["remove", "again"]).await;
+    assert!(text.ends_with("Removed the login to again.\n"), "{text}");
+    assert!(stored().get(url).is_none() && stored().get(other).is_some(), "{}", stored());
+}

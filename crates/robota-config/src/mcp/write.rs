@@ -54,7 +54,16 @@ pub fn add_server(
     Ok(file)
 }
 
-/// Removes a server and returns the file; none if it is not there.
+/// A server that was removed from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemovedServer {
+    /// The file.
+    pub file: PathBuf,
+    /// What was configured.
+    pub entry: Value,
+}
+
+/// Removes a server and returns what was configured; none if it is not there.
 ///
 /// # Errors
 /// If the file cannot be read or written.
@@ -62,15 +71,15 @@ pub fn remove_server(
     places: &Places,
     scope: McpScope,
     name: &str,
-) -> Result<Option<PathBuf>, McpWriteError> {
+) -> Result<Option<RemovedServer>, McpWriteError> {
     let file = file(places, scope)?;
     let mut content = read(&file)?;
-    let removed = servers(&mut content, places, scope).as_object_mut();
-    if removed.and_then(|servers| servers.shift_remove(name)).is_none() {
+    let servers = servers(&mut content, places, scope).as_object_mut();
+    let Some(entry) = servers.and_then(|servers| servers.shift_remove(name)) else {
         return Ok(None);
-    }
+    };
     write(&file, &content)?;
-    Ok(Some(file))
+    Ok(Some(RemovedServer { file, entry }))
 }
 
 fn file(places: &Places, scope: McpScope) -> Result<PathBuf, McpWriteError> {

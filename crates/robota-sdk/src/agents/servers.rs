@@ -10,7 +10,7 @@ use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
 use super::{AgentParts, tools};
-use crate::mcp::{self, DEFAULT_WAIT, McpSetup, SessionMcp};
+use crate::mcp::{self, DEFAULT_WAIT, GivenInstructions, LateInstructions, McpSetup, SessionMcp};
 use crate::project::Project;
 
 /// The servers that a definition names.
@@ -60,52 +60,72 @@ pub(super) fn names_server(definition: &AgentDefinition, server: &str) -> bool {
     named || definition.tools.iter().flatten().any(is_tool_of)
 }
 
-impl AgentParts {
-    /// Returns the tools of the session's MCP servers that an agent has.
-    fn session_tools(
-        &self,
-        definition: &AgentDefinition,
-        only: Option<&[String]>,
-        servers: Option<Vec<String>>,
-    ) -> AgentTools {
-        AgentTools {
-            definition: definition.clone(),
-            only: only.map(<[String]>::to_vec),
-            servers,
-            read_only: self.read_only,
-            inner: self.mcp.as_ref().map(|mcp| mcp.tools.clone()),
+/// The MCP servers of one agent. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct AgentServers {
+    /// Those of the session, and those that were started for the agent, with the tools that it may use.
+    used: Vec<(SessionMcp, Arc<AgentTools>)>,
+}
+
+impl AgentServers {
+    /// Returns the tools that the agent may use.
+    pub(super) fn sources(&self) -> impl Iterator<Item = Arc<dyn ToolSource>> {
+        self.used.iter().map(|(_, tools)| -> Arc<dyn ToolSource> { tools.clone() })
+    }
+
+    /// Returns the instructions of the servers whose tools the agent may use, and that no rule denies.
+    pub(super) fn instructions(&self) -> Vec<ServerInstructions> {
+        let mut found = Vec::new();
+        for (mcp, tools) in &self.used {
+            let mut all = mcp.instructions();
+            if all.is_empty() {
+                continue;
+            }
+            let tools = tools.tools();
+            all.retain(|one| {
+                let prefix = format!("mcp__{}__", server_part(&one.server));
+                tools.iter().any(|tool| tool.spec().name.starts_with(&prefix))
+            });
+            found.append(&mut all);
         }
+        found
     }
 
-    /// Returns the instructions of the session's MCP servers whose tools an agent has.
-    pub(super) fn server_instructions(
+    /// Returns what gives the agent the instructions that its system prompt does not have; `first` is what
+    /// it has. None for an agent without servers.
+    pub(super) fn late_instructions(
         &self,
-        definition: &AgentDefinition,
-        only: Option<&[String]>,
-    ) -> Vec<ServerInstructions> {
-        let Some(mcp) = &self.mcp else { return Vec::new() };
-        let servers = NamedServers::of(definition).map(|named| named.names);
-        let tools = self.session_tools(definition, only, servers).tools();
-        let mut all = mcp.instructions();
-        all.retain(|one| {
-            let prefix = format!("mcp__{}__", server_part(&one.server));
-            tools.iter().any(|tool| tool.spec().name.starts_with(&prefix))
-        });
-        all
+        first: Vec<ServerInstructions>,
+    ) -> Option<LateInstructions> {
+        let servers = self.clone();
+        let known = move || servers.instructions();
+        let late = || LateInstructions::new(known, first, GivenInstructions::default());
+        (!self.used.is_empty()).then(late)
     }
+}
 
-    /// Returns the tools of MCP servers that an agent has. Servers of its own are started.
-    pub(super) async fn server_tools(
+impl AgentParts {
+    /// Returns the MCP servers of an agent. Servers of its own are started.
+    pub(super) async fn servers(
         &self,
         definition: &AgentDefinition,
         only: Option<&[String]>,
         project: &Project,
-    ) -> Vec<Arc<dyn ToolSource>> {
+    ) -> AgentServers {
+        let tools = |mcp: &SessionMcp, servers: Option<Vec<String>>| {
+            Arc::new(AgentTools {
+                definition: definition.clone(),
+                only: only.map(<[String]>::to_vec),
+                servers,
+                read_only: self.read_only,
+                inner: mcp.tools.clone(),
+            })
+        };
         let named = NamedServers::of(definition);
-        let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
-        if self.mcp.is_some() {
-            let servers = named.as_ref().map(|named| named.names.clone());
-            sources.push(Arc::new(self.session_tools(definition, only, servers)));
+        let mut servers = AgentServers::default();
+        if let Some(mcp) = &self.mcp {
+            let names = named.as_ref().map(|named| named.names.clone());
+            servers.used.push((mcp.clone(), tools(mcp, names)));
         }
         let own = named.map(|named| named.own).filter(|own| !own.is_empty());
         if let Some(own) = own {
@@ -122,12 +142,11 @@ impl AgentParts {
             if let Some(mcp) = started {
                 // The definition has these servers because the agent uses them.
                 mcp.servers.settled(DEFAULT_WAIT).await;
-                let inner = Some(mcp.tools.clone());
-                let limits = self.session_tools(definition, only, None);
-                sources.push(Arc::new(AgentTools { inner, ..limits }));
+                let tools = tools(&mcp, None);
+                servers.used.push((mcp, tools));
             }
         }
-        sources
+        servers
     }
 }
 
@@ -138,7 +157,7 @@ struct AgentTools {
     /// The only servers; none for all.
     servers: Option<Vec<String>>,
     read_only: bool,
-    inner: Option<SessionTools>,
+    inner: SessionTools,
 }
 
 impl AgentTools {
@@ -151,11 +170,11 @@ impl AgentTools {
 
 impl ToolSource for AgentTools {
     fn version(&self) -> u64 {
-        self.inner.as_ref().map_or(0, ToolSource::version)
+        self.inner.version()
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.inner.as_ref().map(ToolSource::tools).unwrap_or_default();
+        let mut all = self.inner.tools();
         all.retain(|tool| {
             let spec = tool.spec();
             (!self.read_only || spec.class != Class::Modify) && self.is_of_server(&spec.name)

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
 use super::preload::Preloaded;
+use super::servers::AgentServers;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
 use crate::interactive::OpenSessions;
 use crate::processes;
@@ -105,9 +106,10 @@ impl NewAgent {
             Some(cwd) => Arc::new(self.parts.project.in_folder(cwd)),
         };
         let id = &self.job.session;
-        let mut builder = self.builder(&project, id).map_err(start)?;
         let only = work.tools.as_deref();
-        for source in self.parts.server_tools(&self.definition, only, &project).await {
+        let servers = self.parts.servers(&self.definition, only, &project).await;
+        let mut builder = self.builder(&project, id, &servers).map_err(start)?;
+        for source in servers.sources() {
             builder = builder.tool_source(source);
         }
         let store = self.parts.store.clone();
@@ -118,7 +120,12 @@ impl NewAgent {
         session.map_err(|error| start(error.to_string()))
     }
 
-    fn builder(&self, project: &Arc<Project>, id: &SessionId) -> Result<SessionBuilder, String> {
+    fn builder(
+        &self,
+        project: &Arc<Project>,
+        id: &SessionId,
+        servers: &AgentServers,
+    ) -> Result<SessionBuilder, String> {
         let Self { parts, parent, job, definition, .. } = self;
         let mode = mode_of(parent.mode, definition.permission_mode);
         let gate = PolicyGate::new(project.policy.clone(), project::paths());
@@ -141,10 +148,10 @@ impl NewAgent {
         let spawned_by =
             SpawnedBy { session: parent.session.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
-        let servers = parts.server_instructions(definition, job.work.tools.as_deref());
+        let of_servers = servers.instructions();
         let system = prompt::compose(
             definition,
-            (&parts.instructions, &servers),
+            (&parts.instructions, &of_servers),
             &cwd,
             (job.work.worker, &self.preloaded.parts),
         );
@@ -170,6 +177,9 @@ impl NewAgent {
             });
         for hooks in self.hooks(project, id, gate) {
             builder = builder.hooks(hooks);
+        }
+        if let Some(late) = servers.late_instructions(of_servers) {
+            builder = builder.hooks(late);
         }
         Ok(builder)
     }

@@ -33,9 +33,7 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{
-    self, LateInstructions, ModelSampler, PromptSource, QuestionElicitor, SessionMcp,
-};
+use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
@@ -155,7 +153,7 @@ impl InteractiveSessionBuilder {
         hooks.push(settings_hooks.clone());
         hooks.push(Arc::new(context.nested.clone()));
         if let Some(mcp) = &mcp {
-            hooks.push(Arc::new(LateInstructions::new(mcp.clone(), instructions)));
+            hooks.push(Arc::new(mcp.late_instructions(instructions)));
         }
         hooks.append(&mut self.hooks);
         let readers = Readers::default();

@@ -11,7 +11,6 @@ use robota_core::hook::{
 };
 use robota_mcp::client::ServerInstructions;
 
-use super::SessionMcp;
 use crate::prompt::{Composer, PromptPart};
 
 /// Adds the instructions of servers to a prompt. Each line is quoted, so that no server can write what looks
@@ -47,20 +46,27 @@ impl GivenInstructions {
 
 /// Gives the model the instructions that were not known when the session was opened.
 pub(crate) struct LateInstructions {
-    mcp: SessionMcp,
+    /// Returns what is known now.
+    known: Box<dyn Fn() -> Vec<ServerInstructions> + Send + Sync>,
     /// What the system prompt has.
     first: Vec<ServerInstructions>,
+    /// What the messages have.
+    given: GivenInstructions,
 }
 
 impl LateInstructions {
-    /// Gives what the system prompt does not have; `first` is what it has.
-    pub(crate) fn new(mcp: SessionMcp, first: Vec<ServerInstructions>) -> Self {
-        Self { mcp, first }
+    /// Gives what is `known` and what the system prompt does not have; `first` is what it has.
+    pub(crate) fn new(
+        known: impl Fn() -> Vec<ServerInstructions> + Send + Sync + 'static,
+        first: Vec<ServerInstructions>,
+        given: GivenInstructions,
+    ) -> Self {
+        Self { known: Box::new(known), first, given }
     }
 
     /// Returns what the model does not have besides what was given.
     fn missing(&self, given: &[ServerInstructions]) -> Vec<ServerInstructions> {
-        let mut all = self.mcp.instructions();
+        let mut all = (self.known)();
         all.retain(|one| !self.first.contains(one) && !given.contains(one));
         all
     }
@@ -68,7 +74,7 @@ impl LateInstructions {
     /// Returns the text that is added for what the model does not have.
     fn take(&self) -> Option<String> {
         // Locked until it is added: the results of two calls can arrive at the same time.
-        let mut given = self.mcp.given.lock();
+        let mut given = self.given.lock();
         let missing = self.missing(&given);
         let mut composer = Composer::default();
         compose(&mut composer, &missing);
@@ -83,7 +89,7 @@ impl Hooks for LateInstructions {
     fn has_point(&self, point: HookPoint) -> bool {
         match point {
             HookPoint::UserPromptSubmit | HookPoint::PostToolUse => {
-                !self.missing(&self.mcp.given.lock()).is_empty()
+                !self.missing(&self.given.lock()).is_empty()
             }
             HookPoint::PreToolUse | HookPoint::Stop => false,
         }
@@ -105,7 +111,7 @@ impl Hooks for LateInstructions {
 
     fn has_event(&self, event: HookEvent) -> bool {
         match event {
-            HookEvent::PostCompact => !self.mcp.given.lock().is_empty(),
+            HookEvent::PostCompact => !self.given.lock().is_empty(),
             HookEvent::UserPromptSubmit => self.has_point(HookPoint::UserPromptSubmit),
             HookEvent::PostToolUse => self.has_point(HookPoint::PostToolUse),
             _ => false,
@@ -115,7 +121,7 @@ impl Hooks for LateInstructions {
     async fn run_event(&self, data: HookData) -> EventReport {
         // The summary has replaced the messages that they were in.
         if matches!(data, HookData::PostCompact { .. }) {
-            self.mcp.given.lock().clear();
+            self.given.lock().clear();
         }
         EventReport::default()
     }
