@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use robota_config::keys::{self, Support};
-use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
+use robota_config::{KeyPath, Layer, Problem, SettingsWriter, Severity, TrustStore};
 use robota_core::clock::SystemClock;
 use serde_json::{Map, Value, json};
 
@@ -35,10 +35,32 @@ fn get(name: &str, settings: &SettingsArgs) -> anyhow::Result<Exit> {
         Some(value) => output::line(&format!("{value:#}")),
         None => {
             output::error(&format!("`{key}` is not set"));
-            return Ok(Exit::Failure);
+            return Ok(report_errors(&setup, Some(&key)).unwrap_or(Exit::Failure));
         }
     }
-    Ok(Exit::Ok)
+    Ok(report_errors(&setup, Some(&key)).unwrap_or(Exit::Ok))
+}
+
+/// Prints the errors of the settings files and returns the exit code that they cause: what was
+/// printed are the values without these files. With a key, errors of other keys do not count.
+fn report_errors(setup: &Setup, key: Option<&KeyPath>) -> Option<Exit> {
+    let about = |problem: &Problem| match (&problem.key, key) {
+        (Some(about), Some(key)) => about == key,
+        (None, _) | (_, None) => true,
+    };
+    let problems = setup.settings.report.problems.iter();
+    let errors: Vec<_> =
+        problems.filter(|problem| problem.severity == Severity::Error && about(problem)).collect();
+    for error in &errors {
+        output::error(&error.to_string());
+    }
+    if errors.is_empty() {
+        return None;
+    }
+    if !setup.settings.permissions.unreadable.is_empty() {
+        output::note("robota: what the file sets is unknown; see `robota config explain`");
+    }
+    Some(Exit::Configuration)
 }
 
 fn list(as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
@@ -48,7 +70,7 @@ fn list(as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
         let list: Map<_, _> =
             explanations.into_iter().map(|one| (one.key.to_string(), one.value)).collect();
         output::line(&Value::Object(list).to_string());
-        return Ok(Exit::Ok);
+        return Ok(report_errors(&setup, None).unwrap_or(Exit::Ok));
     }
     if explanations.is_empty() {
         output::note("robota: no settings file sets anything");
@@ -56,7 +78,7 @@ fn list(as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
     for explanation in &explanations {
         output::line(&format!("{} = {}", explanation.key, explanation.value));
     }
-    Ok(Exit::Ok)
+    Ok(report_errors(&setup, None).unwrap_or(Exit::Ok))
 }
 
 fn set(

@@ -196,6 +196,47 @@ fn sdk_11_an_invalid_file_is_reported_and_widens_nothing() {
     assert!(stdout(&output).contains(".robota/settings.json:1"), "{}", stdout(&output));
 }
 
+/// What `config` prints without the file is not what the user wrote, so it says so.
+#[test]
+fn sdk_11_config_reports_files_that_it_cannot_read() {
+    let home = Home::new();
+    home.write("home/.robota/settings.json", json!({"model": "some-model"}));
+    let list = |args: &[&str]| home.run_with_input(&[&["config", "list"], args].concat(), "");
+    assert_eq!(list(&[]).status.code(), Some(0));
+
+    home.write("project/.robota/settings.json", "{\"model\": ");
+    for args in [&[][..], &["--json"]] {
+        let output = list(args);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("project/.robota/settings.json:1"), "{}", stderr(&output));
+        assert!(stdout(&output).contains("some-model"), "the other files are still shown");
+    }
+    let json: Value = serde_json::from_str(&stdout(&list(&["--json"]))).unwrap();
+    assert_eq!(json["model"], "some-model");
+    let get = home.run_with_input(&["config", "get", "model"], "");
+    assert_eq!((get.status.code(), stdout(&get)), (Some(3), "some-model\n".to_owned()));
+
+    // A folder in the place of the file cannot be read, by any user.
+    std::fs::remove_file(home.path("project/.robota/settings.json")).unwrap();
+    std::fs::create_dir(home.path("project/.robota/settings.json")).unwrap();
+    let output = list(&[]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("project/.robota/settings.json"), "{}", stderr(&output));
+}
+
+/// An invalid value counts for its own key, and for the list.
+#[test]
+fn sdk_11_config_reports_invalid_values_with_their_key() {
+    let home = Home::new();
+    home.write("home/.robota/settings.json", json!({"model": "some-model", "language": 5}));
+    let run = |args: &[&str]| home.run_with_input(&[&["config"], args].concat(), "");
+    let list = run(&["list"]);
+    assert_eq!(list.status.code(), Some(3), "{}", stdout(&list));
+    assert!(stderr(&list).contains("`language`"), "{}", stderr(&list));
+    assert_eq!(run(&["get", "model"]).status.code(), Some(0));
+    assert_eq!(run(&["get", "language"]).status.code(), Some(3));
+}
+
 #[test]
 fn cli_03_a_batch_gives_one_verdict_per_line_in_order() {
     let home = Home::new();
