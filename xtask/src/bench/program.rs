@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::Programs;
-use super::report::{Report, median};
+use super::report::{Report, Unit, median};
 use crate::sh::{self, Running, Spent};
 use listener::Listener;
 
@@ -64,11 +64,11 @@ pub(super) fn measure(programs: &Programs) -> Result<()> {
     let place = Place::new(&programs.folder, &programs.target.join("bench-program"))?;
     let mut report = Report::begin()?;
     let size = std::fs::metadata(&place.robota)?.len() / 1024;
-    report.row("binary", "MB", by_1024(size), Some(30.0));
+    report.row("binary", Unit::Megabytes, by_1024(size), Some(30.0));
     let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
     let version = version.collect::<Result<Vec<_>>>()?;
-    report.row("`--version`", "ms", wall(&version), Some(4.0));
-    report.row("`--version`, memory", "MB", peak(&version), Some(12.0));
+    report.row("`--version`", Unit::Milliseconds, wall(&version), Some(4.0));
+    report.row("`--version`, memory", Unit::Megabytes, peak(&version), Some(12.0));
     place.one_shot(&mut report)?;
     place.resume(&mut report)?;
     place.stream(&mut report)?;
@@ -160,13 +160,13 @@ impl Place {
             cold.push(after.0);
             whole.push(self.answer(&model, &[])?);
         }
-        report.row("start to first request", "ms", median(&cold), Some(20.0));
+        report.row("start to first request", Unit::Milliseconds, median(&cold), Some(20.0));
         let name = "first request, in an empty project";
-        report.row(name, "KB", by_1024(bytes), Some(12.0));
-        report.row("one answer, whole", "ms", wall(&whole), None);
-        report.row("one answer, memory", "MB", peak(&whole), Some(30.0));
+        report.row(name, Unit::Kilobytes, by_1024(bytes), Some(12.0));
+        report.row("one answer, whole", Unit::Milliseconds, wall(&whole), None);
+        report.row("one answer, memory", Unit::Megabytes, peak(&whole), Some(30.0));
         let written = by_1024(self.private_memory()?);
-        report.row("one answer, memory that it wrote", "MB", written, Some(5.0));
+        report.row("one answer, memory that it wrote", Unit::Megabytes, written, Some(5.0));
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl Place {
             again.push(listener.first(|origin| self.robota(&resume, origin))?.0);
         }
         let name = format!("resume of {LONG} rounds, over a cold start");
-        report.row(&name, "ms", median(&again) - median(&cold), Some(5.0));
+        report.row(&name, Unit::Milliseconds, median(&again) - median(&cold), Some(5.0));
         Ok(())
     }
 
@@ -211,18 +211,18 @@ impl Place {
         let name = |what: &str| format!("{DELTAS} deltas: {what}");
         let whole = per_thousand(cpu(&all));
         let with_start = name("CPU per 1,000, the start included");
-        report.row(&with_start, "ms", whole, Some(3.0));
+        report.row(&with_start, Unit::Milliseconds, whole, Some(3.0));
         let alone = whole - per_thousand(cpu(&base));
-        report.row(&name("CPU per 1,000, alone"), "ms", alone, None);
-        report.row(&name("memory"), "MB", peak(&all), Some(30.0));
+        report.row(&name("CPU per 1,000, alone"), Unit::Milliseconds, alone, None);
+        report.row(&name("memory"), Unit::Megabytes, peak(&all), Some(30.0));
         let partial = name("CPU of stream-json with partial messages, of events");
-        report.row(&partial, "x", self.partial_messages(&long)?, Some(1.5));
+        report.row(&partial, Unit::Times, self.partial_messages(&long)?, Some(1.5));
         let (short, long) = (self.model(SHORT_ANSWER)?, self.model(&long)?);
         if let Some((start, whole)) = self.allocations(&short)?.zip(self.allocations(&long)?) {
             let with_start = name("allocations per 1,000, the start included");
-            report.row(&with_start, "", per_thousand(whole), Some(4000.0));
+            report.row(&with_start, Unit::Count, per_thousand(whole), Some(4000.0));
             let alone = per_thousand(whole - start);
-            report.row(&name("allocations per 1,000, alone"), "", alone, None);
+            report.row(&name("allocations per 1,000, alone"), Unit::Count, alone, None);
         }
         Ok(())
     }
@@ -244,8 +244,8 @@ impl Place {
         let name = |what: &str| format!("{ROUNDS} tool rounds: {what}");
         let per_round = (wall(&all) - wall(&base)) / count(ROUNDS);
         let with_model = name("per round, the model included");
-        report.row(&with_model, "ms", per_round, Some(3.0));
-        report.row(&name("memory"), "MB", peak(&all), Some(30.0));
+        report.row(&with_model, Unit::Milliseconds, per_round, Some(3.0));
+        report.row(&name("memory"), Unit::Megabytes, peak(&all), Some(30.0));
         Ok(())
     }
 }

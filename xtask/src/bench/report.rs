@@ -4,13 +4,29 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Formats a number with its unit; counts have none.
-fn show(value: f64, unit: &str) -> String {
-    match unit {
-        "" => format!("{value:.0}"),
-        "x" => format!("{value:.2}x"),
-        "MB" | "KB" => format!("{value:.1} {unit}"),
-        _ => format!("{value:.2} {unit}"),
+/// The unit of a number.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    Milliseconds,
+    Seconds,
+    Megabytes,
+    Kilobytes,
+    Percent,
+    Times,
+    Count,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds => format!("{value:.2} ms"),
+            Self::Seconds => format!("{value:.2} s"),
+            Self::Megabytes => format!("{value:.1} MB"),
+            Self::Kilobytes => format!("{value:.1} KB"),
+            Self::Percent => format!("{value:.2} %"),
+            Self::Times => format!("{value:.2}x"),
+            Self::Count => format!("{value:.0}"),
+        }
     }
 }
 
@@ -31,16 +47,16 @@ impl Report {
     }
 
     /// Prints a number, and whether it meets its target.
-    pub(super) fn row(&mut self, name: &str, unit: &str, measured: f64, target: Option<f64>) {
+    pub(super) fn row(&mut self, name: &str, unit: Unit, measured: f64, target: Option<f64>) {
         let missed = target.is_some_and(|target| measured.is_nan() || measured > target);
         self.missed += usize::from(missed);
-        let target_text = target.map(|target| show(target, unit)).unwrap_or_default();
+        let target_text = target.map(|target| unit.show(target)).unwrap_or_default();
         let verdict = match target {
             None => "",
             Some(_) if missed => "  MISSED",
             Some(_) => "  ok",
         };
-        println!("{name:<60} {:>12} {target_text:>12}{verdict}", show(measured, unit));
+        println!("{name:<60} {:>12} {target_text:>12}{verdict}", unit.show(measured));
     }
 
     /// Prints how many targets were missed.

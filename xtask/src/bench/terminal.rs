@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Programs;
 use super::program::Place;
-use super::report::{Report, at_percent, median};
+use super::report::{Report, Unit, at_percent, median};
 use crate::pty::Pty;
 
 /// The pieces of the streamed answer, and the pause after each group of them: 1,000 a second.
@@ -83,7 +83,7 @@ fn starts(place: &Place, report: &mut Report) -> Result<()> {
         let mut pty = start(place, &model.first_line, &MODEL, &[])?;
         first.push(first_echo(&mut pty)?);
     }
-    report.row("start to first echo", "ms", median(&first), Some(50.0));
+    report.row("start to first echo", Unit::Milliseconds, median(&first), Some(50.0));
     Ok(())
 }
 
@@ -121,9 +121,9 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
         // Keys come one by one, not while the last one is being deleted.
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    report.row("idle: key to echo", "ms", median(&idle), None);
-    report.row("idle: key to echo, 95 %", "ms", at_percent(&idle, 95), Some(16.0));
-    report.row("memory, fresh", "MB", pty.memory_mb()?, None);
+    report.row("idle: key to echo", Unit::Milliseconds, median(&idle), None);
+    report.row("idle: key to echo, 95 %", Unit::Milliseconds, at_percent(&idle, 95), Some(16.0));
+    report.row("memory, fresh", Unit::Megabytes, pty.memory_mb()?, None);
 
     let (cpu, printed, began) = (pty.cpu()?, pty.printed(), Instant::now());
     pty.type_keys("Write a lot.\r")?;
@@ -150,18 +150,18 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
     let quarter = echoes.len() / 4;
     let ratio = median(&echoes[echoes.len() - quarter..]) / median(&echoes[..quarter]);
     let name = |what: &str| format!("{} deltas: {what}", GROUPS * PIECES_PER_GROUP);
-    report.row(&name("time"), "s", whole.as_secs_f64(), None);
-    report.row(&name("key to echo"), "ms", median(&echoes), None);
+    report.row(&name("time"), Unit::Seconds, whole.as_secs_f64(), None);
+    report.row(&name("key to echo"), Unit::Milliseconds, median(&echoes), None);
     let slow = at_percent(&echoes, 95);
-    report.row(&name("key to echo, 95 %"), "ms", slow, Some(16.0));
+    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
     let slowest = at_percent(&echoes, 100);
-    report.row(&name("key to echo, slowest"), "ms", slowest, None);
-    report.row(&name("last quarter against the first"), "x", ratio, Some(1.5));
-    report.row(&name("keys lost"), "", f64::from(lost), Some(0.0));
-    report.row(&name("CPU"), "s", pty.cpu()? - cpu, Some(5.0));
+    report.row(&name("key to echo, slowest"), Unit::Milliseconds, slowest, None);
+    report.row(&name("last quarter against the first"), Unit::Times, ratio, Some(1.5));
+    report.row(&name("keys lost"), Unit::Count, f64::from(lost), Some(0.0));
+    report.row(&name("CPU"), Unit::Seconds, pty.cpu()? - cpu, Some(5.0));
     let written = u32::try_from(pty.printed() - printed)?;
-    report.row(&name("written"), "MB", f64::from(written) / 1_048_576.0, None);
-    report.row(&name("memory after"), "MB", pty.memory_mb()?, Some(60.0));
+    report.row(&name("written"), Unit::Megabytes, f64::from(written) / 1_048_576.0, None);
+    report.row(&name("memory after"), Unit::Megabytes, pty.memory_mb()?, Some(60.0));
     Ok(())
 }
 
@@ -191,8 +191,8 @@ fn idle(place: &Place, report: &mut Report) -> Result<()> {
         .sum();
     let used = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
     let bytes = u32::try_from(pty.printed() - printed)?;
-    report.row("idle: CPU over 30 s", "%", used, Some(0.05));
-    report.row("idle: bytes written", "", f64::from(bytes), Some(0.0));
+    report.row("idle: CPU over 30 s", Unit::Percent, used, Some(0.05));
+    report.row("idle: bytes written", Unit::Count, f64::from(bytes), Some(0.0));
     Ok(())
 }
 
@@ -260,11 +260,11 @@ fn long_session(place: &Place, report: &mut Report) -> Result<()> {
         memory = memory.max(pty.memory_mb()?);
     }
     let name = |what: &str| format!("{messages} messages of history: {what}");
-    report.row(&name("start to first echo"), "ms", median(&first), Some(50.0));
-    report.row(&name("start to history drawn"), "ms", median(&drawn), Some(100.0));
+    report.row(&name("start to first echo"), Unit::Milliseconds, median(&first), Some(50.0));
+    report.row(&name("start to history drawn"), Unit::Milliseconds, median(&drawn), Some(100.0));
     let slow = at_percent(&echoes, 95);
-    report.row(&name("key to echo, 95 %"), "ms", slow, Some(16.0));
-    report.row(&name("memory"), "MB", memory, Some(60.0));
+    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
+    report.row(&name("memory"), Unit::Megabytes, memory, Some(60.0));
     Ok(())
 }
 

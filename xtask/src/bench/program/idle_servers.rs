@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::listener::Listener;
-use super::{ASK, Place, QUICK, Report, median};
+use super::{ASK, Place, QUICK, Report, Unit, median};
 
 /// How many servers are configured.
 const SERVERS: usize = 20;
@@ -45,9 +45,9 @@ impl Place {
         ensure!(!started.exists(), "a server was started although its tools are known");
         let over = |times: &[_]| median(times) - median(&without);
         let name = format!("first request with {SERVERS} idle MCP servers, over none");
-        report.row(&name, "ms", over(&with), Some(2.0));
+        report.row(&name, Unit::Milliseconds, over(&with), Some(2.0));
         let name = format!("the same, {SERVERS} servers that never answer");
-        report.row(&name, "ms", over(&new), Some(2.0));
+        report.row(&name, Unit::Milliseconds, over(&new), Some(2.0));
         Ok(())
     }
 }
