@@ -283,13 +283,13 @@ impl Server {
         }
         let wait = self.next_start()?;
         self.set_status(ServerStatus::Starting, None);
-        let opening = async {
+        let opening = Box::pin(async {
             tokio::time::sleep(wait).await;
             let connection = Arc::new(Connection::open(&self.config, &self.options).await?);
             // A connection whose lists cannot be read is a failed start, since nothing of the
             // server could be offered.
             self.refresh(&connection).await.map(|()| connection)
-        };
+        });
         // A server that never answers must not delay the end of the session until its time limit.
         let Some(opened) = cancelled.run_until_cancelled(opening).await else {
             self.set_status(ServerStatus::Pending, None);
