@@ -17,6 +17,10 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
         "--managed-settings-in-initialize",
         "only the administrator's file has such settings; use --settings",
     ),
+    (
+        "--plugin-dir-no-mcp",
+        "use --plugin-dir, and turn its MCP servers off with --strict-mcp-config",
+    ),
     ("--project-config-root", "settings are those of the working folder; use --cwd"),
     ("--remote-control", "a session is reached through its own process only"),
     ("--resume-drops-turn", "--resume-session-at goes back to any message without this check"),
