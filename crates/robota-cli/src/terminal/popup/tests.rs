@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use robota_sdk::CommandInfo;
 
 use super::trigger::mention;
-use super::{Batch, Limits, Popup, PopupOutcome, Walk};
+use super::{Batch, Limits, Popup, PopupOutcome, Walk, matching_files};
 use crate::terminal::composer::Composer;
 use crate::terminal::text::Line;
 
@@ -250,4 +250,33 @@ fn a_walk_honours_ignore_files_and_its_limits() {
     let batches = list(Limits { files: 2, ..Limits::default() });
     assert_eq!(batches[0].paths.len(), 2);
     assert!(batches[0].truncated);
+}
+
+#[test]
+fn a_walk_leaves_out_what_the_program_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for path in [
+        ".robota/sessions/id/1.seg",
+        ".robota/worktrees/agent/main.rs",
+        ".robota/worktrees/agent/.robota/logs/log",
+        ".robota/checkpoints/a",
+        ".robota/logs/a",
+        ".robota/reaper/a",
+        ".robota/agents/own.md",
+        "part/.robota/sessions/id/1.seg",
+        "sessions/notes.txt",
+    ] {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let mut files = matching_files(root, "");
+    files.sort();
+    let shown = [".robota/", ".robota/agents/", ".robota/agents/own.md"];
+    let shown = [&shown[..], &["part/", "part/.robota/", "sessions/", "sessions/notes.txt"]];
+    assert_eq!(files, shown.concat());
+    let worktree = matching_files(&root.join(".robota/worktrees/agent"), "");
+    assert!(worktree.contains(&"main.rs".to_owned()), "{worktree:?}");
+    assert!(!worktree.iter().any(|path| path.contains("logs")), "{worktree:?}");
 }

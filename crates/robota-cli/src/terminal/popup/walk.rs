@@ -11,6 +11,9 @@ use ignore::{DirEntry, WalkBuilder};
 /// How many files are passed on at once.
 const BATCH: usize = 2000;
 
+/// The folders in `.robota` that contain what the program stores. Files that people write are in others.
+const STORED: [&str; 5] = ["checkpoints", "logs", "reaper", "sessions", "worktrees"];
+
 /// Some of the files that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
@@ -43,8 +46,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Lists the files of a folder, without `.git` and what ignore files exclude. The function gets
-    /// the files as they are found, and returns false to stop.
+    /// Lists the files of a folder, without `.git`, what ignore files exclude, and what the program stores in
+    /// `.robota`. The function gets the files as they are found, and returns false to stop.
     pub(crate) fn start(
         folder: PathBuf,
         limits: Limits,
@@ -73,7 +76,8 @@ pub(super) fn list(
     mut send: impl FnMut(Batch) -> bool,
 ) {
     let mut walk = WalkBuilder::new(folder);
-    walk.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
+    walk.hidden(false).require_git(false);
+    walk.filter_entry(|entry| entry.file_name() != ".git" && !is_stored(entry));
     let started = Instant::now();
     let mut batch = Batch { first: true, ..Batch::default() };
     let mut files = 0;
@@ -98,6 +102,15 @@ pub(super) fn list(
     }
     batch.last = true;
     send(batch);
+}
+
+/// Returns whether a folder contains what the program stores. The listed folder itself can be such a one, as
+/// a worktree is.
+fn is_stored(entry: &DirEntry) -> bool {
+    let parent = entry.path().parent().and_then(Path::file_name);
+    entry.depth() > 0
+        && parent.is_some_and(|parent| parent == ".robota")
+        && STORED.iter().any(|name| entry.file_name() == *name)
 }
 
 fn relative(entry: &DirEntry, folder: &Path) -> Option<String> {
