@@ -28,7 +28,7 @@ pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};
 pub use exit::{HookEnd, HookExit};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
-pub use output::{HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
+pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{HookContext, HookData, NotificationType, SessionSource, SetupTrigger};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 

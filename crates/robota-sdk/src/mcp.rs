@@ -2,6 +2,7 @@
 
 mod call;
 mod elicitation;
+mod hooked_elicitor;
 mod instructions;
 mod mentions;
 mod prompts;
@@ -27,6 +28,7 @@ use serde_json::{Map, Value};
 
 pub use call::McpCallError;
 pub(crate) use elicitation::QuestionElicitor;
+pub(crate) use hooked_elicitor::HookedElicitor;
 pub(crate) use instructions::{
     GivenInstructions, LateInstructions, compose as compose_instructions,
 };
@@ -338,7 +340,7 @@ impl SessionMcp {
         }
         let options = McpOptions {
             host: setup.host.clone(),
-            elicitor: setup.elicitor.clone().or(options.elicitor),
+            elicitor: options.elicitor.or_else(|| setup.elicitor.clone()),
             ..options
         };
         let in_host = found.configs.iter().filter(|config| config.endpoint == Endpoint::Host);

@@ -170,6 +170,8 @@ fn describe(event: HookEvent) -> Value {
         HookEvent::WorktreeCreate => "When a worktree is created",
         HookEvent::WorktreeRemove => "When a worktree is removed",
         HookEvent::InstructionsLoaded => "When a file with instructions was loaded",
+        HookEvent::Elicitation => "Before the user is asked a question of an MCP server",
+        HookEvent::ElicitationResult => "Before an MCP server gets the answer of the user",
     };
     let supports_matcher = event.matched_on() != MatchedOn::Nothing;
     json!({"name": event.name(), "summary": summary, "supportsMatcher": supports_matcher})

@@ -522,6 +522,80 @@ async fn hosts_answer_the_questions_of_servers() {
     }
 }
 
+/// Hooks decide before the user is asked and before the server gets the answer; those that fail decline.
+#[tokio::test]
+async fn core_22_hooks_decide_about_the_questions_of_servers() {
+    let answer = |event: &str, action: &str| {
+        json!({"hookSpecificOutput": {"hookEventName": event, "action": action,
+            "content": {"name": "Ada"}}})
+    };
+    let echo = |event, action| format!("echo '{}'", answer(event, action));
+    let ada = "\\\"name\\\":\\\"Ada\\\"";
+    for (event, matcher, command, asked, expected) in [
+        ("Elicitation", "fake", echo("Elicitation", "accept"), false, ada),
+        ("Elicitation", "fake", echo("Elicitation", "cancel"), false, "cancel"),
+        ("Elicitation", "fake", "exit 2".to_owned(), false, "decline"),
+        ("Elicitation", "fake", "kill -9 $$".to_owned(), false, "decline"),
+        // The answer of a hook that failed is no approval.
+        ("Elicitation", "fake", format!("{}; exit 1", echo("Elicitation", "accept")), true, "Bob"),
+        ("Elicitation", "other", "exit 2".to_owned(), true, "Bob"),
+        ("ElicitationResult", "fake", "cat > ../seen.json".to_owned(), true, "Bob"),
+        ("ElicitationResult", "fake", "exit 2".to_owned(), true, "decline"),
+        ("ElicitationResult", "fake", echo("ElicitationResult", "accept"), true, ada),
+    ] {
+        let home = asking(&[]).await;
+        let hooks =
+            json!([{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]);
+        home.write("home/.robota/settings.json", json!({"hooks": {event: hooks}}));
+        let script = "- tools: [{tool: mcp__fake__ask, input: {}}]\n- Done.\n";
+        let mut host = Host::start(&home, script, &["--allowedTools", "mcp__fake"]);
+        host.say("Ask.");
+        if asked {
+            let request = host.until("control_request").pop().unwrap();
+            assert_eq!(request["request"]["subtype"], "elicitation", "{event} {command}");
+            host.answer(&request, &json!({"action": "accept", "content": {"name": "Bob"}}));
+        }
+        let (lines, code, errors) = host.finish();
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(!errors.contains("never run"), "{errors}");
+        let results: Vec<_> = lines.iter().filter(|line| line["type"] == "user").collect();
+        let text = json!(results).to_string();
+        assert!(text.contains(expected), "{event} {command}: {text}");
+        let questions = lines.iter().filter(|line| line["type"] == "control_request").count();
+        assert_eq!(questions, 0, "{event} {command}: {lines:?}");
+        if command.starts_with("cat") {
+            let seen = std::fs::read_to_string(home.path("seen.json")).unwrap();
+            let seen: Value = serde_json::from_str(&seen).unwrap();
+            assert_eq!(seen["mcp_server_name"], "fake");
+            assert_eq!((&seen["mode"], &seen["action"]), (&json!("form"), &json!("accept")));
+            assert_eq!(seen["content"], json!({"name": "Bob"}));
+        }
+    }
+}
+
+/// The hooks of a host get the question with its schema.
+#[tokio::test]
+async fn core_22_a_host_answers_with_a_hook_instead_of_the_question() {
+    let home = asking(&[]).await;
+    let script = "- tools: [{tool: mcp__fake__ask, input: {}}]\n- Done.\n";
+    let mut host = Host::start(&home, script, &["--allowedTools", "mcp__fake"]);
+    let hooks = json!({"Elicitation": [{"hookCallbackIds": ["a"]}]});
+    let answer = host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+    assert_eq!(answer["response"]["unsupported_hook_events"], json!([]));
+    host.say("Ask.");
+    let request = host.until("control_request").pop().unwrap();
+    assert_eq!(request["request"]["subtype"], "hook_callback", "{request}");
+    let input = &request["request"]["input"];
+    assert_eq!((&input["message"], &input["mode"]), (&json!("Who are you?"), &json!("form")));
+    assert_eq!(input["requested_schema"]["properties"]["name"]["minLength"], 2, "{input}");
+    let decision = json!({"hookEventName": "Elicitation", "action": "decline"});
+    host.answer(&request, &json!({"hookSpecificOutput": decision}));
+    let (lines, code, errors) = host.finish();
+    assert_eq!(code, Some(0), "{errors}");
+    let results: Vec<_> = lines.iter().filter(|line| line["type"] == "user").collect();
+    assert!(json!(results).to_string().contains("decline"), "{results:?}");
+}
+
 #[tokio::test]
 async fn denied_servers_are_not_used() {
     for (settings, offered) in [

@@ -49,6 +49,10 @@ pub enum HookEvent {
     WorktreeRemove,
     /// A file with instructions was loaded.
     InstructionsLoaded,
+    /// An MCP server asks the user something.
+    Elicitation,
+    /// The question of an MCP server was answered, and the server does not have the answer yet.
+    ElicitationResult,
 }
 
 /// What the matcher of a group is compared with.
@@ -70,13 +74,15 @@ pub enum MatchedOn {
     Trigger,
     /// The type of the subagent.
     AgentType,
+    /// The name of the MCP server.
+    Server,
     /// Nothing: matchers at this event are ignored.
     Nothing,
 }
 
 impl HookEvent {
     /// All events.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::PreToolUse,
         Self::PermissionRequest,
         Self::PostToolUse,
@@ -95,6 +101,8 @@ impl HookEvent {
         Self::WorktreeCreate,
         Self::WorktreeRemove,
         Self::InstructionsLoaded,
+        Self::Elicitation,
+        Self::ElicitationResult,
     ];
 
     /// Returns the name that is used in settings and that hooks receive.
@@ -119,6 +127,8 @@ impl HookEvent {
             Self::WorktreeCreate => "WorktreeCreate",
             Self::WorktreeRemove => "WorktreeRemove",
             Self::InstructionsLoaded => "InstructionsLoaded",
+            Self::Elicitation => "Elicitation",
+            Self::ElicitationResult => "ElicitationResult",
         }
     }
 
@@ -131,7 +141,9 @@ impl HookEvent {
             | Self::PostToolUse
             | Self::UserPromptSubmit
             | Self::PreCompact
-            | Self::WorktreeCreate => true,
+            | Self::WorktreeCreate
+            | Self::Elicitation
+            | Self::ElicitationResult => true,
             Self::PostToolUseFailure
             | Self::Notification
             | Self::Setup
@@ -158,6 +170,12 @@ impl HookEvent {
     #[must_use]
     pub fn text_is_context(self) -> bool {
         matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+    }
+
+    /// Returns true if the event is about a question of an MCP server, which hooks can answer.
+    #[must_use]
+    pub(super) fn is_elicitation(self) -> bool {
+        matches!(self, Self::Elicitation | Self::ElicitationResult)
     }
 
     /// Returns true if a call has run: a block gives the model feedback, and the result stays.
@@ -187,6 +205,7 @@ impl HookEvent {
             Self::StopFailure => MatchedOn::Error,
             Self::PreCompact | Self::PostCompact | Self::Setup => MatchedOn::Trigger,
             Self::SubagentStart | Self::SubagentStop => MatchedOn::AgentType,
+            Self::Elicitation | Self::ElicitationResult => MatchedOn::Server,
             Self::UserPromptSubmit | Self::Stop | Self::WorktreeCreate | Self::WorktreeRemove => {
                 MatchedOn::Nothing
             }

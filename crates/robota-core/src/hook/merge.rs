@@ -14,6 +14,7 @@ impl HookOutput {
         let mut all = Self::default();
         let mut contexts = Vec::new();
         let mut conflict = None;
+        let mut elicitation_conflict = false;
         for output in outputs {
             all.stop = all.stop.or(output.stop);
             all.block = all.block.or(output.block);
@@ -28,6 +29,11 @@ impl HookOutput {
             if !agree(&mut all.updated_output, output.updated_output) {
                 conflict.get_or_insert("result");
             }
+            elicitation_conflict |= !agree(&mut all.elicitation, output.elicitation);
+        }
+        if elicitation_conflict {
+            let reason = format!("two {event} hooks answered one question differently");
+            all.block.get_or_insert(reason);
         }
         if let Some(what) = conflict {
             let reason = format!("two {event} hooks changed the {what} of one call differently");

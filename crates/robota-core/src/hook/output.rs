@@ -15,7 +15,7 @@ mod wire;
 use serde_json::{Map, Value};
 
 use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
-use wire::{Decision, Permission, RequestDecision, Wire};
+use wire::{Action, Decision, Permission, RequestDecision, Wire};
 
 /// The maximum size of standard output in bytes; longer JSON is a failure.
 pub const MAX_STDOUT: usize = 1 << 20;
@@ -43,8 +43,21 @@ pub struct HookOutput {
     pub context: Option<String>,
     /// The path of the worktree that the hook created.
     pub worktree_path: Option<String>,
+    /// The answer to a question of an MCP server.
+    pub elicitation: Option<HookElicitation>,
     /// Notices for the user.
     pub notices: Vec<HookNotice>,
+}
+
+/// How hooks answer a question of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookElicitation {
+    /// The question is accepted, with the content of the form.
+    Accept(Map<String, Value>),
+    /// The question is declined.
+    Decline,
+    /// The question is cancelled.
+    Cancel,
 }
 
 /// A hook's decision about a call that has not run. A denial is a block instead.
@@ -143,6 +156,7 @@ impl Reader {
         // Exit code 2 blocks: an allow in the same output contradicts it, and the stricter one
         // counts.
         self.output.permission = None;
+        self.output.elicitation = None;
         if self.output.block.is_none() && self.output.feedback.is_none() {
             let text = plain_text(&exit.stderr);
             let reason = if text.is_empty() { self.no_reason() } else { text };
@@ -161,6 +175,9 @@ impl Reader {
                 // A hook that failed may block, but must not allow anything.
                 if matches!(&self.output.permission, Some(it) if it.verdict == HookVerdict::Allow) {
                     self.output.permission = None;
+                }
+                if matches!(self.output.elicitation, Some(HookElicitation::Accept(_))) {
+                    self.output.elicitation = None;
                 }
                 self.warn(&why);
             }
@@ -225,6 +242,13 @@ impl Reader {
         }
         if event == HookEvent::WorktreeCreate {
             self.output.worktree_path = specific.worktree_path;
+        }
+        if event.is_elicitation() {
+            self.output.elicitation = specific.action.map(|action| match action {
+                Action::Accept => HookElicitation::Accept(specific.content.unwrap_or_default()),
+                Action::Decline => HookElicitation::Decline,
+                Action::Cancel => HookElicitation::Cancel,
+            });
         }
         let context = specific.additional_context.filter(|text| !text.trim().is_empty());
         self.output.context = context.map(|text| truncated(&text));

@@ -186,6 +186,28 @@ pub enum HookData {
     WorktreeRemove { worktree_path: String },
     /// A file with instructions was loaded.
     InstructionsLoaded { file_path: String, memory_type: &'static str, load_reason: &'static str },
+    /// An MCP server asks the user something.
+    Elicitation {
+        mcp_server_name: String,
+        message: String,
+        mode: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elicitation_id: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        requested_schema: Option<Value>,
+    },
+    /// The question of an MCP server was answered, and the server does not have the answer yet.
+    ElicitationResult {
+        mcp_server_name: String,
+        mode: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elicitation_id: Option<String>,
+        action: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<Value>,
+    },
 }
 
 impl HookData {
@@ -211,6 +233,8 @@ impl HookData {
             Self::WorktreeCreate { .. } => HookEvent::WorktreeCreate,
             Self::WorktreeRemove { .. } => HookEvent::WorktreeRemove,
             Self::InstructionsLoaded { .. } => HookEvent::InstructionsLoaded,
+            Self::Elicitation { .. } => HookEvent::Elicitation,
+            Self::ElicitationResult { .. } => HookEvent::ElicitationResult,
         }
     }
 
@@ -235,6 +259,8 @@ impl HookData {
             Self::SubagentStart { agent_type, .. } | Self::SubagentStop { agent_type, .. } => {
                 agent_type
             }
+            Self::Elicitation { mcp_server_name, .. }
+            | Self::ElicitationResult { mcp_server_name, .. } => mcp_server_name,
             Self::UserPromptSubmit { .. }
             | Self::Stop { .. }
             | Self::WorktreeCreate { .. }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 use super::{
-    EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
-    HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
-    HookPermission, HookPoint, HookReply, HookTranscript, HookVerdict, Hooks, InvalidMatcher,
-    Matcher,
+    EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
+    HookElicitation, HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind,
+    HookNotice, HookOutput, HookPermission, HookPoint, HookReply, HookTranscript, HookVerdict,
+    Hooks, InvalidMatcher, Matcher,
 };
 use crate::approve::Answer;
 
@@ -116,6 +116,8 @@ pub struct EventReport {
     pub permission: Option<HookPermission>,
     /// The arguments that PermissionRequest hooks give the call.
     pub updated_input: Option<Map<String, Value>>,
+    /// What Elicitation and ElicitationResult hooks answer to the question, unless they block it.
+    pub elicitation: Option<HookElicitation>,
     /// Notices for the user.
     pub notices: Vec<HookNotice>,
 }
@@ -320,6 +322,7 @@ impl HookRunner {
             worktree_path: output.worktree_path.take(),
             permission: output.permission.take(),
             updated_input: output.updated_input.take(),
+            elicitation: output.elicitation.take(),
             decision: output.into_event(event),
         }
     }

@@ -7,7 +7,7 @@ use robota_config::SettingsFile;
 use robota_config::model::CompactThreshold;
 use robota_core::driver::SessionConfig;
 use robota_core::gate::Gate;
-use robota_core::hook::Hooks;
+use robota_core::hook::{HookEvent, Hooks};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
@@ -15,7 +15,7 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
-use robota_mcp::client::McpOptions;
+use robota_mcp::client::{Elicitor, McpOptions};
 use robota_policy::Policy;
 use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
@@ -33,11 +33,11 @@ use crate::context::{ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
+use crate::mcp::{self, HookedElicitor, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
 use crate::notice::Notice;
 use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
-use crate::project;
+use crate::project::{self, Project};
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
@@ -88,7 +88,7 @@ impl InteractiveSessionBuilder {
         let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let on_usage = count_hooks(&self.open, selected.id(), &budget);
         let mcp_options = McpOptions {
-            elicitor: self.questions.clone().map(|it| Arc::new(QuestionElicitor(it)) as _),
+            elicitor: self.elicitor(&project, selected.id()),
             sampler: Some(Arc::new(ModelSampler {
                 session: selected.id().clone(),
                 open: self.open.clone(),
@@ -365,6 +365,23 @@ impl InteractiveSessionBuilder {
         !matches!(self.approvals, Approvals::Deny)
     }
 
+    /// Returns what asks the user the questions of MCP servers, after the hooks of the session.
+    fn elicitor(&self, project: &Project, session: &SessionId) -> Option<Arc<dyn Elicitor>> {
+        let questions = || Some(Arc::new(QuestionElicitor(self.questions.clone()?)) as _);
+        let asks = self.mcp.elicitor.clone().or_else(questions)?;
+        let mut in_code = self.first_hooks.iter().chain(&self.hooks);
+        let decided = [HookEvent::Elicitation, HookEvent::ElicitationResult];
+        let has_hooks = in_code.any(|hooks| decided.iter().any(|event| hooks.has_event(*event)))
+            || has_elicitation_hooks(project);
+        Some(Arc::new(HookedElicitor {
+            session: session.clone(),
+            open: self.open.clone(),
+            has_hooks,
+            asks,
+            on_notice: self.on_notice.clone(),
+        }))
+    }
+
     /// Returns which built-in tools are offered.
     pub(crate) fn tool_choice(&self, fences: &Fences) -> ToolChoice {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
@@ -439,6 +456,15 @@ impl InteractiveSessionBuilder {
                 apply_settings(&project.settings.values, config);
             }))
     }
+}
+
+/// Returns whether hooks of the settings or of a plugin decide about questions of MCP servers.
+fn has_elicitation_hooks(project: &Project) -> bool {
+    let decides = |event| matches!(event, HookEvent::Elicitation | HookEvent::ElicitationResult);
+    let mut of_settings = project.settings.hooks.keys().filter_map(|name| name.parse().ok());
+    let mut of_plugins = project.plugins.active().flat_map(|plugin| plugin.hooks().0);
+    project.settings.values.disable_all_hooks != Some(true)
+        && (of_settings.any(decides) || of_plugins.any(|(event, _)| decides(event)))
 }
 
 /// Returns what counts the model calls of hooks: in the journal, once the session is open.

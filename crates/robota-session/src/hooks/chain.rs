@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use robota_core::hook::{
-    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput,
-    HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookElicitation, HookEvent,
+    HookInput, HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
@@ -275,6 +275,11 @@ impl Hooks for HookChain {
                 all.permission = Some(permission);
             }
             all.updated_input = all.updated_input.or(report.updated_input);
+            all.elicitation = match (all.elicitation, report.elicitation) {
+                // Hooks that refuse win, whichever runs first.
+                (Some(HookElicitation::Accept(_)), Some(second)) => Some(second),
+                (first, second) => first.or(second),
+            };
             match report.decision {
                 EventDecision::Continue { context } => contexts.extend(context),
                 block @ EventDecision::Block { .. } => {

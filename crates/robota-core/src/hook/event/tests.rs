@@ -22,6 +22,8 @@ fn core_22_gates_and_stop_events_can_block() {
             HookEvent::PreCompact,
             HookEvent::UserPromptSubmit,
             HookEvent::WorktreeCreate,
+            HookEvent::Elicitation,
+            HookEvent::ElicitationResult,
         ]
     );
     let others: Vec<_> =

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::hook::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, HookElicitation, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 
 fn output(verdict: HookVerdict, reason: &str) -> HookOutput {
@@ -113,4 +113,15 @@ proptest! {
         reversed.reverse();
         prop_assert_eq!(all, strictness(&merged(reversed)));
     }
+}
+
+#[test]
+fn core_22_hooks_that_answer_a_question_differently_block() {
+    let answer = |answer| HookOutput { elicitation: Some(answer), ..HookOutput::default() };
+    let merged = |outputs: Vec<_>| HookOutput::merge(HookEvent::Elicitation, outputs);
+    let (accept, decline) = (HookElicitation::Accept(Map::new()), HookElicitation::Decline);
+    let same = merged(vec![answer(accept.clone()), HookOutput::default(), answer(accept.clone())]);
+    assert_eq!((same.elicitation, same.block), (Some(accept.clone()), None));
+    let block = merged(vec![answer(accept), answer(decline)]).block;
+    assert_eq!(block.as_deref(), Some("two Elicitation hooks answered one question differently"));
 }

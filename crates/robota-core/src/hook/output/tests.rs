@@ -214,3 +214,23 @@ fn core_22_the_short_form_ok_false_blocks_and_ok_true_allows_nothing() {
     assert!(said(HookEvent::PreToolUse, &json!({"ok": "no"})).block.is_some(), "not a boolean");
     assert_eq!(warnings(&said(HookEvent::SessionEnd, &json!({"ok": false}))), 1);
 }
+
+#[test]
+fn core_22_only_a_hook_that_succeeded_accepts_a_question() {
+    let answer = |action: &str| {
+        json!({"hookSpecificOutput": {"action": action, "content": {"a": 1}}}).to_string()
+    };
+    let content = json!({"a": 1}).as_object().cloned().unwrap();
+    let accepted = Some(HookElicitation::Accept(content));
+    for event in [HookEvent::Elicitation, HookEvent::ElicitationResult] {
+        let at = |code, action| read(event, &HookExit::code(code, answer(action), ""));
+        assert_eq!(at(0, "accept").elicitation, accepted);
+        assert_eq!(at(1, "accept").elicitation, None, "a warning cannot accept");
+        assert_eq!(at(1, "cancel").elicitation, Some(HookElicitation::Cancel));
+        let blocked = at(2, "accept");
+        assert!(blocked.elicitation.is_none() && blocked.block.is_some());
+        assert!(at(0, "maybe").block.is_some(), "an unknown action is a failure");
+    }
+    let elsewhere = read(HookEvent::PreToolUse, &HookExit::code(0, answer("accept"), ""));
+    assert_eq!(elsewhere, HookOutput::default());
+}

@@ -38,6 +38,17 @@ pub(super) struct Specific {
     pub(super) updated_mcp_tool_output: Option<Value>,
     pub(super) additional_context: Option<String>,
     pub(super) worktree_path: Option<String>,
+    /// The answer to a question of an MCP server.
+    pub(super) action: Option<Action>,
+    pub(super) content: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Action {
+    Accept,
+    Decline,
+    Cancel,
 }
 
 /// The decision about a call that needs approval.

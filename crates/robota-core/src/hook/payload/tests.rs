@@ -143,6 +143,31 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
                    "load_reason": "session_start"}),
             "session_start",
         ),
+        (
+            HookData::Elicitation {
+                mcp_server_name: text("github"),
+                message: text("Which?"),
+                mode: "form",
+                url: None,
+                elicitation_id: None,
+                requested_schema: Some(json!({"type": "object"})),
+            },
+            json!({"mcp_server_name": "github", "message": "Which?", "mode": "form",
+                   "requested_schema": {"type": "object"}}),
+            "github",
+        ),
+        (
+            HookData::ElicitationResult {
+                mcp_server_name: text("github"),
+                mode: "url",
+                elicitation_id: Some(text("e")),
+                action: "decline",
+                content: None,
+            },
+            json!({"mcp_server_name": "github", "mode": "url", "elicitation_id": "e",
+                   "action": "decline"}),
+            "github",
+        ),
     ]
 }
 
