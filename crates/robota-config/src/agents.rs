@@ -41,7 +41,7 @@ use crate::reader::{Boundary, ContextReader, Depth, Folders, warning};
 use crate::report::{Problem, Report, Severity};
 use crate::trust::TrustStore;
 
-/// The built-in agents.
+/// The built-in agents. They are the last source, so that a file can replace each of them.
 const BUILT_IN: [&str; 3] = [
     include_str!("../data/agents/general-purpose.md"),
     include_str!("../data/agents/Explore.md"),
@@ -56,6 +56,7 @@ const PROJECT: [(&str, Layer); 3] = [
 ];
 
 /// The most bytes of one file, and the most agents.
+// More than people write; a checkout must not fill the memory or the prompt.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 const MAX_AGENTS: usize = 500;
 
@@ -106,6 +107,7 @@ impl Agents {
         files: Option<usize>,
     ) -> Self {
         let mut agents = Self { files, ..Self::of(arguments) };
+        // Highest priority first: the first definition of a name applies.
         for source in sources(&reader.folders) {
             agents.add_folder(reader, trust, &source, |agent| agent);
         }
@@ -139,6 +141,7 @@ impl Agents {
         for plugin in plugins {
             let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
             for folder in agent_folders(plugin) {
+                // A plugin's links must not lead out of the files that its hash covers.
                 let boundary = Boundary::Within(root.clone());
                 let source = Source { folder, layer: Layer::UserRobota, boundary };
                 self.add_folder(reader, &TrustStore::default(), &source, |agent| AgentDefinition {
@@ -181,6 +184,8 @@ impl Agents {
             let description: String =
                 one_line(&agent.description).chars().take(MAX_DESCRIPTION).collect();
             let line = format!("- {}: {description}\n", one_line(&agent.name));
+            // After the first that does not fit none is listed, so that the list is a beginning and
+            // not a choice.
             if more > 0 || text.len() + line.len() > MAX_LISTING {
                 more += 1;
             } else {
@@ -218,6 +223,7 @@ impl Agents {
         let files =
             reader.markdown(folder, boundary, Depth::Tree, *layer, &mut self.report.problems);
         for file in files {
+            // Only counted: the description of the tool says how many agents it does not list.
             if self.files == Some(0) {
                 self.unread += 1;
                 continue;
@@ -303,6 +309,7 @@ pub(crate) fn with_requested_fields(
     let file = agent.origin.file.as_deref()?;
     let boundary = reader.folders.boundary(file);
     let text = reader.read(file, &boundary, MAX_FILE_BYTES).ok()??;
+    // The user would decide about other bytes than those that were shown.
     if text.hash() != agent.hash {
         return None;
     }
@@ -346,6 +353,7 @@ pub fn agents_from_json(text: &str) -> (Vec<AgentDefinition>, Report) {
             report.problems.push(error(format!("the definition of `{name}` is not an object")));
             continue;
         };
+        // In a file the body is the prompt; here it is a field.
         let prompt = fields.shift_remove("prompt");
         let prompt = prompt.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
         fields.insert("name".to_owned(), Value::from(name));

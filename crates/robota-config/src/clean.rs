@@ -21,6 +21,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         match letter {
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => out.push('\n'),
+            // An escape sequence is skipped as a whole: without its first character the rest would
+            // be shown as text.
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
             hidden if is_hidden(hidden) => {}
@@ -74,6 +76,7 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         letter if letter.is_control() => true,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => true,
         '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        // The last range has the tags, with which a text can be hidden that only a model reads.
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
@@ -90,6 +93,7 @@ fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
             rest.next();
             skip_string(rest);
         }
+        // Other escapes have one more character.
         Some('0'..='~') => {
             rest.next();
         }
@@ -115,6 +119,7 @@ fn skip_string(rest: &mut Peekable<Chars<'_>>) {
                 ahead.next();
                 break;
             }
+            // The text ends inside of it, so it is no such string either.
             _ if ahead.peek().is_none() => return,
             _ => {}
         }

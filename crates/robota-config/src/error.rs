@@ -21,13 +21,13 @@ pub enum ConfigError {
     /// The profile in use has no `type`.
     #[error("provider profile `{name}` has no `type`")]
     NoType {
-        /// The name of the profile.
+        /// The name of the profile under `providers`.
         name: String,
     },
     /// The `apiKey` of the profile in use cannot be resolved.
     #[error("cannot resolve `apiKey` of provider profile `{name}`")]
     ApiKey {
-        /// The name of the profile.
+        /// The name of the profile under `providers`.
         name: String,
         /// Why it cannot be resolved.
         #[source]
@@ -36,7 +36,7 @@ pub enum ConfigError {
     /// The file must not be written, for example because it is not valid.
     #[error("did not change {}: {reason}", file.display())]
     Refused {
-        /// The file.
+        /// The file that stays as it is.
         file: PathBuf,
         /// Why it must not be written.
         reason: String,
@@ -44,7 +44,7 @@ pub enum ConfigError {
     /// The key cannot be set to the value.
     #[error("cannot set `{key}`: {reason}")]
     Key {
-        /// The key.
+        /// The path of the key, such as `permissions.allow`.
         key: String,
         /// Why it cannot be set.
         reason: String,
@@ -52,7 +52,7 @@ pub enum ConfigError {
     /// A folder is no plugin or marketplace that can be used.
     #[error("cannot use {}: {reason}", path.display())]
     Plugin {
-        /// The folder.
+        /// The folder, as the user named it.
         path: PathBuf,
         /// Why it cannot be used.
         reason: String,
@@ -65,7 +65,7 @@ pub enum ConfigError {
     Io {
         /// What was tried, as a verb: `read`, `write`.
         action: &'static str,
-        /// The file.
+        /// The file or folder that it failed for.
         file: PathBuf,
         /// The error of the operating system.
         #[source]

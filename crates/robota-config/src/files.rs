@@ -41,6 +41,7 @@ impl Files {
     pub fn read(places: &Places) -> Self {
         let at_home = same_folder(&places.cwd, places.home.as_deref());
         let users = Layer::FILES.into_iter().filter(|layer| layer.scope() == Scope::User);
+        // By the real path: `~/.claude` is often a link.
         let canonical = |layer: Layer| places.file(layer)?.canonicalize().ok();
         let user_files: Vec<_> = users.filter(|_| at_home).filter_map(canonical).collect();
         let mut sources = Vec::new();
@@ -82,6 +83,7 @@ impl Files {
     pub(crate) fn with(&self, layer: Layer, checked: Checked) -> Self {
         let mut files = self.clone();
         let source = Source { layer, checked };
+        // The sources are sorted by layer, because they are read in this order.
         match files.sources.binary_search_by_key(&layer, |source| source.layer) {
             Ok(at) => {
                 if let Some(there) = files.sources.get_mut(at) {

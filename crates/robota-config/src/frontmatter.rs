@@ -63,6 +63,7 @@ impl Markdown {
     /// Parses a text that was cleaned.
     pub(crate) fn of_clean(text: &str) -> Self {
         match split(text) {
+            // Before it is parsed: the time of the parser grows with the text.
             Split::Header { header, body } if header.len() > MAX_HEADER_BYTES => {
                 let message =
                     format!("the header has more than {MAX_HEADER_BYTES} bytes, so it is ignored");
@@ -96,6 +97,7 @@ enum Split<'a> {
 fn split(text: &str) -> Split<'_> {
     let (first, rest) = line(text);
     if !is_fence(first) {
+        // Probably meant as a header; the author should know why it has no effect.
         let at = misplaced(text);
         return Split::None(at.map(|line| {
             (line, "a header begins in the first line of a file, so this one is part of the text")

@@ -46,15 +46,15 @@ use crate::reader::ContextReader;
 use crate::report::Report;
 use load::Loader;
 
-/// What an instruction file is.
+/// What an instruction file is, by its name and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstructionKind {
-    /// `AGENTS.md`
+    /// `AGENTS.md`, which other programs read, too.
     Agents,
-    /// `CLAUDE.md` or `.claude/CLAUDE.md`
+    /// `CLAUDE.md` or `.claude/CLAUDE.md`.
     Claude,
-    /// `CLAUDE.local.md`
+    /// `CLAUDE.local.md`, which is not committed.
     Local,
     /// A file of a `rules` folder.
     Rule,
@@ -62,10 +62,10 @@ pub enum InstructionKind {
     Import,
 }
 
-/// One file of instructions.
+/// One file of instructions, with what was read of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InstructionFile {
-    /// The file.
+    /// The file as it was found; it may be a link.
     pub path: PathBuf,
     /// The layer and file that it belongs to. The layer of an import is that of the importing file.
     pub origin: Origin,
@@ -73,11 +73,11 @@ pub struct InstructionFile {
     pub kind: InstructionKind,
     /// The text: cleaned, without HTML comments, and without the header of a rule.
     pub text: String,
-    /// The number of bytes of the text.
+    /// The number of bytes of the text, with the note about what is left out.
     pub bytes: u64,
     /// The estimated number of tokens of the text.
     pub tokens: u64,
-    /// The file that imports this one.
+    /// The file that imports this one; none if it was found itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<PathBuf>,
     /// How much of the file is left out; the text ends with a note that says so.
@@ -101,12 +101,13 @@ pub struct InstructionCaps {
     pub file_bytes: u64,
     /// The most bytes of all files, including those of [`Instructions::on_access`].
     pub total_bytes: u64,
-    /// The most files.
+    /// The most files, imports and waiting rules included.
     pub files: usize,
 }
 
 impl Default for InstructionCaps {
     fn default() -> Self {
+        // More than people write. All of it is part of every request, so a checkout needs a limit.
         Self { file_bytes: 64 * 1024, total_bytes: 256 * 1024, files: 200 }
     }
 }
@@ -129,7 +130,7 @@ impl std::fmt::Debug for ImportFilter {
     }
 }
 
-/// Options of loading instructions.
+/// What is left out, what is allowed, and how much is read.
 #[derive(Debug, Clone, Default)]
 pub struct InstructionOptions {
     /// Globs over absolute paths of files that are left out (the setting `claudeMdExcludes`).
@@ -188,6 +189,7 @@ impl Instructions {
 
     fn take_reports(&mut self) {
         self.report.problems.append(&mut self.loader.problems);
+        // Not appended: the loader keeps all pending imports, each once.
         self.pending.clone_from(&self.loader.pending);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 /// The maximum nesting. Settings need six levels; the recursive parser needs a limit.
 const MAX_DEPTH: usize = 100;
 
-/// A parsed file.
+/// A parsed file, with its text: positions refer to its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) text: String,
@@ -233,7 +233,11 @@ impl Parser<'_> {
         loop {
             match self.text.as_bytes().get(end) {
                 Some(b'"') => break,
+                // The escaped character is not looked at; `serde_json` decides whether the escape
+                // is valid.
                 Some(b'\\') => end += 2,
+                // JSON has no line breaks in strings; without this an unclosed quote would be
+                // reported at the end of the file.
                 Some(b'\n') => return self.fail("a string must end on the same line"),
                 Some(_) => end += 1,
                 None => return self.fail("unterminated string"),
@@ -279,7 +283,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Skips white space and comments.
+    /// Skips white space and comments. The first comment is remembered, because it is no JSON.
     fn space(&mut self) {
         loop {
             while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {

@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// The defaults.
+    /// The defaults of this program.
     BuiltIn,
-    /// `~/.robota/settings.json`
+    /// `~/.robota/settings.json`, the lowest layer that is a file.
     UserRobota,
-    /// `~/.claude/settings.json`
+    /// `~/.claude/settings.json`, or that of `CLAUDE_CONFIG_DIR`.
     UserClaude,
-    /// `.robota/settings.json`
+    /// `.robota/settings.json` of the working folder, shared by its users.
     ProjectRobota,
-    /// `.robota/settings.local.json`
+    /// `.robota/settings.local.json` of the working folder, not committed.
     ProjectRobotaLocal,
-    /// `.claude/settings.json`
+    /// `.claude/settings.json` of the working folder, shared by its users.
     ProjectClaude,
-    /// `.claude/settings.local.json`
+    /// `.claude/settings.local.json` of the working folder, not committed.
     ProjectClaudeLocal,
-    /// `--settings`
+    /// `--settings`, a file or JSON.
     Argument,
     /// Other command line arguments.
     Flags,
@@ -53,6 +53,7 @@ impl Layer {
     #[must_use]
     pub fn scope(self) -> Scope {
         match self {
+            // Arguments are the user's: a person who can pass them can run any program anyway.
             Self::BuiltIn | Self::UserRobota | Self::UserClaude | Self::Argument | Self::Flags => {
                 Scope::User
             }
@@ -89,7 +90,7 @@ impl fmt::Display for Layer {
 /// The origin of a setting: its layer, file and line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    /// The layer.
+    /// The layer, which decides what the setting may do.
     pub layer: Layer,
     /// The file; none if the layer is not a file.
     #[serde(skip_serializing_if = "Option::is_none")]

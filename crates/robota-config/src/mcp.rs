@@ -34,17 +34,17 @@ pub(crate) type Servers = IndexMap<String, Map<String, Value>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpScope {
-    /// By an argument of this run.
+    /// By an argument of this run (`--mcp-config`).
     Dynamic,
-    /// By the user, for this folder.
+    /// By the user, for this folder only.
     Local,
-    /// By the settings.
+    /// By the key `mcpServers` of a settings file.
     Settings,
-    /// By the checkout.
+    /// By `.mcp.json` of the checkout, which needs trust.
     Project,
     /// By the user, for all folders.
     User,
-    /// By a plugin.
+    /// By a plugin that the user enabled.
     Plugin,
 }
 
@@ -66,13 +66,13 @@ impl McpScope {
 /// An MCP server, as a file, a plugin or an argument configures it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpEntry {
-    /// Its name.
+    /// The name by which `mcp` commands and permission rules mean it.
     pub name: String,
-    /// Where it is configured.
+    /// Where it is configured, which decides its precedence.
     pub scope: McpScope,
     /// The file; none for an argument.
     pub file: Option<PathBuf>,
-    /// The entry, as it is written.
+    /// The entry as it is written, with variables not replaced.
     pub fields: Map<String, Value>,
 }
 
@@ -94,7 +94,7 @@ pub struct McpListing {
     pub entries: Vec<McpEntry>,
     /// What is wrong with files and arguments, for the user.
     pub problems: Vec<String>,
-    /// Servers of the checkout that wait for trust.
+    /// The names of servers of the checkout that wait for trust.
     pub waiting: Vec<String>,
 }
 
@@ -149,6 +149,7 @@ impl Places {
     }
 
     fn claude_state(&self) -> Option<PathBuf> {
+        // Claude Code moves the file with its folder.
         match &self.claude_dir {
             Some(folder) => Some(folder.join(".claude.json")),
             None => self.home.as_deref().map(|home| home.join(".claude.json")),
@@ -174,6 +175,7 @@ pub fn mcp_servers(
     if strict {
         return listing;
     }
+    // Both are the user's; the own file comes first.
     let own = [places.mcp_file(), places.claude_state()];
     let mut own: Vec<_> = own
         .into_iter()
@@ -227,6 +229,9 @@ impl McpListing {
         let values = &settings.values;
         let disabled = values.disabled_mcpjson_servers.clone().unwrap_or_default();
         let enabled = values.enabled_mcpjson_servers.clone().unwrap_or_default();
+        // In a trusted folder all are used unless the settings say otherwise: the user saw them
+        // when deciding.
+        // Absent means true.
         let all = values.enable_all_project_mcp_servers != Some(false);
         let used = |name: &String| !disabled.contains(name) && (all || enabled.contains(name));
         self.waiting = project.waiting.iter().filter(|name| used(name)).cloned().collect();
@@ -286,6 +291,7 @@ fn read_argument(places: &Places, argument: &str) -> Result<(Option<PathBuf>, Se
     };
     let value = read_value(&text)
         .map_err(|error| format!("the configuration of MCP servers is not valid JSON: {error}"))?;
+    // Unlike in a file, servers without the key are not accepted: it is more likely a wrong file.
     if !value.get("mcpServers").is_some_and(Value::is_object) {
         return Err("the configuration of MCP servers has no object `mcpServers`".to_owned());
     }
@@ -318,6 +324,7 @@ fn read_file(path: PathBuf, cwd: &Path, problems: &mut Vec<String>) -> Option<Us
         None => Servers::default(),
     };
     let all = servers(&value, &mut found);
+    // As Claude Code writes it, so that both programs find the same servers.
     let folder = cwd.display().to_string();
     let local = value.get("projects").and_then(|projects| projects.get(&folder));
     let local = local.map(|local| servers(local, &mut found)).unwrap_or_default();

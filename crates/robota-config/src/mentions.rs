@@ -13,7 +13,7 @@
 /// The most mentions of one text that are used.
 const MAX_MENTIONS: usize = 100;
 
-/// A mention of a file.
+/// A mention of a file, as a person writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     /// The range of the mention in the text, from the `@` on.
@@ -27,7 +27,7 @@ pub struct Mention {
 /// Lines of a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRange {
-    /// The first line.
+    /// The first line, counted from 1.
     pub first: u64,
     /// The last line, which belongs to the range.
     pub last: u64,
@@ -73,6 +73,7 @@ impl Fences {
         let run = |letter: char| line.chars().take_while(|c| *c == letter).count();
         match self.open {
             Some((letter, length)) => {
+                // A line with more marks, or with text behind them, does not end the code.
                 if run(letter) >= length && line.chars().all(|c| c == letter) {
                     self.open = None;
                 }
@@ -99,6 +100,7 @@ fn in_line(line: &str, offset: usize, found: &mut Vec<Mention>) {
         if letter == '`' {
             step = code_span(rest);
         } else if letter == '@'
+            // Only after a space: `user@host` is no mention.
             && before.is_whitespace()
             && let Some((length, path, lines)) = path(&rest[1..])
         {
@@ -149,6 +151,7 @@ fn path(text: &str) -> Option<(usize, String, Option<LineRange>)> {
                 path.push(' ');
                 length += 2;
             }
+            // A mark of code ends the path: `` @a`b` ``.
             letter if letter.is_whitespace() || letter == '`' => break,
             letter => {
                 path.push(letter);
@@ -156,6 +159,7 @@ fn path(text: &str) -> Option<(usize, String, Option<LineRange>)> {
             }
         }
     }
+    // Punctuation at the end belongs to the sentence.
     let trimmed =
         path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '*']);
     length -= path.len() - trimmed.len();

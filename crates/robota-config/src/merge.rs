@@ -13,7 +13,7 @@ use crate::validate::{Content, Entry};
 /// The merged value of a key, with its origins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Merged {
-    /// One value.
+    /// One value, which a higher layer replaces or restricts.
     One {
         value: Value,
         /// The origins of the value, highest layer first.
@@ -56,6 +56,7 @@ impl Table {
     fn put(&mut self, path: KeyPath, rule: Merge, high: Merged) {
         match self.0.get_mut(&path) {
             Some((_, low)) => {
+                // An empty list stands in for the value while it is merged, because it is moved.
                 let below = std::mem::replace(low, Merged::Many(Vec::new()));
                 *low = merge(rule, below, high);
             }
@@ -103,6 +104,7 @@ fn merge(rule: Merge, low: Merged, high: Merged) -> Merged {
             Merge::Sticky(strict) if strict.is(&low) => {
                 under.extend(over);
                 under.extend(high_by.into_iter().map(|by| (high.clone(), by)));
+                // Both lists are sorted by layer; together they need not be.
                 under.sort_by_key(|(_, by)| by.layer);
                 Merged::One { value: low, by: low_by, overridden: under }
             }

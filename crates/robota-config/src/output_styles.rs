@@ -34,14 +34,14 @@ const MAX_FILES: usize = 100;
 pub struct OutputStyle {
     /// Its name: that of the header, otherwise that of the file.
     pub name: String,
-    /// What it does.
+    /// What it does, for menus; none if the header does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether the instructions for a coding agent stay in the prompt.
     pub keep_coding_instructions: bool,
     /// Whether the plugin that it belongs to turns it on.
     pub force_for_plugin: bool,
-    /// The text for the prompt.
+    /// The text that replaces the program's instructions.
     pub text: String,
     /// The layer and file that it comes from.
     pub origin: Origin,
@@ -95,6 +95,7 @@ impl OutputStyles {
             let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
             let mut own = Self::default();
             for folder in style_folders(plugin) {
+                // A link of a plugin must not lead out of the files that its hash covers.
                 let boundary = Boundary::Within(root.clone());
                 own.add_folder(reader, &folder, Layer::UserRobota, &boundary);
             }
@@ -163,6 +164,7 @@ impl OutputStyles {
                 origin: Origin { layer, file: Some(file.path.clone()), line: None },
             };
             problems.append(&mut fields.problems);
+            // The first of a name wins; folders come in the order of priority.
             self.styles.entry(style.name.clone()).or_insert(style);
         }
     }

@@ -35,7 +35,7 @@ impl KeyPath {
         }
     }
 
-    /// Returns the names, outermost first.
+    /// Returns the names of the path, outermost first, without quotes.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0

@@ -34,9 +34,9 @@ pub struct Places {
 pub enum SettingSource {
     /// The user's own files.
     User,
-    /// The project's files.
+    /// The files of the project that its users share.
     Project,
-    /// The user's files of the project.
+    /// The files of the project that are this user's own.
     Local,
 }
 
@@ -92,6 +92,7 @@ impl Places {
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
             sources: None,
+            // A fixed path that only an administrator can write, not one of the environment.
             managed: Some(PathBuf::from("/etc/robota/managed-settings.json")),
             flags: Map::new(),
         })
@@ -126,6 +127,7 @@ impl Places {
             Layer::ProjectRobotaLocal | Layer::ProjectClaudeLocal => SettingSource::Local,
             Layer::BuiltIn | Layer::Argument | Layer::Flags => return true,
         };
+        // Arguments of the run always count: the user gave them with the list of sources.
         self.sources.as_ref().is_none_or(|sources| sources.contains(&source))
     }
 
@@ -185,6 +187,7 @@ impl Environment {
     /// account.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
+        // An empty `HOME` would make paths relative to the working folder, which may be a checkout.
         let given = self.get("HOME").filter(|text| !text.is_empty());
         given.map(PathBuf::from).or_else(|| self.account_home.clone())
     }

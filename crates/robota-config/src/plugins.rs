@@ -48,10 +48,10 @@ pub use source::{GitSource, PluginSource, marketplace_source};
 use crate::clean::one_line;
 use crate::json::read_value;
 
-/// The largest file with hooks.
+/// The largest file with hooks or servers, in bytes.
 const MAX_HOOKS_BYTES: u64 = 256 * 1024;
 
-/// Whether a plugin is used.
+/// Whether a plugin is used, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginState {
@@ -59,7 +59,7 @@ pub enum PluginState {
     Enabled,
     /// The user has not enabled it.
     Disabled,
-    /// The settings turn it off.
+    /// `enabledPlugins` of the settings turns it off, although the user enabled it.
     TurnedOff,
     /// An option that it needs has no value in the settings. It is not used.
     NotConfigured,
@@ -74,7 +74,7 @@ pub enum PluginState {
 pub struct Plugin {
     /// What it says about itself.
     pub manifest: PluginManifest,
-    /// Its folder.
+    /// Its folder: the copy, not the one that it was installed from.
     pub root: PathBuf,
     /// Where it is installed.
     pub scope: PluginScope,
@@ -88,7 +88,7 @@ pub struct Plugin {
     /// The marketplace that it was installed from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marketplace: Option<String>,
-    /// The values of its options.
+    /// The values of its options, as text; empty for one without a value.
     #[serde(skip)]
     options: IndexMap<String, String>,
     /// The folder of this user in which it may keep files. None without a home folder.
@@ -110,6 +110,7 @@ impl Plugin {
     /// Returns the folder with programs that commands can run by name; none if it has no such folder.
     #[must_use]
     pub fn bin(&self) -> Option<PathBuf> {
+        // A link could lead to programs that the hash of the plugin does not cover.
         Some(self.root.join("bin")).filter(|folder| is_real_folder(folder))
     }
 
@@ -136,6 +137,7 @@ impl Plugin {
                 match group {
                     Ok(mut group) => {
                         for hook in &mut group.hooks {
+                            // Only commands have an environment of their own.
                             if let HookDefinition::Command(command) = hook {
                                 command.variables = self.variables();
                             }
@@ -198,6 +200,7 @@ impl Plugin {
         // The file wraps the events, an inline value may do so.
         let value = value.map(|value| value.get("hooks").cloned().unwrap_or(value));
         Ok(value.map(|mut value| {
+            // First the command lines, where values become variables; then the rest.
             self.name_options(&mut value);
             self.fill_in(&mut value);
             value
@@ -208,6 +211,7 @@ impl Plugin {
         let file = manifest::inside(&self.root, path)?;
         match file.metadata() {
             Err(_) => return Ok(None),
+            // Before the file is read into memory.
             Ok(metadata) if metadata.len() > MAX_HOOKS_BYTES => {
                 return Err(format!("{path} is larger than {MAX_HOOKS_BYTES} bytes"));
             }

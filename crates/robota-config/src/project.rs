@@ -25,7 +25,7 @@ const MAX_HEAD_BYTES: u64 = 4 * 1024;
 pub struct ProjectFacts {
     /// The types, such as `node` or `rust`.
     pub types: Vec<&'static str>,
-    /// The programming languages.
+    /// The programming languages, in the order of the table.
     pub languages: Vec<&'static str>,
     /// The package managers and build tools.
     pub tools: Vec<&'static str>,
@@ -93,6 +93,7 @@ impl ProjectFacts {
         let has = |marker: &str| match (&listed, marker.strip_prefix('*')) {
             (Ok(Some(entries)), Some(end)) => entries.iter().any(|it| it.name.ends_with(end)),
             (Ok(Some(entries)), None) => {
+                // The entries are sorted.
                 entries.binary_search_by(|it| it.name.as_str().cmp(marker)).is_ok()
             }
             // The folder has too many entries to list.

@@ -21,7 +21,7 @@ pub struct ActiveProvider {
     pub model: Option<String>,
     /// How long the provider may send nothing before a call fails.
     pub timeout: Duration,
-    /// The merged profile.
+    /// The profile of all layers, merged field by field.
     pub profile: ProviderProfile,
 }
 
@@ -63,6 +63,7 @@ impl Settings {
                 .ok()?
             {
                 SecretSource::Env(variable) => Some(variable.name().to_owned()),
+                // A key in the settings is in no variable that commands could inherit.
                 SecretSource::Literal(_) => None,
             };
         profiles.filter_map(source).collect()
@@ -79,6 +80,7 @@ impl Settings {
         Ok(ActiveProvider {
             name,
             kind,
+            // The profile's own model comes first: another profile may have other models.
             model: profile.model.clone().or_else(|| self.values.model.clone()),
             timeout: profile
                 .timeout

@@ -57,12 +57,12 @@ struct Counts {
     resolved: AtomicU64,
 }
 
-/// What a reader has read.
+/// What a reader has read: what the start of a session cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ReadCounts {
-    /// The number of files opened.
+    /// The number of files that were opened.
     pub files: u64,
-    /// The number of folders listed.
+    /// The number of folders that were listed.
     pub folders: u64,
     /// The number of bytes read from files.
     pub bytes: u64,
@@ -147,6 +147,7 @@ impl ContextReader {
                 let metadata = file.metadata().map_err(text)?;
                 check(path, boundary, &metadata, &metadata)?;
                 require_regular(&metadata).map_err(text)?;
+                // Its own canonical form, since it has no links.
                 (path.components().collect(), file, metadata)
             }
             Direct::Unknown => {
@@ -167,6 +168,7 @@ impl ContextReader {
         if cut {
             bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
+        // The file may have grown since it was opened.
         let size = metadata.len().max(bytes.len() as u64);
         let (text, utf8) = decode(&bytes, cut);
         let text = clean(&text).into_owned();
@@ -191,6 +193,7 @@ impl ContextReader {
             Direct::Unknown => {}
         }
         self.counts.resolved.fetch_add(1, Ordering::Relaxed);
+        // Without following the link, to tell a broken one from nothing at all.
         let found = match path.symlink_metadata() {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error.to_string()),

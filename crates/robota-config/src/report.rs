@@ -68,7 +68,7 @@ impl Reason {
         matches!(self, Self::Untrusted | Self::NotStricter)
     }
 
-    /// Returns the reason as text.
+    /// Returns the reason for people, as a clause.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -88,11 +88,11 @@ impl Reason {
 /// A value that is ignored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dropped {
-    /// The key.
+    /// The key, with its full path.
     pub key: KeyPath,
     /// The file and line.
     pub origin: Origin,
-    /// The value, with secrets redacted.
+    /// The value, with secrets redacted; the user may show the report to others.
     pub value: Value,
     /// Why it is ignored.
     pub reason: Reason,
@@ -105,10 +105,10 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// The report of loading settings.
+/// What loading settings found: problems, and values that are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The problems.
+    /// The problems, in the order of the layers.
     pub problems: Vec<Problem>,
     /// The values that are ignored.
     pub dropped: Vec<Dropped>,
@@ -125,6 +125,7 @@ impl Report {
 /// Returns the value with secrets redacted: by the name of the key, at any depth. The values of all
 /// environment variables are redacted as well.
 pub(crate) fn redact(path: &KeyPath, value: &Value) -> Value {
+    // Variables have any name, so the name says nothing about the value.
     let in_env = path.names().first().is_some_and(|name| name == "env");
     if in_env { hide(value) } else { redact_named(path, value) }
 }
@@ -141,6 +142,7 @@ fn redact_inside(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(redact_inside).collect()),
         Value::Object(fields) => fields
             .iter()
+            // The names of fields are shown: they tell what the value is, and are no secret.
             .map(|(name, value)| {
                 let shown = if is_secret_name(name) { hide(value) } else { redact_inside(value) };
                 (name.clone(), shown)
@@ -156,6 +158,7 @@ fn hide(value: &Value) -> Value {
     use robota_core::env_ref::SecretSource;
     match value {
         Value::Null => Value::Null,
+        // It is the name of a variable, which the user needs to see.
         Value::String(text) if matches!(SecretSource::parse(text), Ok(SecretSource::Env(_))) => {
             value.clone()
         }
@@ -166,9 +169,11 @@ fn hide(value: &Value) -> Value {
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     let words = ["apikey", "token", "secret", "password", "authorization", "headers", "env"];
+    // The helper is a command that prints the key, not the key.
     name != "apikeyhelper"
         && words.iter().any(|word| match *word {
             "env" | "headers" => name == *word,
+            // Longer names are matched at the end: `maxTokens` and `tokenizer` are no secrets.
             word => name.ends_with(word) || name == format!("{word}s"),
         })
 }

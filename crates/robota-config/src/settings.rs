@@ -25,13 +25,13 @@ use crate::validate::{Content, Entry};
 /// The text of a permission rule and its origin. `robota-policy` parses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleText {
-    /// The text of the rule.
+    /// The rule as it is written, such as `Bash(git log *)`.
     pub text: String,
     /// The file and line. A path in the rule is relative to the anchor of this layer.
     pub origin: Origin,
 }
 
-/// The three lists of rules.
+/// The three lists of rules, by what they do with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleList {
@@ -87,7 +87,7 @@ pub struct Permissions {
 /// A group of hooks and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourcedHooks {
-    /// The group of hooks.
+    /// The group, which may have hooks that are not usable and deny.
     pub group: HookGroup,
     /// The file and line.
     pub origin: Origin,
@@ -98,7 +98,7 @@ pub struct SourcedHooks {
 pub struct Settings {
     /// All keys except permissions and hooks, which have their own fields.
     pub values: SettingsFile,
-    /// Permission rules and mode.
+    /// The rules and the mode that the policy uses.
     pub permissions: Permissions,
     /// Hooks by event; those of lower layers first.
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
@@ -148,6 +148,7 @@ impl Settings {
                 }
             }
         }
+        // Present means forbidden: the only value of the key is `disable`.
         let bypass_disabled = table.0.contains_key(&key(&["permissions", BYPASS]));
         let limits = mode::Limits { trust, bypass_disabled, unreadable: !unreadable.is_empty() };
         let mode = mode::resolve(&modes, limits, &mut report);
@@ -167,6 +168,7 @@ impl Settings {
         let hooks = hooks(&table);
         let values = values(&table, &mut report);
         let scopes: &[Scope] =
+            // Scripts that an untrusted checkout names do not run, so they need no protection.
             if trust.is_given() { &[Scope::User, Scope::Project] } else { &[Scope::User] };
         let named_files = files.named_files(scopes);
         let project_servers = ProjectServers::read(files.servers.as_deref(), trust.is_given());
@@ -198,6 +200,7 @@ fn is_mode(entry: &Entry) -> bool {
 /// Returns why an entry is ignored, if it is. This enforces what a checkout may do.
 fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), Reason> {
     let effect = entry.rule.map_or(Effect::Grants, |rule| rule.effect);
+    // Only the last one counts, except where all values forbid something.
     if entry.repeated && effect != Effect::Tightens {
         return Err(Reason::Repeated);
     }

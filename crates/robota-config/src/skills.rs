@@ -170,6 +170,7 @@ impl Skills {
         if self.setting(name) == SkillOverride::Off {
             return None;
         }
+        // A name can be in the list although no file of it exists: folders are listed, not opened.
         self.entries.get(name).and_then(|entry| self.loaded(name, entry).skill.clone())
     }
 
@@ -237,6 +238,7 @@ impl Skills {
         entry.loaded.get_or_init(|| {
             let mut problems = Vec::new();
             let skill = entry
+                // The next candidate counts if the first has no file or is empty.
                 .candidates
                 .iter()
                 .find_map(|candidate| Skill::read(&self.reader, name, candidate, &mut problems));

@@ -37,7 +37,7 @@ use crate::layer::Layer;
 use crate::reader::{ContextReader, Depth, warning};
 use crate::report::Report;
 
-/// The folder with task files.
+/// The folder with task files, below the working folder or one above it.
 const FOLDER: &str = ".agents/tasks";
 
 /// The most bytes of one file that are read, and the most files.
@@ -54,7 +54,7 @@ pub enum TaskStatus {
     Todo,
     /// The file does not say, or says something else.
     Unknown,
-    /// It is done.
+    /// It is done, so it is no part of the context.
     Completed,
 }
 
@@ -78,7 +78,7 @@ pub struct Task {
     pub path: PathBuf,
     /// Its title: the first heading, otherwise the name of the file.
     pub title: String,
-    /// Its status.
+    /// Its status; unknown if the file says nothing that is understood.
     pub status: TaskStatus,
     /// The git branch that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,14 +86,14 @@ pub struct Task {
     /// The part of the project that it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Its goal.
+    /// Its goal, in one paragraph; none if the file has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// The items that are not done.
     pub open_items: Vec<String>,
 }
 
-/// The tasks of a project.
+/// The tasks of a project, as its files describe them.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     /// The tasks, in the byte order of their file names.
@@ -105,9 +105,9 @@ pub struct Tasks {
 /// Which tasks are part of the context.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskSelection<'a> {
-    /// The most tasks.
+    /// The most tasks; 3 by default.
     pub max_tasks: usize,
-    /// The current git branch.
+    /// The current git branch, whose tasks come first; none if it is not known.
     pub current_branch: Option<&'a str>,
 }
 
@@ -131,6 +131,7 @@ impl Tasks {
             None => folders.checkout().map(|at| at.join(FOLDER)).find(|path| path.is_dir()),
         };
         let Some(path) = found.filter(|_| folders.places.reads(layer)) else { return tasks };
+        // The folder of the settings may be anywhere in the checkout, but not outside of it.
         let boundary = folders.boundary(&folders.root);
         let problems = &mut tasks.report.problems;
         let files = reader.markdown(&path, &boundary, Depth::Folder, layer, problems);
@@ -162,6 +163,7 @@ impl Tasks {
         let of_branch = |task: &Task| {
             selection.current_branch.is_some() && task.branch.as_deref() == selection.current_branch
         };
+        // A stable sort: equal tasks stay in the order of their files.
         selected.sort_by_key(|task| (!of_branch(task), task.status));
         selected.truncate(selection.max_tasks);
         selected

@@ -67,7 +67,7 @@ pub struct TrustSubject {
     pub folder: Option<PathBuf>,
     /// The settings that apply if the folder is trusted, to show to the user.
     pub items: Vec<TrustItem>,
-    /// The hash of all items.
+    /// The hash of all items, of their values before redaction.
     pub hash: String,
     /// The programs that the configuration of the folder's git repository names. They are not settings
     /// of this program, so trust does not change what git does with them.
@@ -81,7 +81,7 @@ pub struct TrustItem {
     pub key: KeyPath,
     /// The file and line.
     pub origin: Origin,
-    /// The value, with secrets redacted.
+    /// The value, with secrets redacted, as the user sees it.
     pub value: Value,
 }
 
@@ -100,6 +100,7 @@ impl Files {
         let mut items = Vec::new();
         let mut hash = Hash(Sha256::new());
         for source in self.sources.iter().filter(|source| source.layer.scope() == Scope::Project) {
+            // An empty list grants nothing, and would ask the user about nothing.
             let needs_trust = |entry: &&Entry| !only_forbids(entry) && !entry.content.is_empty();
             let mut entries: Vec<_> = source.checked.entries.iter().filter(needs_trust).collect();
             // The order of keys in a file has no meaning; that of items may have one (hooks).
@@ -212,6 +213,7 @@ pub(crate) fn server_start(server: &Map<String, Value>) -> Value {
             let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
             Value::from(std::iter::once(command).chain(arguments).collect::<Vec<_>>().join(" "))
         }
+        // A query may have a key in it.
         (None, Some(url)) => Value::from(url.split(['?', '#']).next().unwrap_or_default()),
         (None, None) => Value::Null,
     }

@@ -33,7 +33,7 @@ pub(crate) struct Entry {
 /// The value of an entry.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// One value.
+    /// One value, which a higher layer replaces.
     Whole(Value),
     /// A list whose items are merged one by one.
     Items(Vec<(Value, Origin)>),
@@ -63,7 +63,7 @@ pub(crate) struct Checked {
     pub(crate) restrictions_unknown: bool,
 }
 
-/// Validates a file.
+/// Validates a file, key by key. What is wrong does not stop it.
 pub(crate) fn check(document: &Document, layer: Layer, file: Option<&Path>) -> Checked {
     let mut walk = Walk { document, layer, file, checked: Checked::default(), unreported: 0 };
     match &document.root.kind {
@@ -116,6 +116,7 @@ impl Walk<'_> {
     fn member(&mut self, member: &Member, path: &KeyPath, repeated: bool) {
         let node = &member.node;
         // Other programs write `null` for "not set".
+        // `$schema` is for editors.
         if matches!(node.kind, Kind::Null) || path.names() == ["$schema"] {
             return;
         }
@@ -301,6 +302,7 @@ impl Walk<'_> {
         }
         // The text of serde may include the value, which may be a secret.
         let message = match &at.kind {
+            // An empty text is in every message.
             Kind::String(text) if !text.is_empty() => mismatch.message.replace(text.as_str(), "…"),
             _ => mismatch.message.clone(),
         };
@@ -320,6 +322,7 @@ impl Walk<'_> {
     }
 
     fn problem(&mut self, severity: Severity, at: usize, path: &KeyPath, message: String) {
+        // Counted: the user should know that there is more.
         if self.checked.problems.len() >= MAX_PROBLEMS {
             self.unreported += 1;
             return;

@@ -24,7 +24,7 @@ use crate::settings::{RuleCheck, RuleList, mode};
 use crate::trust::{Trust, TrustStore};
 use crate::validate::{self, Checked};
 
-/// Writes settings for the user.
+/// Writes settings for the user, who asked for this change.
 pub struct SettingsWriter<'a> {
     /// Where the files are.
     pub places: &'a Places,
@@ -37,7 +37,7 @@ pub struct SettingsWriter<'a> {
 /// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The file that was written.
+    /// The file that was written, or that had the value already.
     pub file: PathBuf,
     /// Whether the value applies without further trust. A value in the files of an untrusted folder
     /// does not.
@@ -107,6 +107,7 @@ impl SettingsWriter<'_> {
         let text = text.map_err(|reason| key_error(key, &reason))?;
         let layer = target.layer;
         let before = Files::read(self.places);
+        // Decided before the write: afterwards the files are others.
         let keep_trust = layer.scope() == Scope::Project && self.may_keep_trust(&before, &target);
         let (file, checked) = target.replace(key, text)?;
         if keep_trust {
@@ -121,6 +122,7 @@ impl SettingsWriter<'_> {
     /// needs trust, and the file to change has the content that the trust is about.
     fn may_keep_trust(&self, before: &Files, target: &Target) -> bool {
         let subject = before.trust_subject();
+        // The file that is changed was read twice; between the reads it may have changed.
         let same = before.with(target.layer, target.check()).trust_subject().hash == subject.hash;
         match self.trust.status_of(&subject) {
             Trust::Trusted | Trust::NotNeeded => same && self.places.trust_file().is_some(),
@@ -231,10 +233,12 @@ impl Target {
         let document = Document::parse(text).map_err(|error| {
             refused(format!("it is not valid JSON: line {}: {}", error.line, error.message))
         })?;
+        // The change would have to keep the comment, and JSON tools would refuse the file anyway.
         if let Some(at) = document.lenient {
             let line = document.line(at);
             return Err(refused(format!("line {line} has a comment or a trailing comma")));
         }
+        // It would not be clear which of them to change.
         if let Some(key) = repeated_key(&document.root) {
             return Err(refused(format!("it repeats the key `{key}`")));
         }
@@ -255,6 +259,7 @@ impl Target {
         let document = Document::parse(text)
             .map_err(|error| key_error(key, &format!("line {}: {}", error.line, error.message)))?;
         let checked = validate::check(&document, self.layer, Some(&self.file));
+        // Only this key: a problem elsewhere in the file is not the fault of this change.
         let invalid = checked.problems.iter().find(|problem| {
             let at = problem.key.as_ref();
             problem.severity == Severity::Error
@@ -277,6 +282,7 @@ impl Target {
             let reason = "another process changed it at the same time; retry".to_owned();
             return Err(ConfigError::Refused { file: self.file, reason });
         }
+        // A new file may get a key later.
         let mode = (!self.existed).then_some(0o600);
         atomic::replace(&self.real, document.text.as_bytes(), mode)
             .map_err(|error| io("write", error))?;

@@ -16,7 +16,7 @@ use crate::redact::Redactor;
 pub struct CallContext {
     /// The session; `None` outside a session.
     pub session: Option<SessionId>,
-    /// The turn; `None` between turns.
+    /// The turn that makes the call; `None` between turns.
     pub turn: Option<TurnId>,
     /// The session's blobs: images and other large content of its messages.
     pub blobs: Arc<dyn Blobs>,
@@ -35,7 +35,7 @@ pub struct CallContext {
 pub struct Retry {
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// Why it failed.
+    /// Why the attempt failed; the service's own message where it has one.
     pub error: ErrorData,
     /// The wait before the next attempt.
     pub delay: Duration,

@@ -35,9 +35,9 @@ pub const MAX_CHANGES: usize = 500;
 pub enum Before<'a> {
     /// The file did not exist.
     Missing,
-    /// The file existed.
+    /// The file existed, with this content.
     File {
-        /// The whole content.
+        /// The whole content, which is stored as a blob so that it can be restored.
         content: &'a [u8],
         /// Its permission bits; `None` on systems without them.
         mode: Option<u32>,
@@ -120,9 +120,9 @@ pub struct FileChange {
 /// The state of a file that a crashed process was about to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FoundFile {
-    /// It has its old content.
+    /// It has the content from before the call: the change was not made.
     Old,
-    /// It has its new content.
+    /// It has the content that the call intended.
     New,
     /// It was changed while other files of the same call were not, so its old content was restored.
     PutBack,

@@ -9,7 +9,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// Reads the system's clock.
+/// Reads the system's clock. Sessions use it unless their builder gets another clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -22,7 +22,8 @@ pub struct Compaction {
 /// What to summarise, and why.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
-    /// The conversation.
+    /// The messages that the model sees, oldest first. A summary may replace any part of their
+    /// beginning.
     pub view: View,
     /// The system prompt of the session; it is not part of the summary.
     pub system: Option<Arc<str>>,

@@ -79,7 +79,7 @@ impl EnvRef {
         }
     }
 
-    /// Returns the variable's name.
+    /// Returns the name of the variable, without the prefix `$ENV:`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -106,7 +106,7 @@ impl fmt::Display for EnvRef {
     }
 }
 
-/// Where a secret comes from.
+/// Where a secret comes from: the settings contain it, or name a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
     /// The settings contain it.
@@ -176,16 +176,16 @@ pub enum EnvRefError {
     /// The variable is not set.
     #[error("the environment variable `{name}` is not set")]
     Unset {
-        /// The variable.
+        /// The name of the variable that the settings refer to.
         name: String,
     },
     /// The variable is set, but blank.
     #[error("the environment variable `{name}` is set, but empty")]
     Blank {
-        /// The variable.
+        /// The name of the variable that the settings refer to.
         name: String,
     },
-    /// The literal is blank.
+    /// The settings contain an empty text, or only spaces, as the secret.
     #[error("the key is empty")]
     BlankLiteral,
 }

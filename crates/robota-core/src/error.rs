@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Category {
     /// Something that the user provided: settings, keys, names, arguments.
     User,
-    /// The model service.
+    /// The model service: its limits and its failures.
     Provider,
     /// The machine, the network, the disk, or this program.
     System,
@@ -30,15 +30,15 @@ pub enum ErrorKind {
     Authentication,
     /// Too many requests, or a quota is used up.
     RateLimit,
-    /// The network failed.
+    /// The service could not be reached, or the connection broke.
     Network,
-    /// A tool failed.
+    /// A tool returned a failure or could not run.
     ToolExecution,
     /// The model does not exist, or is not available for this key.
     ModelNotAvailable,
     /// Too many consecutive failures; calls are suspended for a while.
     CircuitBreakerOpen,
-    /// A plugin failed.
+    /// A plugin, a hook, a provider or another part in code failed or panicked.
     Plugin,
     /// Reading or writing stored data failed.
     Storage,
@@ -116,7 +116,7 @@ impl ErrorKind {
 
 /// What every error of this workspace answers.
 pub trait Diagnose: std::error::Error {
-    /// Returns the kind of failure.
+    /// Returns the kind of failure, which has a stable code and a category.
     fn kind(&self) -> ErrorKind;
 
     /// Returns whose problem it is.
@@ -155,7 +155,7 @@ pub trait Diagnose: std::error::Error {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorData {
-    /// The kind of failure.
+    /// The kind of failure; programs decide by it, not by the message.
     pub kind: ErrorKind,
     /// What failed, and where.
     pub message: String,

@@ -43,7 +43,7 @@ pub enum Barrier {
 /// The role of an event type in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// Something that happened.
+    /// Something that happened. It is recorded afterwards.
     Fact,
     /// Something that is about to happen. The event is durable before its effect starts.
     Intent,
@@ -59,7 +59,7 @@ pub struct EventInfo {
     pub name: &'static str,
     /// Whether the event is a fact, an intent or a chunk.
     pub nature: Nature,
-    /// The required durability.
+    /// The durability that an append with this event has at least.
     pub barrier: Barrier,
     /// One sentence about the event, for `docs/events.md` and the schema.
     pub doc: &'static str,

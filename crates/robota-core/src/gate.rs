@@ -66,12 +66,12 @@ pub trait Gate: Send + Sync {
     /// Removes the rules of [`Gate::add_turn_rules`]. The session calls it when a turn ends.
     fn forget_turn_rules(&self) {}
 
-    /// Returns the remembered rules.
+    /// Returns the rules of [`Gate::remember`], for display.
     fn remembered(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Forgets the remembered rules.
+    /// Forgets the rules of [`Gate::remember`]. Those of [`Gate::restrict`] stay.
     fn forget(&self) {}
 
     /// Returns a gate for a fork of the session: the same rules, without the remembered ones.
@@ -129,7 +129,7 @@ pub enum Grant {
 /// What led to a verdict. A hook may lift an ask of the mode, but never one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
-    /// The permission mode.
+    /// The permission mode: no rule matches the call.
     Mode,
     /// A rule, a protected path or a dangerous command. Only a user's approval lifts it.
     Rule,

@@ -32,10 +32,10 @@ pub enum EntryKind {
         /// The author of the message.
         #[serde(rename = "type")]
         role: Role,
-        /// The message.
+        /// The message, also if the model no longer sees it.
         data: Message,
     },
-    /// Anything else.
+    /// Anything else than a message, such as a summary of tools for people.
     Event {
         /// The type of the entry, for example `tool-summary`.
         #[serde(rename = "type")]

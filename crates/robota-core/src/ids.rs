@@ -52,7 +52,7 @@ macro_rules! id_type {
                 Self(ids.next().to_string())
             }
 
-            /// Returns the id as text.
+            /// Returns the id as text, as it is written in journals.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -84,7 +84,7 @@ id_type! {
     SessionId
 }
 id_type! {
-    /// The id of a turn.
+    /// The id of a turn. Every event of the turn carries it.
     TurnId
 }
 id_type! {

@@ -158,6 +158,8 @@ pub trait JournalStore: Send + Sync {
     /// # Errors
     /// [`JournalError::NotFound`] if the session does not exist, or is deleted meanwhile.
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        // Polled: a store without a notification of its own cannot see events of another process
+        // otherwise.
         while self.head(session).await?.last.seq <= seq {
             tokio::time::sleep(POLL).await;
         }

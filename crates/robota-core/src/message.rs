@@ -36,11 +36,11 @@ pub const INTERRUPTED_BY_USER: &str = "[This response was interrupted by the use
 pub enum Role {
     /// The user, or a program that acts for the user.
     User,
-    /// The model.
+    /// The model: answers, with text, reasoning and tool calls.
     Assistant,
     /// Instructions from the program.
     System,
-    /// The results of tool calls.
+    /// The results of all tool calls of one answer.
     Tool,
 }
 
@@ -48,11 +48,11 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The user interrupted it.
+    /// The user interrupted it, for example with a key.
     User,
     /// The process is shutting down.
     Shutdown,
-    /// The process crashed.
+    /// The process that ran it ended without closing it.
     Crash,
     /// The model service failed.
     Provider,
@@ -60,10 +60,10 @@ pub enum Cause {
     Store,
 }
 
-/// Whether a message is complete.
+/// Whether a message is complete, or what interrupted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MessageState {
-    /// The message is complete.
+    /// Nothing of it is missing.
     #[default]
     Complete,
     /// The message was interrupted. Only an assistant message can be.
@@ -89,7 +89,7 @@ pub struct Message {
     pub id: MessageId,
     role: Role,
     state: MessageState,
-    /// The content blocks.
+    /// The parts of the message, in the order in which the model gets them.
     pub content: Vec<Block>,
     /// Scalar values for users and tools; never sent to a model.
     pub metadata: Map<String, Value>,
@@ -116,12 +116,12 @@ impl Message {
         }
     }
 
-    /// Creates a user message.
+    /// Creates a message of the user with a new id.
     pub fn user(ids: &dyn Ids, content: impl Into<Content>) -> Self {
         Self::new(ids, Role::User, content.into().0)
     }
 
-    /// Creates a system message.
+    /// Creates a message with instructions of the program, with a new id.
     pub fn system(ids: &dyn Ids, content: impl Into<Content>) -> Self {
         Self::new(ids, Role::System, content.into().0)
     }
@@ -145,7 +145,7 @@ impl Message {
         }
     }
 
-    /// Adds one metadata entry.
+    /// Adds a value under a key, or replaces the one that is there.
     #[must_use]
     pub fn with_metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
@@ -295,7 +295,7 @@ struct Wire {
     /// What interrupted the message; absent if it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted_by: Option<Cause>,
-    /// The content blocks.
+    /// The parts of the message, in the order in which the model gets them.
     content: Vec<Block>,
     /// Scalar values for users and tools; never sent to a model.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -312,7 +312,7 @@ struct Wire {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageState")]
 enum WireState {
-    /// The message is complete.
+    /// Nothing of it is missing.
     #[default]
     Complete,
     /// The message was interrupted. Only an assistant message can be.

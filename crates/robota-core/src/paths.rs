@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// What exists at a path. A link at the end of the path is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
-    /// A regular file.
+    /// A regular file, also one with several names.
     File,
-    /// A directory.
+    /// A directory, not a link to one.
     Dir,
-    /// A symbolic link.
+    /// A symbolic link, whatever it leads to.
     Link,
     /// A device, socket, pipe or the like.
     Other,

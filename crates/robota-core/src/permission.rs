@@ -23,7 +23,7 @@ pub enum Class {
     /// Reads only, and only inside the workspace. May run in parallel and before the answer has
     /// ended.
     Inspect,
-    /// Changes files.
+    /// Changes files, and has no other effect.
     Modify,
     /// Runs something whose effects are not known.
     Execute,
@@ -43,7 +43,7 @@ pub enum Class {
 #[serde(rename_all = "camelCase")]
 #[schemars(description = "What the agent may do without asking.")]
 pub enum Mode {
-    /// Read only.
+    /// Only reading: a call that would change or run something is denied.
     Plan,
     /// Read without asking, ask before anything else.
     #[default]
@@ -58,9 +58,9 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustLevel {
-    /// Plan mode.
+    /// [`Mode::Plan`]: only reading.
     Safe,
-    /// Default mode.
+    /// [`Mode::Default`]: asks before anything but reading.
     Moderate,
     /// The mode that accepts edits.
     Full,
@@ -83,7 +83,7 @@ pub enum TrustLevel {
     description = "The decision about a call. Ordered from least to most strict, so that the strictest of several\nis their maximum."
 )]
 pub enum Verdict {
-    /// The call runs.
+    /// The call runs without a question.
     Allow,
     /// The call needs approval. Without an approver it is denied.
     Ask,

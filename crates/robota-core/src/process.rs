@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// boot id are part of the identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessIdentity {
-    /// The process id.
+    /// The id that the system gave the process, and may give again after its end.
     pub pid: u32,
     /// When the process started, in clock ticks since boot.
     pub start_time: u64,

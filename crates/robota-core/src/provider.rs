@@ -138,7 +138,7 @@ pub type DeltaStream = Pin<Box<dyn Stream<Item = Result<Delta, ProviderError>> +
 /// One piece of an answer that a provider streams.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Delta {
-    /// A piece of text.
+    /// A piece of the answer's text.
     Text(String),
     /// A piece of reasoning.
     Thinking(String),

@@ -319,6 +319,7 @@ impl RedactedStream {
                 hold = cut.end();
             }
         }
+        // The held back tail is the beginning of a secret, so it begins at a character boundary.
         let tail = self.pending.split_off(hold);
         let whole = std::mem::replace(&mut self.pending, tail);
         self.redactor.text(&whole).into_owned()

@@ -20,7 +20,7 @@ const MAX_LATER: u64 = 64;
 /// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// The journal cannot be read.
+    /// The store could not be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal has a gap.
@@ -125,6 +125,8 @@ async fn fold_up_to(
         for event in events.iter().take_while(|event| event.seq <= last) {
             state.apply(event)?;
         }
+        // Fewer than asked for: the end of the journal. `last` can be beyond it if an index is
+        // newer than the journal.
         if events.len() < limit {
             return Ok(state);
         }
@@ -168,6 +170,7 @@ async fn from_snapshot(
     seqs.extend(&snapshot.inputs);
     seqs.extend(snapshot.schedules.iter().map(|it| it.added));
     // A few events after the snapshot are read with the others, which is one call less.
+    // Limited, because a snapshot may be old: many events are folded page by page instead.
     let later = if at - seq <= MAX_LATER { seq + 1..=at } else { seq + 1..=seq };
     seqs.extend(later.clone());
     seqs.sort_unstable();

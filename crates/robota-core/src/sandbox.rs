@@ -30,7 +30,7 @@ use crate::error::{Diagnose, ErrorKind};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxLevel {
-    /// No restrictions.
+    /// No restrictions: commands have the user's rights.
     #[default]
     Off,
     /// Files can be changed only below [`Fence::writable`]: the workspace and temporary folders.
@@ -100,7 +100,7 @@ pub struct Boundaries {
 /// A command to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// The command line, for bash.
+    /// The command line, which bash runs.
     pub command: String,
     /// The working directory of the command.
     pub cwd: PathBuf,
@@ -114,9 +114,9 @@ pub struct Exec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecEnd {
-    /// It exited with this code.
+    /// It exited by itself with this code.
     Code(i32),
-    /// This signal ended it.
+    /// The signal with this number ended it, sent by itself or another process.
     Signal(i32),
     /// The sandbox ended it because of the timeout.
     TimedOut,
@@ -127,7 +127,7 @@ pub enum ExecEnd {
 /// The result of a command in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
-    /// How it ended.
+    /// How the command ended.
     pub end: ExecEnd,
     /// Its standard output, up to the sandbox's limit.
     pub stdout: Vec<u8>,
@@ -168,7 +168,7 @@ pub enum SandboxError {
         action: &'static str,
         /// The file it was tried on.
         path: PathBuf,
-        /// The level of the sandbox.
+        /// The level that forbids the operation.
         level: SandboxLevel,
     },
     /// The path does not exist.
@@ -228,7 +228,7 @@ pub trait Sandbox: Send + Sync {
     /// do not exist.
     async fn write(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError>;
 
-    /// Deletes a file.
+    /// Deletes a file. A link is deleted itself, not its target.
     async fn remove(&self, path: &Path) -> Result<(), SandboxError>;
 
     /// Returns what exists at a path; `None` if nothing does.

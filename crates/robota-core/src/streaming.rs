@@ -17,6 +17,7 @@ pub struct StreamingAnswer {
 impl StreamingAnswer {
     /// Adds text that the model streamed.
     pub fn push_text(&mut self, delta: &str) {
+        // Services send text and reasoning in blocks; a piece of the other kind ends a block.
         self.close_thinking();
         self.text.push_str(delta);
     }

@@ -19,13 +19,13 @@ pub use state::{InvalidChange, TaskState, transition};
 use crate::ids::{CallId, GroupId, SessionId};
 use crate::usage::Usage;
 
-/// What runs a task.
+/// What runs a task: an agent, or a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// An agent with a session of its own.
     Agent,
-    /// A process.
+    /// A command of the system.
     Process,
 }
 
@@ -51,21 +51,21 @@ pub enum TaskMode {
     Background,
 }
 
-/// The state of a task.
+/// The state of a task; [`transition`] has the table of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// It waits for a free slot.
     Queued,
-    /// It runs.
+    /// It runs, and no call of it waits for approval.
     Running,
     /// It runs, and a call of it waits for approval.
     WaitingPermission,
     /// It ended with a result.
     Completed,
-    /// It failed.
+    /// It ended with an error: see [`TaskFinished::error`].
     Failed,
-    /// It was cancelled.
+    /// A user, a caller or the end of the session cancelled it.
     Cancelled,
 }
 
@@ -127,7 +127,7 @@ pub enum TaskErrorCategory {
     Limit,
 }
 
-/// Why a task failed.
+/// Why a task failed, and whether a new attempt can help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct TaskError {
@@ -157,27 +157,27 @@ impl TaskError {
 /// What the calls of one model used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskUsage {
-    /// The model.
+    /// The id of the model.
     pub model: String,
-    /// The tokens.
+    /// The tokens of all these calls.
     pub usage: Usage,
-    /// The number of calls.
+    /// How many answers of the model were counted.
     pub calls: u64,
 }
 
 /// The worktree in which a task works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskWorktree {
-    /// Its folder.
+    /// The absolute path of its folder.
     pub path: String,
-    /// Its branch.
+    /// The branch that is checked out there.
     pub branch: String,
 }
 
 /// The description of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSpawned {
-    /// What runs it.
+    /// Whether an agent or a process runs it.
     pub kind: TaskKind,
     /// Whether a tool call waits for it.
     pub mode: TaskMode,
@@ -188,7 +188,7 @@ pub struct TaskSpawned {
     /// The tool call that started it; absent if a client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// The group it belongs to.
+    /// The group it belongs to; absent if it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupId>,
     /// The type of the agent; absent for a process.
@@ -201,7 +201,7 @@ pub struct TaskSpawned {
 /// Where a task runs; what is absent is not known or did not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskPlace {
-    /// The process id.
+    /// The process id of a command, or of an agent in a process of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// The session of an agent: its journal is the transcript. It is recorded before the session is
@@ -211,7 +211,7 @@ pub struct TaskPlace {
     /// The file with the text that it writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Its worktree.
+    /// The worktree in which an agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<TaskWorktree>,
     /// Whether a tool call waits for it from now on: a user moves a task to the background.
@@ -219,7 +219,7 @@ pub struct TaskPlace {
     pub mode: Option<TaskMode>,
 }
 
-/// The end of a task.
+/// How a task ended, and what it returned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskFinished {
     /// How it ended: completed, failed or cancelled.
@@ -228,7 +228,7 @@ pub struct TaskFinished {
     /// long.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// Why it failed.
+    /// Why it failed; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
     /// The watchdog that ended it.
@@ -272,9 +272,9 @@ impl TaskFinished {
 pub struct TaskQuestion {
     /// The call. Its id is also the id of the approval.
     pub call: CallId,
-    /// The tool.
+    /// The name of the tool that the task wants to call.
     pub tool: String,
-    /// The arguments.
+    /// The arguments of the call.
     pub input: Value,
     /// Why the call needs approval.
     pub reason: String,
@@ -286,16 +286,16 @@ pub struct TaskQuestion {
 pub enum TaskChange {
     /// It was created, and waits for a free slot.
     Spawned(TaskSpawned),
-    /// It runs.
+    /// It got a slot and runs.
     Started,
     /// It is known where it runs.
     Placed(TaskPlace),
-    /// It starts a tool call.
+    /// It starts a tool call; an agent may run several.
     ToolStarted {
         /// The tool and its most important argument.
         action: String,
     },
-    /// Its tool call ended.
+    /// A tool call of it ended.
     ToolEnded {
         /// What failed; absent if the call succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,10 +305,10 @@ pub enum TaskChange {
     PermissionAsked(TaskQuestion),
     /// The approval was given or denied.
     PermissionDecided {
-        /// The call.
+        /// The call whose question was decided.
         call: CallId,
     },
-    /// It ended.
+    /// It ended, with this result.
     Finished(TaskFinished),
     /// Its end was reported to the model.
     #[serde(rename = "told")]

@@ -166,7 +166,7 @@ pub fn record_usage(span: &Span, usage: Usage) {
     }
 }
 
-/// Records why a model stopped.
+/// Records why a model stopped its answer, in the names of the conventions for GenAI.
 pub fn record_finish(span: &Span, stop: &StopReason) {
     if !span.is_disabled() {
         span.record("gen_ai.response.finish_reasons", finish_reason(stop));
@@ -190,7 +190,7 @@ pub fn record_outcome(span: &Span, outcome: &ToolOutcome) {
     }
 }
 
-/// Records how a turn ended.
+/// Records how a turn ended: rounds, calls, tokens, and an error if it failed.
 pub fn record_turn(span: &Span, report: &TurnReport) {
     if span.is_disabled() {
         return;

@@ -26,7 +26,7 @@ pub enum TypedError {
     Mismatch {
         /// What is wrong with the answer.
         reason: String,
-        /// The text of the answer.
+        /// The text of the last answer, which could not be read as the type.
         answer: String,
         /// How often the model was asked.
         attempts: u32,

@@ -34,7 +34,7 @@ mod normalise;
 pub struct Usage {
     /// All prompt tokens that were sent, including cached ones.
     pub input_tokens: u64,
-    /// All generated tokens, including thinking.
+    /// All generated tokens; those of thinking are included.
     pub output_tokens: u64,
     /// The part of `input_tokens` that was read from the provider's cache; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]

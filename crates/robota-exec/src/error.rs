@@ -10,15 +10,15 @@ use robota_core::error::{Diagnose, ErrorKind};
 /// Why a program could not be run or supervised.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// The program was not found.
+    /// The program was not found in `PATH`, or at the path that was given.
     #[error("cannot find the program `{}` (PATH is `{}`)", program.display(), path.display())]
     ProgramMissing {
         /// The program as the caller named it.
         program: OsString,
-        /// The `PATH` that was searched.
+        /// The `PATH` of the command's environment, which was searched.
         path: OsString,
     },
-    /// bash was not found.
+    /// bash was not found in `PATH` and in the usual places.
     #[error("cannot find bash, which runs every command line (PATH is `{}`)", path.display())]
     BashMissing {
         /// The `PATH` that was searched before the usual places.
@@ -27,7 +27,7 @@ pub enum ExecError {
     /// The working directory cannot be used.
     #[error("cannot run a program in {}: {source}", cwd.display())]
     BadDirectory {
-        /// The directory.
+        /// The working directory that was given.
         cwd: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -35,7 +35,7 @@ pub enum ExecError {
     /// The system did not start the program.
     #[error("cannot start {}: {source}", program.display())]
     Spawn {
-        /// The program.
+        /// The program that was looked up, or the wrapper of the sandbox.
         program: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -43,7 +43,7 @@ pub enum ExecError {
     /// The program was started, but its exit status is unknown.
     #[error("{} was started, but its exit status is unknown: {source}", program.display())]
     Wait {
-        /// The program.
+        /// The program whose end was not seen.
         program: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -51,7 +51,7 @@ pub enum ExecError {
     /// The reaper could not be started or does not answer.
     #[error("cannot use the reaper {}: {source}", reaper.display())]
     Reaper {
-        /// The reaper program.
+        /// The executable that is to run as the reaper.
         reaper: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -59,7 +59,7 @@ pub enum ExecError {
     /// The supervisor's thread could not be started.
     #[error("cannot start the process supervisor: {0}")]
     Supervisor(#[source] io::Error),
-    /// The supervisor was shut down.
+    /// The supervisor was shut down, so the program was not started or was ended.
     #[error("the process supervisor was shut down and starts no more programs")]
     ShutDown,
     /// The supervisor's thread ended without a result.

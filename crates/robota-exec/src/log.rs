@@ -24,7 +24,7 @@ struct Ring {
 /// A piece of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogChunk {
-    /// The bytes.
+    /// The bytes of the output, which may begin or end inside a character.
     pub bytes: Vec<u8>,
     /// The number of bytes before them that were overwritten before they were read.
     pub skipped: u64,

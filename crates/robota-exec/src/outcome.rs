@@ -10,7 +10,7 @@ use crate::capture::Captured;
 /// How a child ended, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this code.
+    /// It exited by itself with this code.
     Code(i32),
     /// A signal that the supervisor did not send ended it.
     Signal(i32),

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 /// The reaper program, and where its monitors write records after a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
-    /// The executable.
+    /// The executable, which must call nothing but [`serve`].
     pub path: PathBuf,
-    /// Its arguments.
+    /// The arguments with which it is started; none by default.
     pub args: Vec<OsString>,
     /// The folder for records; without one no records are written.
     pub records: Option<PathBuf>,
@@ -52,9 +52,9 @@ impl ReaperProgram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedExit {
-    /// It exited with this code.
+    /// It exited by itself with this code.
     Code(i32),
-    /// This signal ended it.
+    /// The signal with this number ended it, possibly that of the monitor.
     Signal(i32),
 }
 
@@ -63,7 +63,7 @@ pub enum RecordedExit {
 pub struct ReaperRecord {
     /// The id of the tool call that started it.
     pub call: String,
-    /// Its process id.
+    /// The process id of the command, which may name another process today.
     pub pid: u32,
     /// When the process started, in clock ticks since boot.
     pub start_time: u64,
@@ -91,7 +91,8 @@ impl ReaperRecord {
         dir.join(format!("{}-{}.json", self.pid, self.start_time))
     }
 
-    /// Writes the record atomically.
+    /// Writes the record under a temporary name and renames it, so that a reader never sees half of
+    /// it.
     #[cfg(target_os = "linux")]
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         use std::io::Write as _;

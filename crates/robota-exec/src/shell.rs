@@ -12,7 +12,7 @@ use crate::spec::CommandSpec;
 const USUAL_PLACES: [&str; 4] =
     ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
-/// A command line for bash.
+/// A command line for bash, which runs without the user's start files.
 #[derive(Debug, Clone)]
 pub struct ShellCommand {
     command: OsString,

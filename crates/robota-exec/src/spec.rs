@@ -29,7 +29,7 @@ pub enum Stdin {
 /// The size of the terminal of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// Lines.
+    /// Lines of text.
     pub rows: u16,
     /// Characters in a line.
     pub columns: u16,
@@ -82,13 +82,13 @@ pub struct CommandSpec {
     /// The program: an absolute path, a path relative to `cwd` (with a slash), or a name that is
     /// looked up in the `PATH` of `env`.
     pub program: OsString,
-    /// Its arguments.
+    /// The arguments, which no shell interprets; none by default.
     pub args: Vec<OsString>,
-    /// Its working directory.
+    /// The working directory, in which a relative program path is looked up.
     pub cwd: PathBuf,
-    /// Its whole environment.
+    /// The whole environment: nothing of this process is inherited.
     pub env: Environment,
-    /// Its standard input.
+    /// The standard input; closed by default.
     pub stdin: Stdin,
     /// Whether standard output and standard error are captured separately.
     pub streams: Streams,

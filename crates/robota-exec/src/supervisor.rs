@@ -78,6 +78,7 @@ impl Supervisor {
         spec: CommandSpec,
         cancel: &CancellationToken,
     ) -> Result<Outcome, ExecError> {
+        // One token for both: dropping this future cancels `stop`, and so does the caller's token.
         let stop = cancel.child_token();
         let _stop_on_drop = stop.clone().drop_guard();
         let (reply, result) = oneshot::channel();
@@ -182,6 +183,7 @@ async fn serve(
 
 async fn serve_one(job: Job, closing: CancellationToken, reaper: Option<Arc<ReaperClient>>) {
     let Job { spec, stop, link, reply } = job;
+    // Checked before the start: a job may have waited in the queue after its caller gave up.
     let result = if stop.is_cancelled() || closing.is_cancelled() {
         Ok(Outcome::not_started())
     } else {

@@ -113,6 +113,8 @@ pub(crate) async fn supervise(
 
         group.kill();
         if !exited {
+            // Limited: a process that sleeps in the kernel does not die, and the caller must not
+            // wait for it.
             exited = timeout(KILL_WAIT, &mut leader).await.is_ok();
         }
         let exit = match ended_by_supervisor {

@@ -8,26 +8,26 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::{clean, clean_line};
 
-/// The longest description of a tool that models get, in bytes.
+/// The longest description of a tool that models get, in bytes. It is part of every request.
 const MAX_DESCRIPTION: usize = 2 * 1024;
-/// The longest instructions of a server, in bytes.
+/// The longest instructions of a server, in bytes. They are part of every request.
 const MAX_INSTRUCTIONS: usize = 2 * 1024;
 
 /// What a server offers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Catalog {
-    /// Its tools.
+    /// The tools, sorted by name.
     pub tools: Vec<ToolDefinition>,
-    /// Its prompts.
+    /// The prompts, which become commands of the user.
     #[serde(default)]
     pub prompts: Vec<PromptDefinition>,
-    /// Whether it has resources.
+    /// Whether it announced resources in the handshake.
     #[serde(default)]
     pub resources: bool,
-    /// Its instructions for models.
+    /// Its instructions for models, cut and without hidden characters; none if it sent none.
     #[serde(default)]
     pub instructions: Option<String>,
-    /// Its own name and version.
+    /// Its own name and version, for people only; null if it sent none.
     #[serde(default)]
     pub server_info: Value,
     /// The version of the protocol that was agreed on.
@@ -106,9 +106,9 @@ impl ToolDefinition {
 /// A prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptDefinition {
-    /// Its name.
+    /// The name that the server knows, and the last part of the command.
     pub name: String,
-    /// Its purpose.
+    /// What it is for, on one line.
     pub description: String,
     /// Its arguments, in order.
     pub arguments: Vec<PromptArgument>,
@@ -117,7 +117,7 @@ pub struct PromptDefinition {
 /// An argument that the user passes to a prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptArgument {
-    /// Its name.
+    /// The name that the server knows; the hint of the command shows it.
     pub name: String,
     /// Whether it must be given.
     pub required: bool,
@@ -131,6 +131,7 @@ impl PromptDefinition {
         let name = text(value, "name").filter(|name| !name.is_empty())?;
         let description = text(value, "description").or_else(|| text(value, "title"));
         let arguments = value.get("arguments").and_then(Value::as_array).into_iter().flatten();
+        // Arguments without a name could not be sent.
         let arguments = arguments.filter_map(|argument| {
             let required = argument.get("required") == Some(&Value::Bool(true));
             Some(PromptArgument { name: text(argument, "name")?, required })
@@ -159,11 +160,11 @@ impl Catalog {
 /// How a server differs from what the user approved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolChanges {
-    /// Tools that were not there.
+    /// Tools that were not there when the user approved.
     pub added: Vec<String>,
-    /// Tools whose definition differs.
+    /// Tools whose definition differs in anything from the approved one.
     pub changed: Vec<String>,
-    /// Tools that the server no longer has.
+    /// Tools that the server no longer has; they need no approval.
     pub removed: Vec<String>,
     /// Whether its instructions for models differ.
     pub instructions: bool,
@@ -186,6 +187,7 @@ impl ToolChanges {
                 Some(_) => {}
             }
         }
+        // Removed tools are reported, but a tool that is gone is no risk.
         let gone = approved.iter().filter(|tool| find(now, tool.name()).is_none());
         changes.removed = gone.map(|tool| tool.name().to_owned()).collect();
         changes

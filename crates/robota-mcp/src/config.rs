@@ -20,9 +20,9 @@ const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 pub enum Endpoint {
     /// A program with the transport standard input and output.
     Stdio {
-        /// The program.
+        /// The program, as a path or as a name to search for in `PATH`.
         command: String,
-        /// Its arguments.
+        /// Its arguments, with variables replaced.
         args: Vec<String>,
         /// Variables that are added to its environment.
         env: BTreeMap<String, String>,
@@ -31,16 +31,16 @@ pub enum Endpoint {
     Http(HttpEndpoint),
     /// An address with the older transport, HTTP with server-sent events.
     Sse(HttpEndpoint),
-    /// The program that started this one.
+    /// The program that started this one and talks to it over stream-json.
     Host,
 }
 
 /// An address with the headers of its requests.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HttpEndpoint {
-    /// The address.
+    /// The address, with variables replaced.
     pub url: String,
-    /// Headers of every request.
+    /// Headers of every request, with variables replaced. They may contain keys.
     pub headers: BTreeMap<String, String>,
     /// A command that prints more headers as a JSON object.
     pub headers_helper: Option<String>,
@@ -51,36 +51,36 @@ pub struct HttpEndpoint {
 pub struct OAuthConfig {
     /// The id of a client that the user registered.
     pub client_id: Option<String>,
-    /// Its secret.
+    /// The secret of that client; none for a public client.
     pub client_secret: Option<String>,
     /// The address of a document that describes the client, for authorisation servers that read such
     /// documents instead of a registration.
     pub client_metadata_url: Option<String>,
     /// The port of the redirect address; none takes a free one.
     pub callback_port: Option<u16>,
-    /// The scopes to ask for.
+    /// The scopes to ask for; those that the server names if there are none.
     pub scopes: Vec<String>,
 }
 
 /// Which versions of the protocol are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolChoice {
-    /// Versions with a handshake.
+    /// Versions with a handshake only (`initialize`).
     Legacy,
     /// Asks which versions the server supports, then falls back to the handshake.
     Auto,
-    /// Versions without a handshake.
+    /// Versions without a handshake only.
     Modern,
 }
 
 /// The configuration of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Its name.
+    /// The key of the entry; it becomes part of the names of tools.
     pub name: String,
     /// How it is reached.
     pub endpoint: Endpoint,
-    /// How long a call may take; none uses the default.
+    /// How long a call may take, in total; none uses the default limits.
     pub timeout: Option<Duration>,
     /// Whether its tools are always offered instead of being found by a search.
     pub always_load: bool,
@@ -88,9 +88,9 @@ pub struct ServerConfig {
     pub named_for_run: bool,
     /// Whether it may use the model of the user, if the user or a rule agrees.
     pub sampling: bool,
-    /// How to log in.
+    /// How to register for a login; all optional.
     pub oauth: OAuthConfig,
-    /// Which versions of the protocol are tried.
+    /// Which versions of the protocol are tried, and in which order.
     pub protocol: ProtocolChoice,
     /// The hash of what runs or is connected to.
     identity: String,
@@ -123,7 +123,7 @@ impl ConfigError {
 /// A configuration that was read, with warnings for the user.
 #[derive(Debug)]
 pub struct ParsedServer {
-    /// The configuration.
+    /// The configuration, with variables replaced.
     pub config: ServerConfig,
     /// Warnings, such as variables that are not set.
     pub warnings: Vec<String>,
@@ -356,6 +356,8 @@ fn pairs(
     for (name, value) in fields {
         let text = match value {
             Value::String(text) => expand.text(text),
+            // Users write numbers and switches without quotes; the environment and headers have
+            // only texts.
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             _ => return Err(invalid(&format!("`{key}.{name}` is not a text"))),
         };

@@ -8,9 +8,9 @@ pub enum McpError {
     /// The server did not start, or the connection was refused.
     #[error("the MCP server `{server}` cannot be reached: {problem}")]
     Connect {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// What happened.
+        /// What happened, without secrets.
         problem: String,
     },
     /// The names of its tools would be those of another server.
@@ -19,15 +19,15 @@ pub enum McpError {
          `{other}`"
     )]
     SameToolNames {
-        /// The server.
+        /// The server that is left out.
         server: String,
-        /// The other one.
+        /// The server that keeps the names.
         other: String,
     },
     /// The server requires a login.
     #[error("the MCP server `{server}` needs a login; run `robota mcp login {server}`")]
     NeedsLogin {
-        /// The server.
+        /// The name in the configuration.
         server: String,
     },
     /// The rights of the login do not suffice.
@@ -36,9 +36,9 @@ pub enum McpError {
          {server}`", scope.as_ref().map(|scope| format!(" ({scope})")).unwrap_or_default()
     )]
     NeedsRights {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// The scopes that it names.
+        /// The scopes that it names; none if it names none.
         scope: Option<String>,
     },
     /// The server failed too often.
@@ -47,67 +47,67 @@ pub enum McpError {
          started again now", within.as_secs() / 60
     )]
     GaveUp {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// How often it failed.
+        /// How often it failed within the period.
         times: usize,
-        /// The period.
+        /// The period in which failures are counted.
         within: Duration,
-        /// The last failure.
+        /// The last failure, in words.
         problem: String,
     },
     /// The server answered with an error.
     #[error("the MCP server `{server}` answered with error {code}: {message}")]
     Answer {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// The code of the error.
+        /// The JSON-RPC code of the error.
         code: i32,
-        /// Its text.
+        /// Its text, on one line and cut.
         message: String,
     },
     /// The server did not answer in time.
     #[error("the MCP server `{server}` did not answer within {} s", limit.as_secs())]
     TimedOut {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// The time limit.
+        /// The limit that was reached: without progress, or in total.
         limit: Duration,
     },
     /// The connection ended while the server worked on a request.
     #[error("the connection to the MCP server `{server}` ended: {problem}")]
     Closed {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// Why.
+        /// Why, as far as is known; for a program the end of its standard error.
         problem: String,
     },
     /// The session of the server is over; a new connection is needed. The request did not run.
     #[error("the session with the MCP server `{server}` has expired")]
     Expired {
-        /// The server.
+        /// The name in the configuration.
         server: String,
     },
-    /// The request was cancelled.
+    /// This side cancelled the request; the server may have worked on it.
     #[error("the request to the MCP server `{server}` was cancelled")]
     Cancelled {
-        /// The server.
+        /// The name in the configuration.
         server: String,
     },
     /// A prompt was used without an argument that it needs.
     #[error("/{command} needs the argument `{argument}`")]
     MissingArgument {
-        /// The command of the prompt.
+        /// The command of the prompt, without the slash.
         command: String,
-        /// The argument.
+        /// The first required argument that was not given.
         argument: String,
     },
     /// The server sent something that is not an answer to the request.
     #[error("the MCP server `{server}` sent an invalid answer: {problem}")]
     Invalid {
-        /// The server.
+        /// The name in the configuration.
         server: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         problem: String,
     },
 }

@@ -48,6 +48,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
 #[must_use]
 pub fn tool_names(server: &str, tools: &[&str]) -> Vec<String> {
     let mut order: Vec<_> = tools.iter().enumerate().collect();
+    // Sorted, so that the names do not depend on the order in which the server lists its tools.
     order.sort_by_key(|(_, tool)| **tool);
     let mut names = vec![String::new(); tools.len()];
     let mut taken = BTreeSet::new();

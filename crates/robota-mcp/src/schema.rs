@@ -187,6 +187,7 @@ impl Projection<'_> {
                 _ => {}
             }
         }
+        // Services reject a list without a schema of its items.
         if out.get("type") == Some(&json!("array")) && !out.contains_key("items") {
             out.insert("items".to_owned(), json!({}));
         }

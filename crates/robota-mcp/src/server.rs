@@ -28,7 +28,7 @@ pub use http::{HttpOptions, HttpService, http_service};
 /// What a server offers.
 #[derive(Clone)]
 pub struct Served {
-    /// The tools.
+    /// The tools; the list may be empty.
     pub tools: Arc<dyn ServedTools>,
     /// The resources; none if the server has none.
     pub resources: Option<Arc<dyn ServedResources>>,
@@ -50,7 +50,7 @@ pub trait ServedTools: Send + Sync {
     /// Lists the tools, always in the same order.
     fn list(&self) -> Vec<ServedTool>;
 
-    /// Calls a tool.
+    /// Calls a tool. Only tools of the list are called.
     async fn call(&self, call: ServedCall) -> ServedResult;
 }
 
@@ -97,9 +97,9 @@ pub trait ServedPrompts: Send + Sync {
 pub struct ResourceInfo {
     /// The address, or the pattern.
     pub uri: String,
-    /// The name for people.
+    /// The name for people, on one line.
     pub name: String,
-    /// What it contains.
+    /// What it contains, for the model of the host.
     pub description: String,
     /// The media type; none if it is not known.
     pub media_type: Option<String>,
@@ -108,18 +108,18 @@ pub struct ResourceInfo {
 /// A prompt that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptInfo {
-    /// The name.
+    /// The name by which hosts request it.
     pub name: String,
-    /// What it does.
+    /// What it does, for the user of the host.
     pub description: String,
-    /// The arguments.
+    /// The arguments, in the order in which hosts ask for them.
     pub arguments: Vec<PromptArgumentInfo>,
 }
 
 /// An argument that a host passes to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgumentInfo {
-    /// The name.
+    /// The name by which hosts pass it.
     pub name: String,
     /// A description for the user.
     pub description: String,
@@ -130,23 +130,23 @@ pub struct PromptArgumentInfo {
 /// A tool that a server offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServedTool {
-    /// The name.
+    /// The name by which hosts call it; it must be unique.
     pub name: String,
     /// What it does, for the model of the host.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Map<String, Value>,
-    /// The JSON Schema of its structured result.
+    /// The JSON Schema of its structured result; none if it has text only.
     pub output_schema: Option<Map<String, Value>>,
-    /// Whether it changes nothing.
+    /// Whether it changes nothing. Hosts may run such tools without a question.
     pub read_only: bool,
 }
 
 /// A call of a host.
 pub struct ServedCall {
-    /// The tool.
+    /// The name of the tool, which is in the list.
     pub tool: String,
-    /// The arguments.
+    /// The arguments, not checked against the schema.
     pub arguments: Map<String, Value>,
     /// Cancelled when the host cancels the call.
     pub cancel: CancellationToken,
@@ -154,19 +154,19 @@ pub struct ServedCall {
     pub host: McpHost,
 }
 
-/// The result of a call.
+/// The result of a call, for the host and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServedResult {
     /// What the model of the host sees.
     pub content: Vec<ServedContent>,
-    /// The result for programs.
+    /// The result for programs; none if it has text only.
     pub structured: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
 }
 
 impl ServedResult {
-    /// Makes a result that is text.
+    /// Makes a successful result that is text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![ServedContent::Text(text.into())], ..Self::default() }
     }
@@ -180,11 +180,11 @@ impl ServedResult {
 /// How a server describes itself.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
-    /// The name.
+    /// The name that hosts show and log.
     pub name: &'static str,
-    /// The version.
+    /// The version of the program, not of the protocol.
     pub version: &'static str,
-    /// How a model uses the tools.
+    /// How a model uses the tools; part of the host's prompt.
     pub instructions: String,
 }
 

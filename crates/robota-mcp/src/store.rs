@@ -69,6 +69,7 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&unfinished).and_then(|mut file| {
         file.write_all(content)?;
+        // Before the rename: after a power failure the name must not stand for an empty file.
         file.sync_data()
     });
     let moved = written.and_then(|()| std::fs::rename(&unfinished, path));

@@ -4,12 +4,12 @@
 use robota_core::permission::Class;
 use serde_json::Value;
 
-/// One call to be judged.
+/// One tool call as the policy judges it.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// The tool's name.
+    /// The name of the tool, which may be one of several names of a family.
     pub tool: &'a str,
-    /// Its arguments.
+    /// The arguments as JSON; the fields that rules know are read by their names.
     pub input: &'a Value,
     /// The class that the tool declares. For tools that the policy knows, the class is derived from
     /// the arguments of the call.
@@ -51,6 +51,8 @@ impl Family {
     /// have rules of their own.
     pub(crate) fn of_rule(name: &str) -> Option<Self> {
         match name {
+            // A rule for one of these tools is for that tool alone; a rule for Read applies to all
+            // that read.
             "Grep" | "Glob" | TYPED => None,
             other => Self::of_tool(other),
         }

@@ -80,6 +80,7 @@ impl<'a> Disk<'a> {
         below: bool,
         find: impl FnOnce() -> Option<&'a Rule>,
     ) -> Option<&'a Rule> {
+        // By address: the lists belong to the policy, which outlives this cache.
         let key = (std::ptr::from_ref(list).addr(), Rc::clone(file), below);
         if let Some(known) = self.rules.borrow().get(&key) {
             return *known;
@@ -91,6 +92,7 @@ impl<'a> Disk<'a> {
 
     /// Returns whether the names of programs are compared without case.
     pub(crate) fn folds_programs(&self) -> bool {
+        // Asked for one folder: where programs are installed decides whether `RM` runs `rm`.
         *self.fold.get_or_init(|| !self.paths.case_sensitive(Path::new("/usr/bin")))
     }
 }

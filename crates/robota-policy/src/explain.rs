@@ -40,7 +40,7 @@ pub struct ExplainedCommand {
     pub verdict: Verdict,
     /// Whether it is allowed because it is proven to only read.
     pub read_only: bool,
-    /// Why, the decisive reasons first.
+    /// The reasons of the verdict, the decisive ones first.
     pub reasons: Vec<Reason>,
 }
 
@@ -56,6 +56,8 @@ impl Policy {
         };
         let described = script.parts.iter().filter(|part| part.is_command());
         let commands = described.map(|part| {
+            // With the variables of the whole script: alone, the command would not know what `$x`
+            // is.
             let alone = Script {
                 parts: vec![part.clone()],
                 vars: script.vars.clone(),
@@ -99,9 +101,9 @@ pub struct RuleExplanation {
 pub struct RuleExample {
     /// The tool and its argument; for a shell the command.
     pub call: String,
-    /// The verdict with the rule.
+    /// The verdict that the call gets with the rule.
     pub verdict: Verdict,
-    /// The decisive reason.
+    /// The decisive reason of that verdict, for people.
     pub reason: String,
 }
 

@@ -199,6 +199,7 @@ impl PathGlob {
     }
 
     pub(crate) fn covers(&self, path: &str, fold: bool) -> bool {
+        // Not with folded case: the needle is compared as it is written.
         if !fold && !path.contains(&self.needle) {
             return false;
         }
@@ -318,6 +319,8 @@ fn set(chars: &[char], open: usize) -> Result<(SegTok, usize), String> {
 fn seg_match(toks: &[SegTok], name: &str, fold: bool) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut t) = (0, 0);
+    // Only the last star is tried again: what an earlier one could match, the last one can match as
+    // well. So the time is not exponential.
     let mut retry: Option<(usize, usize)> = None;
     while t < name.len() {
         let hit = match toks.get(p) {

@@ -26,7 +26,7 @@ use crate::verdict::{Findings, PolicyVerdict, VerdictSource};
 /// that can only tighten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Reads, inside the workspace.
+    /// It only reads, and only inside the workspace: allowed in every mode.
     ReadOnly,
     /// Reads outside the workspace, from the network, or anywhere while free reads are off: asks in
     /// every mode but bypass.
@@ -45,6 +45,7 @@ impl Base {
     pub(crate) fn class(self) -> Class {
         match self {
             Self::ReadOnly => Class::Inspect,
+            // Not inspect, which is for reads inside the workspace that may start early.
             Self::ReadOutside | Self::ReadAllowed => Class::Execute,
             Self::Allowed(class) | Self::ByMode(class) => class,
             Self::OutsideWrite => Class::Modify,
@@ -58,6 +59,8 @@ impl Base {
                 let at = Mode::ALL.iter().position(|other| *other == mode).unwrap_or(0);
                 verdicts[at]
             }
+            // Rules that forbid and critical removals are added later; the base itself never stops
+            // this mode.
             (_, Mode::BypassPermissions) => Verdict::Allow,
             (Self::ReadOnly | Self::ReadAllowed, _) => Verdict::Allow,
             (Self::ReadOutside, _) => Verdict::Ask,
@@ -103,6 +106,8 @@ impl Policy {
             _ => Script::default(),
         };
         let mut judgement = self.judge_plainly(call, &script, &disk);
+        // Only for an ask that a rule can answer: what a rule, a danger or a protected file asks
+        // stays asked.
         if judgement.verdict == Verdict::Ask
             && matches!(judgement.source, VerdictSource::Mode | VerdictSource::Unproven)
         {
@@ -122,6 +127,7 @@ impl Policy {
         let paths = disk.paths;
         let mut found = Findings::default();
         let mut proof = false;
+        // First, and independent of what the call does: a rule for a whole tool needs no analysis.
         self.whole_call_rules(call, &mut found);
         let base = match Family::of_tool(call.tool) {
             Some(Family::Shell) => {
@@ -135,6 +141,8 @@ impl Policy {
         };
         self.explain_base(base, &mut found);
         let mut verdict = found.into_verdict(base.class());
+        // A proof counts only where nothing else allowed the call; in bypass mode everything is
+        // allowed anyway.
         verdict.read_only_proof =
             proof && verdict.verdict == Verdict::Allow && self.mode != Mode::BypassPermissions;
         verdict

@@ -68,7 +68,7 @@ impl PolicySpec {
         self.rules(List::Allow, RuleSource::flag("built in"), DEFAULT_ALLOW.iter().copied())
     }
 
-    /// Adds rules to a list.
+    /// Adds rules to a list; [`Policy::new`] reports those that cannot be read.
     #[must_use]
     pub fn rules<S: Into<String>>(
         mut self,
@@ -258,6 +258,7 @@ impl Policy {
                 Err(error) => errors.push(error),
             }
         }
+        // In the order in which `List` declares them.
         let [allow, ask, deny] = lists.map(Arc::new);
         // Removing one of these is critical in every mode.
         let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
@@ -294,7 +295,7 @@ impl Policy {
         })
     }
 
-    /// Returns the permission mode.
+    /// Returns the permission mode, which decides about calls that no rule matches.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -319,6 +320,7 @@ impl Policy {
         paths: &dyn Paths,
     ) -> Result<(), RuleError> {
         let rule = Rule::parse(text, list, source, &Anchors { roots: &self.roots, paths })?;
+        // Copied only if another policy shares the list.
         match list {
             List::Allow => Arc::make_mut(&mut self.allow).push(rule),
             List::Ask => Arc::make_mut(&mut self.ask).push(rule),

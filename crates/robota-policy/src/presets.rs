@@ -11,12 +11,13 @@ pub struct Preset {
     pub name: &'static str,
     /// What it allows, in one sentence.
     pub description: &'static str,
-    /// Its allow rules.
+    /// The rules that it adds to the allow list.
     pub rules: &'static [&'static str],
 }
 
 fn rules(text: &'static str) -> &'static [&'static str] {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    // Leaked once: the rules are part of a static.
     Box::leak(lines.collect())
 }
 

@@ -109,7 +109,7 @@ pub(crate) enum Arity {
     Pair,
 }
 
-/// One option.
+/// One option of a program, as the data lists it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Opt {
     /// With its dashes: `-n`, `--lines`, `-name`.
@@ -223,7 +223,7 @@ named! {
 }
 
 named! {
-    /// How a program lists files.
+    /// How a program lists files, for commands that get the list as arguments.
     Lists {
         Find = "find",       // by an expression
         Fd = "fd",           // by a pattern
@@ -290,6 +290,7 @@ impl Program {
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         let known = |name| {
             let entry: &'static Entry = INDEX.get(name)?;
+            // Parsed at first use: a session asks about few of the programs.
             Some(entry.parsed.get_or_init(|| read::program(entry.text)))
         };
         // `mkfs.ext4`, `newfs_msdos`
@@ -318,11 +319,13 @@ impl Program {
         if let Some(found) = self.option(name) {
             return Some(found);
         }
+        // Two characters are only the dashes.
         if !self.is(Trait::Gnu) || name.len() < 3 {
             return None;
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = found.next()?;
+        // An abbreviation of two options is an error of the program, so it is none of them here.
         found.next().is_none().then_some(first)
     }
 }

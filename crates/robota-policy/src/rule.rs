@@ -79,9 +79,9 @@ impl RuleSource {
 pub struct RuleError {
     /// Where it was written.
     pub source_label: String,
-    /// In which list.
+    /// The list that the rule was given for.
     pub list: List,
-    /// Its text.
+    /// The rule as it was written.
     pub rule: String,
     /// What is wrong with it.
     pub problem: String,

@@ -19,22 +19,22 @@ pub enum VerdictSource {
     Danger,
     /// A file that decides what other programs run.
     Protected,
-    /// A critical removal.
+    /// The removal of a place that matters, such as the home or the workspace: asks in every mode.
     Critical,
     /// The call's arguments cannot be judged.
     Input,
-    /// A rule.
+    /// A rule that matches the call; [`Reason::rule`] says which.
     Rule,
 }
 
 /// The rule behind a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {
-    /// As it was written.
+    /// The rule as it was written, such as `Bash(git status)`.
     pub rule: String,
-    /// Its list.
+    /// The list that has the rule. A deny rule leads to an ask where it may not match.
     pub list: List,
-    /// Where it was written.
+    /// Where it was written: a file, a flag or this session.
     pub from: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Reason {
     pub verdict: Verdict,
     /// What it comes from.
     pub source: VerdictSource,
-    /// For people.
+    /// Why, in words for people.
     pub text: String,
     /// The rule, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,9 +71,9 @@ pub struct Suggestion {
 /// What was decided about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyVerdict {
-    /// Allow, ask or deny.
+    /// Whether the call runs, asks first or never runs.
     pub verdict: Verdict,
-    /// What the call does.
+    /// What the call does, as far as its arguments prove it.
     pub class: Class,
     /// What the verdict comes from.
     pub source: VerdictSource,

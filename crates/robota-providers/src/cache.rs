@@ -70,6 +70,7 @@ fn key(provider: &str, request: &ModelRequest) -> Result<String, ProviderError> 
     let mut bytes = serde_json::to_vec(request).map_err(|error| {
         ProviderError::new(ErrorKind::Validation, format!("cannot encode the request: {error}"))
     })?;
+    // Without a separator, because the JSON before it cannot be continued by a name.
     bytes.extend_from_slice(provider.as_bytes());
     Ok(robota_core::hash::hex(&Sha256::digest(&bytes)))
 }
@@ -102,6 +103,8 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
                 let item = inner.next().await?;
                 if let Ok(delta) = &item {
                     deltas.push(delta.clone());
+                    // Only with the end: an answer that broke off would be repeated broken from
+                    // then on.
                     if matches!(delta, Delta::End(_)) {
                         storage.put(&key, std::mem::take(&mut deltas)).await;
                     }

@@ -40,6 +40,7 @@ pub fn connect_from(
 ) -> Result<(Arc<HttpProvider>, String), BuildError> {
     let vendors = Vendors::builtin();
     let Some((vendor, _)) = environment::first_vendor(&vendors, lookup) else {
+        // Local servers have no key, so their variables would not help here.
         let keys = vendors.iter().filter(|vendor| !vendor.local);
         let keys =
             keys.filter_map(|vendor| vendor.api_key_env.first().cloned()).collect::<Vec<_>>();

@@ -37,9 +37,9 @@ pub enum Credentials {
         access_key_id: String,
         /// The secret of the access key.
         secret_access_key: Secret,
-        /// The token of temporary keys.
+        /// The token of temporary keys, which services require with them; none for permanent keys.
         session_token: Option<Secret>,
-        /// The region, for example `eu-central-1`.
+        /// The region, for example `eu-central-1`; it is part of the signature.
         region: String,
     },
     /// A service account of Google; its key signs an assertion, which is exchanged for a token. Or
@@ -58,9 +58,9 @@ pub enum Credentials {
     Entra {
         /// The tenant's id or domain.
         tenant: String,
-        /// The application's id.
+        /// The application's id, which is no secret.
         client_id: String,
-        /// The application's secret.
+        /// The application's secret, which Entra shows only once.
         client_secret: Secret,
         /// The address of the login service; `None` for that of the public cloud.
         authority: Option<String>,
@@ -86,6 +86,7 @@ impl Credentials {
             }
             Self::ServiceAccount { key_file } => {
                 let file: Value = serde_json::from_str(key_file.expose()).unwrap_or_default();
+                // Its fields one by one: a message can repeat a field, never the whole file.
                 let secrets = ["private_key", "client_secret", "refresh_token"];
                 secrets.iter().filter_map(|name| file[*name].as_str()).map(str::to_owned).collect()
             }
@@ -126,6 +127,7 @@ impl Signer {
             Credentials::ServiceAccount { key_file } => {
                 let exchange: Box<dyn token::Exchange> =
                     match user_login::UserLogin::parse(key_file) {
+                        // One variable names both kinds of files, so the content decides.
                         Some(login) => Box::new(login?),
                         None => Box::new(service_account::ServiceAccount::parse(key_file)?),
                     };
@@ -154,6 +156,7 @@ impl Signer {
     }
 
     /// Returns whether another key may succeed where the service refused one.
+    // Tokens of clouds are renewed by their lifetime; a refusal means that they have no rights.
     pub(crate) fn renews(&self) -> bool {
         matches!(self, Self::Helper(_))
     }

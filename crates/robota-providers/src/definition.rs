@@ -61,6 +61,8 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
             let provider = create(&config);
             async move {
                 let models = provider?.models().await.map_err(|error| error.to_data())?;
+                // A vendor with a path for lists can still answer without one, for example a
+                // gateway.
                 models.ok_or_else(|| {
                     ErrorData::new(ErrorKind::Configuration, "this service has no list of models")
                 })
@@ -128,7 +130,7 @@ pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue 
 pub struct LocalServer {
     /// The vendor profile of the server.
     pub profile: Arc<Profile>,
-    /// The models the server reported.
+    /// The models that the server reported just now.
     pub models: ModelCatalogue,
 }
 

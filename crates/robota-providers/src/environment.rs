@@ -17,6 +17,8 @@ use crate::profile::{Auth, Profile, Vendors};
 use crate::settings::ProviderSettings;
 
 /// The variables that name a proxy, in the order in which they are tried.
+// The order of most programs: the variable for HTTPS first, since nearly all services use it; upper
+// case first.
 const PROXY: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
@@ -40,6 +42,7 @@ pub fn first_vendor(vendors: &Vendors, lookup: Lookup<'_>) -> Option<(Arc<Profil
 /// Returns the vendors whose key or address is set, with the variable that sets it.
 fn configured(vendors: &Vendors, lookup: Lookup<'_>) -> Vec<(Arc<Profile>, String)> {
     let one = |vendor: &Arc<Profile>| {
+        // A local server needs no key, and a key in its variable does not mean that it runs.
         let keys = if vendor.local { &[][..] } else { &vendor.api_key_env[..] };
         let mut variables = keys.iter().chain(&vendor.base_url_env);
         let variable = variables.find(|name| get(lookup, name).is_some())?;
@@ -96,6 +99,7 @@ pub fn transport(lookup: Lookup<'_>) -> Result<Transport, BuildError> {
         let bundle = std::fs::read(&file).map_err(|error| BuildError::Transport {
             reason: format!("cannot read {name}={file}: {error}"),
         })?;
+        // Checked here, because the library takes a file without certificates for an empty list.
         if !bundle.windows(PEM.len()).any(|part| part == PEM) {
             return Err(BuildError::Transport {
                 reason: format!("{name}={file} has no certificate in PEM format"),

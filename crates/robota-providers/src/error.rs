@@ -9,7 +9,7 @@ pub enum BuildError {
     /// No vendor has this name or alias.
     #[error("unknown provider `{name}`")]
     UnknownVendor {
-        /// The name that was requested.
+        /// The name that was requested, as the user wrote it.
         name: String,
         /// The supported names, formatted for the hint.
         supported: String,
@@ -17,9 +17,9 @@ pub enum BuildError {
     /// The description of a vendor is invalid.
     #[error("the vendor `{name}` is invalid: {reason}")]
     Profile {
-        /// The name of the vendor.
+        /// The `type` of the vendor.
         name: String,
-        /// What is invalid.
+        /// What is invalid, for people.
         reason: String,
     },
     /// The vendor has no default address, and the settings have none.
@@ -39,17 +39,17 @@ pub enum BuildError {
     /// No variable of the environment names a provider.
     #[error("no API key of a known provider is set in the environment")]
     NoVendor {
-        /// The variables that were tried.
+        /// The variables that were tried, separated by commas.
         variables: String,
     },
     /// Only services of other companies are configured.
     #[error("the model `{model}` is made by {makers}, and only {configured} is configured")]
     ModelOfAnotherVendor {
-        /// The model that was requested.
+        /// The model that was requested, without a vendor.
         model: String,
         /// The display names of its makers.
         makers: String,
-        /// The variables that configure them.
+        /// The variables that configure them; empty if no vendor of theirs is known.
         variables: String,
         /// The display names of the vendors that are configured.
         configured: String,
@@ -57,7 +57,7 @@ pub enum BuildError {
     /// Several configured services may have the model.
     #[error("several configured providers may have the model `{model}`")]
     AmbiguousModel {
-        /// The model that was requested.
+        /// The model that was requested, without a vendor.
         model: String,
         /// The model with each of the vendors, for the hint.
         choices: String,
@@ -97,15 +97,15 @@ pub enum BuildError {
     Option {
         /// The display name of the vendor.
         vendor: String,
-        /// The name of the option.
+        /// The name of the option, as in the settings.
         option: String,
-        /// What is invalid.
+        /// What is invalid; never the value, which may be a key.
         reason: String,
     },
     /// The proxy or the certificates cannot be used.
     #[error("the network settings are invalid: {reason}")]
     Transport {
-        /// What is invalid.
+        /// What is invalid, without the proxy's password.
         reason: String,
     },
 }

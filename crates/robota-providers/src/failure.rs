@@ -26,7 +26,7 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     /// Error codes and types, as the service spells them.
     pub(crate) codes: Vec<String>,
-    /// The service's message.
+    /// The service's message, not yet without secrets; `classify` removes them.
     pub(crate) message: String,
     /// The service's id of the request.
     pub(crate) request_id: Option<String>,
@@ -84,10 +84,12 @@ impl Failure {
     /// Reads an error that is already parsed, in any of the JSON shapes of [`Self::from_body`].
     pub(crate) fn from_value(value: &Value) -> Self {
         if let Some(first) = value.as_array().and_then(|list| list.first()) {
+            // One vendor wraps its errors into a list.
             return Self::from_value(first);
         }
         let inner = match value.get("error") {
             Some(error) if !error.is_null() => error,
+            // Responses of OpenAI have the error inside of the response that failed.
             _ => value.get("response").and_then(|response| response.get("error")).unwrap_or(value),
         };
         let mut failure =
@@ -106,6 +108,7 @@ impl Failure {
                 _ => {}
             }
         }
+        // Anthropic puts the precise code here; `type` has only the class.
         if let Some(code) = inner.pointer("/details/error_code").and_then(Value::as_str) {
             failure.codes.push(code.to_owned());
         }
@@ -169,7 +172,7 @@ pub(crate) fn shorten(text: &str, at_most: usize) -> String {
 pub(crate) struct ServiceInfo {
     /// The vendor's display name.
     pub(crate) vendor: String,
-    /// The requested model.
+    /// The requested model, for hints; empty if the request is about none.
     pub(crate) model: String,
     /// The service's address without secrets.
     pub(crate) address: String,

@@ -300,6 +300,8 @@ pub(crate) fn merge(into: &mut Value, from: &Value) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
                 if value.is_null() {
+                    // `shift_remove` keeps the order of the rest: requests must be the same bytes
+                    // each time.
                     into.shift_remove(key);
                 } else {
                     merge(into.entry(key.clone()).or_insert(Value::Null), value);

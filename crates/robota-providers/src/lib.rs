@@ -39,8 +39,9 @@
 //!   when to retry. This crate never retries; the turn does.
 //! - No error, event, payload or debug output contains a key.
 //!
-//! This crate never reads the environment, follows redirects, decides anything by the name of a
-//! model, or stores a conversation.
+//! This crate never reads the environment, follows redirects or stores a conversation. The name of a
+//! model decides two things only: which configured vendor gets a request that names none
+//! ([`environment::vendor_for_model`]), and how Claude models are asked to reason.
 //!
 //! Modules: `wire` (encodes requests and decodes streams, no I/O), `http` (the client and the event
 //! stream reader), `failure` (classifies errors), `profile` (vendors), `environment` (what variables

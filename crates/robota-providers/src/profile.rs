@@ -26,19 +26,19 @@ use crate::definition::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
-    /// Anthropic Messages.
+    /// Anthropic Messages (`/v1/messages`).
     AnthropicMessages,
     /// OpenAI Chat Completions, which most other services also offer.
     #[default]
     ChatCompletions,
-    /// OpenAI Responses.
+    /// OpenAI Responses (`/v1/responses`), without storage at the service.
     Responses,
     /// Gemini's streaming `generateContent`.
     GeminiGenerateContent,
 }
 
 impl Wire {
-    /// Every wire.
+    /// Every wire, for parsing and for tests.
     pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::ChatCompletions,
@@ -69,14 +69,14 @@ impl Wire {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Auth {
-    /// `authorization: Bearer KEY`.
+    /// `authorization: Bearer KEY`, as OpenAI and most others.
     #[default]
     Bearer,
-    /// `x-api-key: KEY`.
+    /// `x-api-key: KEY`, as Anthropic.
     XApiKey,
-    /// `api-key: KEY`.
+    /// `api-key: KEY`, as Azure.
     ApiKey,
-    /// `x-goog-api-key: KEY`.
+    /// `x-goog-api-key: KEY`, as Google.
     XGoogApiKey,
     /// `?key=KEY` in the URL.
     QueryKey,
@@ -87,11 +87,11 @@ pub enum Auth {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CredentialKind {
-    /// Access keys of AWS.
+    /// Access keys of AWS, which sign requests.
     Aws,
-    /// A service account of Google.
+    /// A service account of Google, or the login of a user, exchanged for a token.
     ServiceAccount,
-    /// An application of Microsoft Entra.
+    /// An application of Microsoft Entra, whose secret is exchanged for a token.
     Entra,
 }
 
@@ -122,7 +122,7 @@ pub struct Profile {
     /// Other names that [`Vendors::find`] accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The wire of the service.
+    /// The wire of the service; Chat Completions if the file names none.
     #[serde(default)]
     pub wire: Wire,
     /// The base URL of the service; absent if the user must set it.
@@ -216,6 +216,7 @@ impl Profile {
     #[must_use]
     pub fn at(&self, base_url: &str) -> (Wire, Quirks) {
         let own_host = self.base_url.as_deref().and_then(host);
+        // A vendor without an address of its own has no other host to compare with.
         let is_off_host = own_host.is_some() && host(base_url) != own_host;
         match &self.off_host {
             Some(off_host) if is_off_host => (

@@ -97,6 +97,7 @@ impl HttpProvider {
         let service = self.service_for(&request.model);
         let fail = |failure: Failure| failure.into_error(&service, &self.scrub);
         let encoder = wire::encoder(self.wire);
+        // Attachments are not loaded for a count; a short note stands for each.
         let body = self.body(encoder, &request, &NoBlobs).await;
         let body: Value = serde_json::from_slice(&body.bytes)
             .map_err(|error| fail(Failure::unreadable(&error, "our own request")))?;
@@ -139,6 +140,7 @@ impl HttpProvider {
         request: &ModelRequest,
         blobs: &dyn Blobs,
     ) -> wire::Body {
+        // The order of precedence: vendor, settings, request.
         let mut options = Value::Object(self.options.clone());
         merge(&mut options, &Value::Object(request.options.clone()));
         let mut options = match options {
@@ -182,7 +184,7 @@ impl HttpProvider {
     async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Response, Failure> {
         let request = Request { method, url, headers: self.headers.clone(), body };
         let renews = self.signer.as_ref().is_some_and(Signer::renews);
-        // A clone of pointers: headers and body are shared.
+        // Cheap: the body and the values of the headers are shared.
         let mut response = self.exchange(request.clone(), false).await?;
         // Once: a token that was renewed a moment ago and is refused again is not expired.
         if response.status == 401 && renews {
@@ -241,7 +243,9 @@ impl HttpProvider {
             },
         };
         failure.status = Some(status);
+        // The header is precise; the number in a message is for people.
         failure.retry_after = retry_after.or(failure.retry_after);
+        // Some services only say when their limits are reset.
         if status == 429 && failure.retry_after.is_none() {
             failure.retry_after = limits.as_ref().and_then(RateLimits::wait);
         }

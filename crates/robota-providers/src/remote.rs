@@ -265,6 +265,7 @@ pub async fn execute(
     let mut blobs = Vec::with_capacity(remote.blobs.len());
     for (sha256, content) in remote.blobs {
         let bytes = BASE64.decode(content).map_err(|error| invalid(error.to_string()))?;
+        // The other host trusts the hash as the name of the content, so it is checked.
         if BlobRef::of(&bytes).sha256 != sha256 {
             return Err(invalid(format!("blob {sha256} has other content")));
         }

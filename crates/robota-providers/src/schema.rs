@@ -40,6 +40,8 @@ fn empty() -> Value {
 /// Merges alternatives at the root, which services reject: the result has the properties of all
 /// branches and requires only what all of them require.
 fn flatten_root(fields: &mut Map<String, Value>) {
+    // `allOf` requires what every branch requires; of alternatives only what all have in common is
+    // certain.
     for (key, all) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
         let Some(Value::Array(branches)) = fields.shift_remove(key) else { continue };
         let mut required: Option<Vec<Value>> = None;

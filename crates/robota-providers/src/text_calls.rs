@@ -54,6 +54,7 @@ impl TextCallDecoder {
                 Delta::End(reason) => {
                     self.flush(out);
                     let reason = match reason {
+                        // Servers without a parser report the end of a text, not of a call.
                         StopReason::EndTurn | StopReason::StopSequence
                             if self.calls.has_calls() =>
                         {
@@ -126,6 +127,7 @@ fn emit_items(scanner: &mut Scanner, calls: &mut CallIds, out: &mut DeltaQueue) 
                 });
                 let input = robota_core::message::ToolInput::Json(input);
                 out.push_back(calls.tool_use(
+                    // The model writes no id into its text.
                     &format!("text_call_{number}"),
                     &name,
                     input,

@@ -5,7 +5,7 @@ use robota_core::task::{GroupChange, GroupState, GroupStatus, GroupSummary, Wait
 
 use crate::task::{TaskManager, TaskManagerError, TaskRequest};
 
-/// The groups of a manager.
+/// Creates groups of tasks, waits for them and ends them.
 #[derive(Clone)]
 pub struct Groups(TaskManager);
 
@@ -13,7 +13,7 @@ pub struct Groups(TaskManager);
 pub type StartedTasks = Vec<Result<TaskId, TaskManagerError>>;
 
 impl TaskManager {
-    /// Returns the groups of tasks.
+    /// Returns the handle for the groups of this manager.
     #[must_use]
     pub fn groups(&self) -> Groups {
         Groups(self.clone())

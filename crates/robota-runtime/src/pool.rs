@@ -64,7 +64,7 @@ pub(crate) struct Inner {
     ids: Arc<dyn Ids>,
     /// When the pool started; uses of sessions are counted from then.
     started: Instant,
-    /// The rooms that are open.
+    /// The rooms that are open. Rooms are owned by those who opened them.
     rooms: Mutex<Vec<WeakRoom>>,
     /// Ends the task of the pool when the last handle is dropped.
     stop: CancellationToken,
@@ -110,11 +110,11 @@ pub struct PoolBuilder {
 /// What is special about one session of a template. The pool keeps it while it has the session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentOptions {
-    /// The working directory.
+    /// The working directory; none for that of the template.
     pub cwd: Option<String>,
     /// The name of a session that is created.
     pub name: Option<String>,
-    /// The permission mode.
+    /// The permission mode; none for that of the template.
     pub mode: Option<Mode>,
     /// The model; none for that of the template.
     pub model: Option<String>,
@@ -146,11 +146,11 @@ impl AgentOptions {
 /// A session of a pool, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEntry {
-    /// Its id.
+    /// The id under which the store has the session.
     pub session: SessionId,
-    /// The id of its template.
+    /// The id of the template that it is built from.
     pub template: String,
-    /// Whether it is live.
+    /// Whether it is open in this process; else it is only stored.
     pub live: bool,
     /// When its next schedule is due, if it is passive.
     pub due: Option<Timestamp>,
@@ -250,6 +250,8 @@ impl Pool {
         // In the registry before the session is opened: two calls with one id cannot both create
         // it.
         let entry = self.add(&id, template, options)?;
+        // Held while the session is opened: others that ask for it wait here instead of opening it
+        // twice.
         let mut slot = entry.slot.lock().await;
         match self.inner.open_slot(&id, &entry, &mut slot, OpenAs::New).await {
             Ok(()) => Ok(self.handle(id)),
@@ -320,6 +322,8 @@ impl Pool {
             Err(error) => return Err(error),
         }
         let agent = self.handle(id.clone());
+        // The entry exists without an open session; it must not stay if the session cannot be
+        // opened.
         if let Err(error) = agent.session().await {
             self.inner.registry().remove(&id);
             return Err(error);
@@ -353,6 +357,8 @@ impl Pool {
             }
             drop(results);
             match page.next {
+                // By the mark of the last session, not by a number: sessions may be added and
+                // deleted meanwhile.
                 Some(next) => filter.after = Some(next),
                 None => return Ok(added),
             }

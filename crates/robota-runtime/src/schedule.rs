@@ -54,7 +54,7 @@ pub use stored::{ScheduleChange, change_stored_schedule, stored_schedules};
 /// How many of its next times [`ScheduleInfo`] lists.
 const UPCOMING: usize = 3;
 
-/// Adds [`SessionSchedules::schedule`] to a session.
+/// Adds the handle for schedules to [`Session`].
 pub trait SessionSchedules {
     /// Returns the handle for the schedules of the session.
     fn schedule(&self) -> Schedules;
@@ -66,21 +66,21 @@ impl SessionSchedules for Session {
     }
 }
 
-/// The schedules of a session.
+/// Adds, lists and changes the schedules of an open session.
 #[derive(Clone)]
 pub struct Schedules {
     session: Session,
     clock: Arc<dyn Clock>,
 }
 
-/// A schedule, for people.
+/// A schedule as people see it: what it does, and what has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduleInfo {
-    /// Its id.
+    /// The id by which it is paused, resumed and removed.
     pub id: ScheduleId,
     /// What it does and when.
     pub spec: ScheduleAdded,
-    /// Whether it is paused.
+    /// Whether it is paused, so that it does not fire.
     pub paused: bool,
     /// How often it sent an input.
     pub runs: u64,

@@ -33,7 +33,7 @@ pub enum Isolation {
     Worktree,
 }
 
-/// The task of an agent.
+/// What an agent has to do, where and with what.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentWork {
     /// The type of the agent: the name of its definition.
@@ -42,7 +42,7 @@ pub struct AgentWork {
     pub prompt: String,
     /// The model; none for that of the definition.
     pub model: Option<String>,
-    /// Where it works.
+    /// Whether it gets a worktree of its own.
     pub isolation: Isolation,
     /// The folder it works in; none for that of its parent.
     pub cwd: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct AgentWork {
 /// An agent that is about to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AgentJob {
-    /// The task.
+    /// The task that the agent runs as.
     pub task: TaskId,
     /// The tool call that started it.
     pub call: Option<CallId>,
@@ -119,9 +119,9 @@ pub trait AgentHooks: Send + Sync {
 /// The end of an agent's turn, after which the agent ends unless a hook continues it.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentStop<'a> {
-    /// The session of the agent.
+    /// The id of the agent's session, whose journal is the transcript.
     pub session: &'a SessionId,
-    /// The answer.
+    /// The answer with which the agent would end.
     pub answer: &'a str,
     /// Whether a hook continued the agent before.
     pub again: bool,

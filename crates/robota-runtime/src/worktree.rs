@@ -36,13 +36,13 @@ const INDEX: &str = "robota-index-";
 /// A git worktree in which an agent works on a branch of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Its folder.
+    /// The absolute path of its folder.
     pub path: PathBuf,
-    /// Its branch.
+    /// The branch that is checked out there, which begins with `robota/`.
     pub branch: String,
     /// The commit it began with.
     pub base: String,
-    /// The repository it belongs to.
+    /// The top folder of the repository it belongs to; for a bare one, the git folder.
     pub repository: PathBuf,
     /// The folder in it that corresponds to the folder it was made for.
     pub cwd: PathBuf,

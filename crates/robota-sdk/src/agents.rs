@@ -64,7 +64,7 @@ use crate::project::Project;
 pub struct AgentOptions {
     /// Whether the tool Agent is offered, with which the model gives tasks to agents.
     pub tool: bool,
-    /// Definitions above those of files.
+    /// Definitions of the caller. One of them replaces the definition of a file with the same name.
     pub definitions: Vec<AgentDefinition>,
     /// What agents may do without a question, and who answers their questions.
     pub permissions: AgentPermissions,
@@ -125,6 +125,8 @@ impl AgentParts {
 
     /// Returns the hooks of the program that runs the session: its budget, and those of its code.
     fn program_hooks(&self) -> Vec<Arc<dyn Hooks>> {
+        // The budget is the first hook: once it is used up, no hook of the caller runs for a call
+        // that it refuses anyway.
         let budget: Arc<dyn Hooks> = Arc::new(self.budget.clone());
         let all = std::iter::once(budget).chain(self.hooks.iter().cloned());
         all.map(|hooks| Arc::new(ToolHooks(hooks)) as Arc<dyn Hooks>).collect()
@@ -136,6 +138,7 @@ impl AgentParts {
 /// whose user has chosen not to be asked.
 fn mode_of(parent: Mode, definition: Option<Mode>) -> Mode {
     match (parent, definition) {
+        // A definition is a file that a checkout may contain, so it cannot turn off all questions.
         (Mode::Plan, _) | (_, Some(Mode::BypassPermissions) | None) => parent,
         (Mode::BypassPermissions | Mode::AcceptEdits, Some(Mode::Plan)) => Mode::Plan,
         (Mode::BypassPermissions | Mode::AcceptEdits, Some(_)) => parent,

@@ -82,7 +82,7 @@ impl CommandResult {
 /// ```
 #[async_trait]
 pub trait SystemCommand: Send + Sync {
-    /// Describes the command.
+    /// Describes the command. It is called for every lookup and every menu, so it should be cheap.
     fn info(&self) -> CommandInfo;
 
     /// Executes the command. `arguments` is the text after the name.

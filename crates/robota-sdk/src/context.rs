@@ -25,15 +25,16 @@ use crate::prompt::{Composer, PromptPart, SystemText, add_instructions};
 
 /// What is read of a user's files when a session starts.
 pub(crate) struct ProjectContext {
-    /// The system prompt.
+    /// The system prompt. It never changes during a session, so that a provider's cache of it stays
+    /// valid.
     pub(crate) system: String,
-    /// Its parts.
+    /// The name and the size of each part of the prompt, for `/context`.
     pub(crate) parts: Vec<PromptPart>,
     /// The instructions of the project alone, for agents.
     pub(crate) instructions: String,
     /// The user's instructions for summaries of conversations.
     pub(crate) compact_instructions: Option<String>,
-    /// The skills.
+    /// The skills, shared with the runner: reading them again changes both.
     pub(crate) skills: Arc<Mutex<Skills>>,
     /// What becomes active when files are read.
     pub(crate) nested: NestedContext,
@@ -74,6 +75,7 @@ impl ProjectContext {
             }
         }
         let compact_instructions = instructions.compact_instructions();
+        // A memory that is empty is offered only if the settings ask for one.
         let mut has_memory = settings.memory.get("enabled").is_some_and(|enabled| enabled == true);
         match ProjectMemory::open(project.cwd()).and_then(|memory| memory.index()) {
             Ok(index) => {
@@ -82,6 +84,7 @@ impl ProjectContext {
             }
             Err(error) => notices.push(Notice::Error(format!("project memory: {error}"))),
         }
+        // On by default; every value but `true` turns it off.
         if settings.task_context.get("enabled").is_none_or(|enabled| enabled == true) {
             composer.section("tasks", "Active tasks", &tasks(project, &reader, &mut notices));
         }
@@ -107,6 +110,7 @@ impl ProjectContext {
         if let Some(append) = &text.append {
             composer.add("added text", append);
         }
+        // At the end: composing the prompt reads files, too.
         let counts = agents + reader.counts();
         let (system, parts) = composer.finish();
         let skills = Arc::new(Mutex::new(skills));
@@ -180,10 +184,12 @@ fn output_style(
     let name = project.settings.values.output_style.as_deref();
     let name = name.filter(|name| !name.eq_ignore_ascii_case("default"));
     let mut plugins = project.plugins.active().peekable();
+    // Without a choice and without a plugin that could force one, no folder is searched.
     if name.is_none() && plugins.peek().is_none() {
         return None;
     }
     let styles = OutputStyles::load(reader).with_plugins(reader, plugins);
+    // A plugin that forces its style wins over the setting of the user.
     if let Some(forced) = styles.forced() {
         return Some(forced.clone());
     }

@@ -25,7 +25,7 @@ pub struct ModelCost {
     pub usage: Usage,
     /// The price in dollars; none if the catalogue has no price for the model.
     pub cost: Option<f64>,
-    /// The number of calls.
+    /// The number of calls, also of those for which the provider reported no tokens.
     pub calls: u64,
 }
 
@@ -94,7 +94,7 @@ impl Costs {
         self.add_calls(&model, usage.unwrap_or_default(), 1);
     }
 
-    /// Adds calls of a model.
+    /// Adds calls of a model. A model without a price makes its whole cost unknown.
     pub(crate) fn add_calls(&mut self, model: &str, usage: Usage, calls: u64) {
         let model = model.to_owned();
         let price = Catalogue::builtin().cost(&model, usage);

@@ -40,21 +40,21 @@ impl Readers {
     }
 }
 
-/// The tool that reads files.
+/// The name of the tool that reads files. Only its calls use the state of a session.
 pub(crate) const READ: &str = "Read";
 
 /// Why a tool was not run.
 pub(crate) enum NotRun {
     /// The gate denies the call.
     Denied(String),
-    /// The call needs an approval.
+    /// The call needs an approval. Nothing is asked: there is no call of a model that could wait.
     NeedsApproval(String),
     /// There is no such tool.
     Missing(String),
 }
 
 impl NotRun {
-    /// Returns the reason.
+    /// Returns the reason, which is for people.
     pub(crate) fn reason(self) -> String {
         match self {
             Self::Denied(reason) | Self::NeedsApproval(reason) | Self::Missing(reason) => reason,
@@ -63,7 +63,7 @@ impl NotRun {
 }
 
 impl GatedTools {
-    /// Creates them.
+    /// Creates them. `readers` is filled later, when the tools of each session are made.
     pub(crate) fn new(tools: Vec<Arc<dyn Tool>>, readers: Readers) -> Self {
         Self { tools, readers }
     }
@@ -148,6 +148,8 @@ async fn judge(
     input: &Value,
     enough: &[Verdict],
 ) -> Result<Judgement, NotRun> {
+    // The gate judges what will run: for instance, a command runs in a working folder that only its
+    // tool knows.
     let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
     let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
     let judgement = session.permissions().judge(&tool_use, tool.spec()).await;

@@ -45,7 +45,7 @@ pub trait SessionHost: Send + Sync {
     /// Checks that a model is configured.
     async fn check_model(&self) -> Result<(), HostError>;
 
-    /// Opens a session.
+    /// Opens the session of the request: a new one, an earlier one, or a fork.
     async fn open(&self, request: OpenRequest) -> Result<HostedSession, HostError>;
 
     /// Lists the stored sessions of a folder, the newest first; without one, of the folder that the
@@ -77,7 +77,7 @@ pub trait SessionHost: Send + Sync {
 /// assert!(request.model.is_none());
 /// ```
 pub struct OpenRequest {
-    /// Which session.
+    /// The session to open: a new one, an earlier one, or a fork.
     pub choice: SessionChoice,
     /// The working folder; none for that of the program.
     pub cwd: Option<PathBuf>,
@@ -114,6 +114,7 @@ impl OpenRequest {
             cwd: None,
             directories: Vec::new(),
             mode: None,
+            // A protocol that sets nothing must not allow anything.
             approvals: Approvals::Deny,
             questions: None,
             elicitor: None,
@@ -139,7 +140,8 @@ impl OpenRequest {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientMcpServer {
-    /// The name of the server.
+    /// The name, which is part of the names of its tools. Of two servers with one name the last
+    /// counts.
     pub name: String,
     /// How it is reached.
     pub connection: McpConnection,
@@ -161,25 +163,25 @@ pub struct ClientMcpServer {
 pub enum McpConnection {
     /// A program that is reached through its standard input and output.
     Stdio {
-        /// The program.
+        /// The program to start, as the field `command` of a configuration names it.
         command: String,
-        /// Its arguments.
+        /// The arguments of the program, in order; no shell reads them.
         args: Vec<String>,
         /// Variables of its environment.
         env: BTreeMap<String, String>,
     },
-    /// An address, by streamable HTTP.
+    /// A server at an address, by streamable HTTP.
     Http {
-        /// The address.
+        /// The address of the one endpoint that takes all messages.
         url: String,
-        /// Headers of every request.
+        /// Headers of every request, such as `Authorization`.
         headers: BTreeMap<String, String>,
     },
     /// An address, by the older HTTP with server-sent events.
     Sse {
-        /// The address.
+        /// The address of the event stream; its first event names the address for messages.
         url: String,
-        /// Headers of every request.
+        /// Headers of every request, such as `Authorization`.
         headers: BTreeMap<String, String>,
     },
 }
@@ -217,9 +219,9 @@ pub fn mcp_config(servers: &[ClientMcpServer]) -> String {
 /// ```
 #[derive(Clone)]
 pub struct HostedSession {
-    /// The session.
+    /// The open session. The protocol that opened it shuts it down.
     pub session: InteractiveSession,
-    /// The model that it uses.
+    /// The id of the model that its next turn uses.
     pub model: String,
     /// The models that it can use.
     pub models: Vec<ModelChoice>,
@@ -239,9 +241,9 @@ pub struct HostedSession {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// The id.
+    /// The id that [`SessionHost::set_model`] takes.
     pub id: String,
-    /// The name for people.
+    /// The name that a menu shows.
     pub name: String,
 }
 
@@ -293,7 +295,7 @@ pub enum HostErrorKind {
     Invalid,
     /// No model is configured, or its key is missing.
     NoModel,
-    /// Anything else.
+    /// Anything else, such as a store that cannot be read.
     Failed,
 }
 

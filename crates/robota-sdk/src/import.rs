@@ -79,7 +79,7 @@ pub struct ImportReport {
     pub malformed: u64,
     /// Lines without a place in a conversation, by type.
     pub skipped: BTreeMap<String, u64>,
-    /// Messages of subagents.
+    /// Messages of subagents, which are not part of the conversation; always 0 for Codex.
     pub sidechain: u64,
     /// Messages of branches that the user left.
     pub abandoned: u64,
@@ -97,9 +97,9 @@ pub struct ImportReport {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignSession {
-    /// The agent that wrote it.
+    /// The agent that wrote it. The journal records its name.
     pub agent: Agent,
-    /// The session.
+    /// The session as a record: its id, folder, messages and history.
     pub record: Record,
     /// What was left out.
     pub report: ImportReport,
@@ -116,9 +116,9 @@ pub struct ForeignSession {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a session of {}: {reason}", agent.name())]
 pub struct NotASession {
-    /// The agent.
+    /// The agent whose format was expected.
     pub agent: Agent,
-    /// What is wrong.
+    /// What is wrong, as the end of a sentence.
     pub reason: &'static str,
 }
 

@@ -34,7 +34,7 @@ pub struct ProjectListing {
     /// The commands that users can invoke: built-in ones, skills, and those of plugins. Prompts of
     /// MCP servers are not among them: a server says what it has when it runs.
     pub commands: Vec<CommandInfo>,
-    /// The agents.
+    /// All definitions: built-in ones, those of files and plugins, and those of the caller.
     pub agents: Vec<AgentDefinition>,
     /// The names of the output styles, the default first.
     pub output_styles: Vec<String>,
@@ -49,6 +49,7 @@ impl Project {
         registry.add_module(&builtin::commands());
         registry
             .add_source(Arc::new(self.skill_source(Arc::new(Mutex::new(self.skills(&reader))))));
+        // Those that only the model uses are not part of a menu.
         let commands = registry.list("").into_iter().filter(|command| command.user_invocable);
         let styles = OutputStyles::load(&reader);
         let named = styles.iter().map(|style| style.name.clone());

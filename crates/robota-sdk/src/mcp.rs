@@ -114,11 +114,11 @@ impl Default for McpSetup {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpEntryError {
-    /// The name of the server.
+    /// The name of the server, as the configuration has it.
     pub name: String,
     /// The kind of error: `invalid_config`, `url_missing_type` or `blocked_by_settings`.
     pub code: &'static str,
-    /// What is wrong.
+    /// What is wrong with the entry, for people.
     pub message: String,
 }
 
@@ -217,6 +217,8 @@ impl<'a> EntryReader<'a> {
                     None => {
                         found.scopes.insert(name.to_owned(), scope);
                         let mut config = parsed.config;
+                        // The opening of the session waits for servers that were named for this
+                        // run.
                         config.named_for_run = scope == McpScope::Dynamic;
                         found.configs.push(config);
                     }
@@ -343,6 +345,7 @@ impl SessionMcp {
             elicitor: options.elicitor.or_else(|| setup.elicitor.clone()),
             ..options
         };
+        // The host may replace them while the session runs.
         let in_host = found.configs.iter().filter(|config| config.endpoint == Endpoint::Host);
         let replaceable = in_host.map(|config| &config.name).chain(setup.replaceable.keys());
         let configured =

@@ -58,18 +58,18 @@ pub struct Attachment {
 #[serde(tag = "attached", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Attached {
-    /// The text of a file.
+    /// The text of a file, or the lines of it that were asked for.
     #[default]
     File,
     /// The beginning of the text of a file that is too long.
     Part,
-    /// An image.
+    /// An image, as a block of its own.
     Image,
-    /// The names in a folder.
+    /// The names in a folder, without the content of its files.
     Folder,
     /// Nothing: the file may not be read without a question, or there are too many mentions.
     Nothing {
-        /// The reason.
+        /// Why not, for the user.
         reason: String,
     },
 }
@@ -96,6 +96,7 @@ impl MentionReader {
         for block in content.iter() {
             let Block::Text(text) = block else { continue };
             for mention in mentions(&text.text) {
+                // Only the existence is looked at here; the gate judges the read itself.
                 let path = self.resolve(&mention.path);
                 let same = |(it, _): &(Mention, PathBuf)| {
                     it.path == mention.path && it.lines == mention.lines
@@ -165,6 +166,7 @@ impl MentionReader {
         if !images.is_empty() {
             let label = Block::text(format!("<file path=\"{name}\"> is this image:"));
             let blocks = std::iter::once(label).chain(images).collect();
+            // The limit is for text.
             return Ok(Added { blocks, bytes: 0, attached: Attached::Image });
         }
         let text = outcome.text();
@@ -183,6 +185,7 @@ impl MentionReader {
 
     /// Lists a folder, without what may not be read.
     async fn folder(&self, session: &Session, given: &str, path: &Path) -> Result<Added, String> {
+        // The gate judges it as a search by the model; the names themselves are read below.
         let input = json!({"pattern": "*", "path": path});
         self.tools.check(session, "Glob", &input).await.map_err(refusal)?;
         let (folder, policy) = (path.to_owned(), self.project.policy.clone());
@@ -219,7 +222,7 @@ pub(crate) struct AttachedBlocks {
     pub(crate) own: usize,
     /// The number of attached blocks.
     pub(crate) added: usize,
-    /// The mentions.
+    /// What each mention led to, also those that added nothing.
     pub(crate) files: Vec<Attachment>,
 }
 
@@ -263,6 +266,7 @@ fn names(folder: &Path, may_read: impl Fn(&Path) -> bool) -> std::io::Result<Vec
 
 /// Returns a path as the value of an attribute.
 fn attribute(path: &str) -> String {
+    // A quote in the path would end the attribute, and a file could pretend to be another.
     path.replace('"', "&quot;").replace('<', "&lt;")
 }
 

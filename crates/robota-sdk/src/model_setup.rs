@@ -25,13 +25,13 @@ pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct ModelSetup {
     /// The provider that the session calls.
     pub provider: Arc<dyn Provider>,
-    /// The model to ask for.
+    /// The id of the model, as the provider knows it.
     pub model: String,
     /// How long the provider may send nothing before a call fails.
     pub idle_timeout: Duration,
     /// The key and header values of the provider, which are redacted.
     pub secrets: Vec<Secret>,
-    /// The settings of its calls.
+    /// The retries, web tools and reasoning of its calls.
     pub calls: CallSettings,
     /// How hard the model thinks; none leaves it to the provider.
     pub effort: Option<String>,

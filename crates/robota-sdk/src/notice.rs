@@ -20,7 +20,6 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Creates a note.
     pub(crate) fn note(text: &str) -> Self {
         Self::Note(text.to_owned())
     }

@@ -31,7 +31,9 @@ pub(crate) async fn load(project: &Project) -> ServiceTools {
     if services.is_empty() {
         return all;
     }
+    // One client for all services, so that they share its connections.
     let client = Arc::new(WebClient::new());
+    // All at once: the session waits for the slowest document, not for the sum.
     let loading = services.iter().map(|(name, service)| {
         let client = &client;
         async move {

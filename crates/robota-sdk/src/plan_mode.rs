@@ -44,6 +44,8 @@ impl ExitPlanMode {
                 },
                 "required": ["plan"],
             }),
+            // Plan mode denies what changes files, so the tool that ends it counts as one that
+            // reads.
             class: Class::Inspect,
         };
         Self { spec, open }
@@ -150,6 +152,7 @@ impl Hooks for PlanNotices {
     }
 
     async fn run(&self, _: HookInput) -> HookReply {
+        // Asked again: the mode may have changed since the point was looked up.
         let context = self.is_active().then(|| NOTICE.to_owned());
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
     }

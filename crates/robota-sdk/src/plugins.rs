@@ -34,7 +34,7 @@ const SETTINGS: [&str; 3] =
 /// # Ok(()) }
 /// ```
 pub struct FetchedRepository {
-    /// The commit.
+    /// The full id of the commit that was fetched.
     pub commit: String,
     folder: PathBuf,
     _copy: TempDir,
@@ -66,6 +66,7 @@ pub async fn fetch(
     let copy = copy.map_err(io("cannot create a temporary folder"))?;
     let git = Git { supervisor, environment, cwd: copy.path(), url: &source.url };
     let mut clone = vec!["clone", "--quiet", "--no-checkout", "--no-recurse-submodules"];
+    // A commit may be anywhere in the history. Only the newest one needs no history.
     if source.commit.is_none() {
         clone.push("--depth=1");
     }
@@ -77,6 +78,7 @@ pub async fn fetch(
     let root = copy.path().join("repository");
     let git = Git { cwd: &root, ..git };
     let at = source.commit.as_deref().unwrap_or("HEAD");
+    // With `--` at the end git takes the name for a commit, never for a path.
     git.run(&["checkout", "--quiet", "--detach", at, "--"]).await?;
     let commit = git.run(&["rev-parse", "HEAD"]).await?.trim().to_owned();
     let folder = source.path.as_ref().map_or_else(|| root.clone(), |path| root.join(path));
@@ -103,6 +105,8 @@ impl Git<'_> {
         let mut environment = self.environment.clone();
         // There is no user who could type a password.
         environment.set("GIT_TERMINAL_PROMPT", "0");
+        // Without `ext`, which runs a program that the address names, and without `http` and `git`,
+        // whose answers can be changed on the way.
         environment.set("GIT_ALLOW_PROTOCOL", "https:ssh:file");
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let spec = CommandSpec::new("git", self.cwd)

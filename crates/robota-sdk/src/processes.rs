@@ -42,10 +42,12 @@ pub fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
         .into_iter()
         .map(|record| {
             if record.exit.is_none() {
+                // It may have ended since, which is no failure.
                 let _ = reaper::kill_leftover(&record.process());
             }
             let exit = record.exit.map(|exit| match exit {
                 RecordedExit::Code(code) => code,
+                // As shells report it.
                 RecordedExit::Signal(signal) => 128 + signal,
             });
             RecoveryHint { exit, ..RecoveryHint::of(CallId::from(record.call)) }
@@ -67,6 +69,7 @@ pub fn command_environment(settings: &Settings, keys: &[Secret]) -> Environment 
         |name: &OsStr| set.iter().any(|(set, value)| value.is_empty() && name == set.as_str());
     let all = all.iter().filter(|(name, _)| !removed(name));
     let all: Environment = all.collect();
+    // By value: a key may be in a variable of any name.
     let is_key = |value: &OsStr| keys.iter().any(|key| value == key.expose());
     let used = all.iter().filter(|(_, value)| is_key(value)).map(|(name, _)| name);
     let mut secrets: Vec<_> = used.map(|name| name.to_string_lossy().into_owned()).collect();

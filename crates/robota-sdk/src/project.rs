@@ -49,9 +49,9 @@ pub struct ProjectOptions {
     pub mode: Option<Mode>,
     /// The sandbox level; none leaves it to the settings.
     pub sandbox: Option<SandboxLevel>,
-    /// Rules that allow calls.
+    /// Rules that allow calls, besides those of the settings.
     pub allow: Vec<String>,
-    /// Rules that deny calls.
+    /// Rules that deny calls, besides those of the settings.
     pub deny: Vec<String>,
     /// Folders besides the working folder that belong to the workspace.
     pub directories: Vec<PathBuf>,
@@ -80,13 +80,13 @@ pub struct Project {
     pub places: Places,
     /// The environment variables that settings refer to.
     pub environment: Environment,
-    /// The merged settings.
+    /// The settings of all files and options, merged.
     pub settings: Settings,
     /// The policy built from the settings.
     pub policy: Policy,
     /// The sandbox level that the caller asked for.
     pub sandbox: Option<SandboxLevel>,
-    /// The installed plugins.
+    /// The installed plugins, and those of [`ProjectOptions::plugins`].
     pub plugins: Plugins,
     /// Secrets that become known while sessions run, such as a renewed key. All sessions of the
     /// project redact them.
@@ -344,6 +344,7 @@ fn flags(options: &ProjectOptions, plugins: &Plugins) -> Result<Map<String, Valu
     }
     let mut directories = Vec::new();
     for dir in &options.directories {
+        // Canonical, because rules compare paths.
         let dir = working_directory(Some(dir)).map_err(|error| SdkError::Option {
             option: "directories",
             problem: error.to_string(),

@@ -27,7 +27,7 @@ const IDENTITY: &str = "You are a coding agent in a terminal.";
 pub struct PromptPart {
     /// The name of the part, such as the path of a file.
     pub name: String,
-    /// Its size in bytes.
+    /// Its size in bytes, without the blank line before it.
     pub bytes: usize,
     /// About how many tokens it takes.
     pub tokens: u64,

@@ -71,6 +71,7 @@ pub async fn query(
     }
     let session = builder.open().await?;
     let answer = session.session().run(prompt).await;
+    // Before an error is returned: the child processes must end in any case.
     let ended = session.shutdown("done").await;
     let answer = answer?;
     ended?;

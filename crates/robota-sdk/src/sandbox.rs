@@ -42,6 +42,7 @@ pub fn request(project: &Project) -> SandboxRequest {
     let argument = project.sandbox;
     let none = SandboxSettings::default();
     let settings = project.settings.values.sandbox.as_ref().unwrap_or(&none);
+    // The option was merged into the settings as well, so `off` is decided there.
     let level = match (argument, settings.enabled) {
         (Some(level @ (SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite)), _) => level,
         (Some(SandboxLevel::Off) | None, Some(true)) => SandboxLevel::WorkspaceWrite,
@@ -63,6 +64,7 @@ fn fence(
 ) -> Fence {
     let workspace = project.workspace();
     let files = settings.filesystem.clone().unwrap_or_default();
+    // Temporary folders too: compilers and tests fail without them.
     let mut writable = vec![workspace.cwd.clone()];
     writable.extend(workspace.additional.iter().map(|dir| workspace.cwd.join(dir)));
     writable.push(PathBuf::from("/tmp"));

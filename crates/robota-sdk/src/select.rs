@@ -23,7 +23,7 @@ use crate::error::SdkError;
 pub enum SessionChoice {
     /// A new session with this id, or with a random one.
     New(Option<String>),
-    /// An earlier session.
+    /// An earlier session, which continues.
     Earlier(Earlier),
     /// A fork of an earlier session; the earlier one stays as it is.
     Fork {
@@ -169,6 +169,7 @@ pub async fn find_session(store: &dyn JournalStore, text: &str) -> Result<Sessio
         Err(error) => return Err(error.into()),
     }
     let all = store.list(&SessionFilter::default()).await?.sessions;
+    // A name comes first: people choose names, ids are made.
     let by_name = only_match(&all, text, |head| head.name.as_deref() == Some(text));
     // Generated ids are found by any beginning, chosen ones by whole parts such as `agent:dev`: the id of
     // a deleted session must not find another session whose id begins with it.

@@ -136,6 +136,7 @@ impl HookExecutor for UnchangedHooks {
         payload: &str,
         timeout: Duration,
     ) -> HookExit {
+        // Only these run scripts of the folder.
         if let HookDefinition::Command(hook) = definition {
             let command = json!([hook.command, hook.args]);
             let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone();

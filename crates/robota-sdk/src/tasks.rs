@@ -60,6 +60,7 @@ pub(crate) fn log_folder(cwd: &Path, session: &SessionId) -> std::path::PathBuf 
     let name: String = session
         .as_str()
         .chars()
+        // An id such as `agent:a/session:b` would name a folder.
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
         .collect();
     cwd.join(".robota").join("tasks").join(name)

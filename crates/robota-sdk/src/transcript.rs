@@ -72,6 +72,7 @@ impl SessionTranscript {
 #[async_trait::async_trait]
 impl HookTranscript for SessionTranscript {
     async fn write(&self) -> Option<String> {
+        // Two hooks may run at the same time, and both append to the file.
         let mut state = self.state.lock().await;
         let State { written, lines } = &mut *state;
         if written.is_none() {

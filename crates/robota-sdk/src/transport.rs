@@ -64,12 +64,12 @@ pub enum TransportError {
     /// No sessions were attached.
     #[error("the transport {0} has no sessions; attach them before it starts")]
     NotAttached(&'static str),
-    /// The connection failed.
+    /// The connection to the clients failed.
     #[error("{what}")]
     Io {
-        /// What could not be done.
+        /// What could not be done, for people.
         what: String,
-        /// The reason.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -138,10 +138,12 @@ impl SessionHost for OneSession {
     }
 
     async fn list(&self, _: Option<&Path>) -> Result<Vec<SessionHead>, HostError> {
+        // Clients must not be shown sessions that they cannot open here.
         Ok(Vec::new())
     }
 
     async fn delete(&self, _: Option<&Path>, _: &SessionId) -> Result<bool, HostError> {
+        // The session belongs to the program, not to a client.
         Ok(false)
     }
 

@@ -70,14 +70,14 @@ impl<W: AsyncWrite + Send + Unpin> HeadlessTransport<W> {
         }
     }
 
-    /// Sets what is written.
+    /// Sets what is written; by default the text.
     #[must_use]
     pub fn format(mut self, format: HeadlessFormat) -> Self {
         self.format = format;
         self
     }
 
-    /// Sets which session answers.
+    /// Sets which session answers; by default a new one.
     #[must_use]
     pub fn choose(mut self, choice: SessionChoice) -> Self {
         self.choice = choice;
@@ -127,6 +127,8 @@ impl<W: AsyncWrite + Send + Unpin> HeadlessTransport<W> {
                 }
             };
             tokio::select! {
+                // Events before the result: those of the turn must be written before its end is
+                // handled.
                 biased;
                 () = self.stop.cancelled(), if !stopped => {
                     stopped = true;

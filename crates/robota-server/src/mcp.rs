@@ -29,24 +29,26 @@ use tool_session::ToolSession;
 
 /// How a server is reached.
 pub enum McpTransport {
-    /// Standard input and output.
+    /// The standard input and output of this process. Nothing else may write to them.
     Stdio,
     /// A pair of streams, one JSON message per line.
     Streams {
-        /// The messages of the host.
+        /// Where the messages of the host are read.
         input: Box<dyn AsyncRead + Send + Unpin>,
-        /// The messages for the host.
+        /// Where the messages for the host are written.
         output: Box<dyn AsyncWrite + Send + Unpin>,
     },
-    /// Streamable HTTP.
+    /// Streamable HTTP at the path `/mcp`.
     Http {
-        /// The socket that listens.
+        /// The socket, already bound, so that the caller knows the port.
         listener: std::net::TcpListener,
         /// What clients must send as `Authorization: Bearer`.
         token: String,
-        /// The names by which clients may reach the server.
+        /// The names by which clients may reach the server; a request with another `Host` is
+        /// refused, because a web page could send it (DNS rebinding).
         hosts: Vec<String>,
-        /// The web pages that may use the server.
+        /// The web pages that may use the server, by their `Origin`; requests of other pages are
+        /// refused.
         origins: Vec<String>,
         /// Makes the ids of streams.
         ids: Arc<dyn Ids>,
@@ -56,13 +58,13 @@ pub enum McpTransport {
 /// What a server offers.
 #[derive(Debug, Clone)]
 pub struct McpOptions {
-    /// The version of the program.
+    /// The version of the program, which hosts show.
     pub version: &'static str,
     /// The working folder; none for that of the program.
     pub cwd: Option<PathBuf>,
     /// The built-in tools to offer; none for all.
     pub tools: Option<Vec<String>>,
-    /// Whether the agent is offered.
+    /// Whether the agent is offered, as tools that start and control it.
     pub agent: bool,
     /// Whether the host may decide about calls of the agent. A host that is a model would decide
     /// about its own wishes.

@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// How a session's task starts.
+/// How a session's task starts: new, resumed or forked, and what is left to close.
 pub(crate) struct StartOptions {
     pub(crate) source: SessionSource,
     /// What happens to work that a crash left open; none for a new session.
@@ -308,6 +308,7 @@ impl Actor {
         if hooks.has_event(HookEvent::SessionStart) {
             let model = Some(self.shared.turn_setup().setup.base.config.turn.model.clone());
             let data = HookData::SessionStart { source: self.options.source, model };
+            // A panic of a hook must not end the session before it has begun.
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
                 hooks.set_start_context(context);
@@ -322,6 +323,7 @@ impl Actor {
     /// Starts the turn of the next input, unless something runs or no turn may start.
     async fn start_next(&mut self) {
         while self.work.is_none() {
+            // Nothing runs, so every interrupt has done its work.
             self.interrupting.drain(..).for_each(|reply| {
                 let _ = reply.send(Ok(true));
             });
@@ -398,6 +400,7 @@ impl Actor {
     }
 
     fn turn_ended(&mut self, report: &TurnReport) {
+        // Before the next turn can start: rules of this turn must not reach it.
         self.shared.turn_setup().setup.base.gate.forget_turn_rules();
         // An input that was cancelled, or joined the turn that ran, starts none.
         let waiting = &self.recorder.state().inputs;
@@ -419,13 +422,14 @@ impl Actor {
 
     /// Retries the journal write; after a success turns may start again.
     async fn retry_flush(&mut self) {
+        // Taken, so that a success leaves nothing: turns may start then.
         let Some(backoff) = self.blocked.take() else { return };
         if self.recorder.flush().await.is_err() {
             self.blocked = Some(Backoff::after((backoff.delay * 2).min(FLUSH_RETRY_MAX)));
         }
     }
 
-    /// Runs the StopFailure hooks.
+    /// Runs the StopFailure hooks of a turn that the service or the store ended.
     fn run_failure_hooks(&mut self, report: &TurnReport) {
         // Ended tasks stay in a JoinSet until they are joined.
         while self.background.try_join_next().is_some() {}
@@ -474,6 +478,7 @@ impl Actor {
     /// Ends the session: stops the running work, records the end in the journal, and runs the
     /// SessionEnd hooks once.
     async fn close(mut self: Box<Self>, end: Closed, reply: Option<CloseReply>) {
+        // The lease is watched here as well: the loop that did so has ended.
         let ended = tokio::select! {
             biased;
             // Without this, a running call that does not end could keep a process alive that may no
@@ -489,6 +494,7 @@ impl Actor {
             }
             return;
         }
+        // After the work has ended, so that `closed` is the last event of this writer.
         let result = self.recorder.close(end.clone()).await.map_err(SessionError::from);
         if let Err(error) = &result {
             tracing::warn!(%error, "could not record the end of the session");

@@ -95,7 +95,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the permission mode.
+    /// Sets the permission mode of the session; [`Mode::Default`] if it is not set.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.setup.mode = mode;

@@ -20,22 +20,22 @@ type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 /// A tool call, prepared for display.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolExecution {
-    /// The call starts.
+    /// The call is allowed and starts to run.
     Start {
-        /// The tool's name.
+        /// The tool's name as the model wrote it.
         tool: String,
         /// The arguments with which the tool runs: those of the model, or what a hook made of them.
         input: Value,
     },
     /// The call ended, or did not run.
     End {
-        /// The tool's name.
+        /// The tool's name as the model wrote it.
         tool: String,
         /// The arguments as the model wrote them; null if they are not valid JSON.
         input: Value,
-        /// Whether the tool reported success.
+        /// Whether the tool reported success; false for a call that did not run.
         success: bool,
-        /// Whether the call was denied.
+        /// Whether a rule, a hook or the user denied the call.
         denied: bool,
         /// The text that the model receives.
         result: String,
@@ -44,7 +44,7 @@ pub enum ToolExecution {
     },
 }
 
-/// A compaction, prepared for display.
+/// A compaction that finished, prepared for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactionReport {
     /// What caused it: the user, or a full window.
@@ -141,7 +141,7 @@ impl Callbacks {
         self
     }
 
-    /// Sets the callback for compactions.
+    /// Sets the callback for compactions that finished; failed ones are not reported.
     #[must_use]
     pub fn on_compaction(
         mut self,

@@ -23,7 +23,7 @@ use robota_core::usage::Usage;
 
 pub(crate) use hooked::HookedCompactor;
 
-/// The prefix of every summary.
+/// The prefix of every summary, by which the model and clients recognise one.
 pub const SUMMARY_PREFIX: &str = "[Context Summary]";
 
 /// The largest share of the window that is kept verbatim.
@@ -105,7 +105,7 @@ impl SummaryCompactor {
         Err(ProviderError::new(ErrorKind::Provider, unusable).with_retryable(false))
     }
 
-    /// Summarises messages, piece by piece.
+    /// Summarises messages piece by piece; each request contains the summary of the pieces before.
     async fn summarise(
         &self,
         old: &[&Arc<Message>],
@@ -126,7 +126,7 @@ impl SummaryCompactor {
 /// The sizes of the requests for one window, in tokens.
 struct Sizes {
     window: u64,
-    /// The longest summary.
+    /// The longest summary, in tokens.
     summary: u64,
     /// The longest answer: models that reason before they answer need more than the summary.
     answer: u64,

@@ -33,7 +33,7 @@ pub enum SessionError {
     /// The session was shut down.
     #[error("session `{session}` is closed ({reason})")]
     Closed {
-        /// The session.
+        /// The session that was shut down.
         session: SessionId,
         /// The reason that the shutdown gave.
         reason: String,
@@ -41,7 +41,7 @@ pub enum SessionError {
     /// A turn or a compaction runs that must end first.
     #[error("session `{session}` is busy, so {what} has to wait")]
     Busy {
-        /// The session.
+        /// The session in which something runs.
         session: SessionId,
         /// The request that has to wait.
         what: &'static str,
@@ -49,7 +49,7 @@ pub enum SessionError {
     /// A crash interrupted a turn, and [`crate::Recovery::recover`] was not called yet.
     #[error("session `{session}` was left in the middle of a turn and is not recovered yet")]
     Unrecovered {
-        /// The session.
+        /// The session that has to be recovered first.
         session: SessionId,
     },
     /// The call does not wait for approval, or was decided already.
@@ -69,7 +69,7 @@ pub enum SessionError {
     /// The session has no such safe point to fork at.
     #[error("session `{session}` cannot be forked at {place}: it has {points} safe points")]
     NoSafePoint {
-        /// The session.
+        /// The session that was to be forked.
         session: SessionId,
         /// The place that was asked for.
         place: String,
@@ -100,7 +100,7 @@ pub enum SessionError {
     /// The answer does not have the type that [`crate::Session::run_as`] asked for.
     #[error(transparent)]
     Typed(#[from] TypedError),
-    /// A setting is invalid.
+    /// A setting of the session is invalid; the text says which and why.
     #[error("{0}")]
     Setting(String),
 }

@@ -18,7 +18,7 @@ pub enum EventKind {
     /// A model call, a compaction or something else failed. A failed tool call is a
     /// [`ToolResult`](Self::ToolResult).
     Error,
-    /// The conversation changed.
+    /// A message was added to the conversation, or the conversation was cut or restored.
     MessagesUpdate,
     /// The session became ready, busy or paused.
     State,
@@ -98,7 +98,7 @@ impl EventKind {
     }
 }
 
-/// Which events a subscriber gets.
+/// Which events a subscriber gets; the others are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EventFilter {
     /// The kinds in [`EventKind::MINIMAL`].

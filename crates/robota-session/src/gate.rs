@@ -29,7 +29,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// Changes all three policies.
+    /// Changes all three policies, for what has to outlast the session's and the turn's rules.
     fn change(&mut self, change: impl Fn(&mut Policy)) {
         [&mut self.configured, &mut self.allowed, &mut self.effective].into_iter().for_each(change);
     }

@@ -104,12 +104,12 @@ pub struct RegisteredHook {
     pub origin: HookOrigin,
 }
 
-/// Where a hook was registered.
+/// Where a hook of a session was registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookOrigin {
     /// In code, as a [`CodeHook`].
     Code,
-    /// In the settings.
+    /// In the settings, or by a plugin or a host.
     Settings,
 }
 

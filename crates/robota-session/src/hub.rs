@@ -34,7 +34,7 @@ pub enum SessionState {
 pub(crate) struct LiveStatus {
     /// Something runs or is about to.
     pub(crate) busy: bool,
-    /// Calls that wait for approval.
+    /// Calls that wait for approval, in the order in which they were asked.
     pub(crate) waiting_calls: IndexSet<CallId>,
     /// The last event that was published.
     pub(crate) last: Option<Cursor>,

@@ -90,7 +90,7 @@ pub(crate) fn label(name: &str) -> Result<String, IdError> {
 /// A point of a session with its own name: `{session}@sfp:3`, `{session}@label:name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotId {
-    /// The session's id.
+    /// The id of the session that has the point.
     pub session: SessionId,
     /// The point in that session.
     pub place: Selector,

@@ -113,13 +113,13 @@ impl WeakSession {
 pub struct Status {
     /// Ready, busy or paused.
     pub state: SessionState,
-    /// The session.
+    /// The id under which the store has the session.
     pub session: SessionId,
     /// Turns that ended with an answer.
     pub messages: u64,
     /// How many safe points there are.
     pub safe_points: u64,
-    /// The last event.
+    /// The last event that was published; `None` before the first.
     pub cursor: Option<Cursor>,
     /// Calls that wait for approval; each can be decided by its id.
     pub pending: Vec<CallId>,
@@ -127,18 +127,18 @@ pub struct Status {
     pub queued: usize,
 }
 
-/// Facts about a session.
+/// Facts about a session, for lists and status lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionInfo {
     /// The id under which the store has it.
     pub session: SessionId,
     /// The name that a client gave it; none if it was never named.
     pub name: Option<String>,
-    /// The working directory.
+    /// The working directory of its tools; `None` if it has none.
     pub cwd: Option<String>,
     /// The model of the next turn; a running turn keeps the model it started with.
     pub model: String,
-    /// When it began.
+    /// When it was created; for a fork, when it was forked.
     pub created: Timestamp,
     /// The time of the last event.
     pub updated: Timestamp,
@@ -191,14 +191,14 @@ impl From<Delivery> for SendOptions {
     }
 }
 
-/// What [`Session::ask_llm`] returns.
+/// The answer to a question outside the conversation: see [`Session::ask_llm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskReply {
-    /// The text of the answer.
+    /// The whole text of the answer.
     pub text: String,
     /// The tokens used; none if the provider does not report them.
     pub usage: Option<Usage>,
-    /// The session that asked.
+    /// The session whose model and hooks were used.
     pub session: SessionId,
 }
 
@@ -238,7 +238,7 @@ impl Session {
         Self { requests, shared }
     }
 
-    /// Returns the session id.
+    /// Returns the id under which the store keeps the session.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.shared.id

@@ -60,7 +60,7 @@ pub(crate) struct Setup {
 pub(crate) enum Summaries {
     /// Nothing: there is no compaction.
     None,
-    /// The session's own model.
+    /// The session's own model, with its provider and hooks.
     Model,
     /// A compactor of the caller.
     By(Arc<dyn Compactor>),

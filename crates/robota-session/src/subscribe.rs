@@ -26,7 +26,7 @@ use crate::hub::SessionHub;
 // A page is held in memory for each subscriber that catches up.
 const PAGE: usize = 256;
 
-/// Where a subscription starts.
+/// Where a subscription starts in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartAt {
     /// With the events from now on.
@@ -70,13 +70,13 @@ impl SessionEvent {
 /// What a subscriber receives: an event, or the notice that its cursor was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SubscriptionItem {
-    /// An event of the journal.
+    /// An event of the journal, in order and without gaps.
     Event(SessionEvent),
     /// The subscriber's cursor refers to events that a power failure removed, or that never
     /// existed. Events that the subscriber saw after `valid` are void; the events after `valid`
     /// come next.
     CursorReset {
-        /// The subscriber's cursor.
+        /// The cursor that the subscriber asked for, or had reached.
         asked: Cursor,
         /// The last event before it that still exists; none if there is none.
         valid: Option<Cursor>,

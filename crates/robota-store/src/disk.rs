@@ -35,10 +35,10 @@ pub trait Disk: Debug + Send + Sync {
     /// Adds a hard link to a file; the new name must be unused.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Deletes a file.
+    /// Deletes a file. The deletion survives a power failure only after [`Disk::sync_folder`].
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Deletes an empty folder.
+    /// Deletes a folder; fails if it is not empty.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
     /// Waits until the names in a folder survive a power failure.
@@ -66,7 +66,7 @@ pub type LockGuard = Box<dyn Send + Sync>;
 /// Whether other holders may have a lock at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockMode {
-    /// No other holder.
+    /// No other process holds it, exclusively or shared.
     Exclusive,
     /// Other holders that also take it as shared.
     Shared,
@@ -89,10 +89,10 @@ pub trait ReadFile: io::Read + io::Seek + Send {
     fn info(&self) -> io::Result<FileInfo>;
 }
 
-/// Facts about an open file.
+/// What the system says about an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Length in bytes.
+    /// Length in bytes when the file was asked.
     pub len: u64,
     /// The user that owns the file.
     pub user_id: u32,
@@ -111,6 +111,6 @@ pub trait AppendFile: Send {
     /// Cuts the file to that length.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
-    /// Returns the length in bytes.
+    /// Returns the length in bytes, including what this handle has written.
     fn length(&self) -> io::Result<u64>;
 }

@@ -97,7 +97,7 @@ enum Value {
     Bytes(Vec<u8>),
 }
 
-/// A row of a result.
+/// A row of a result: its columns in the order of the statement.
 type Row = Vec<Value>;
 
 /// Runs read-only statements. Statements are written for PostgreSQL; SQLite rewrites what
@@ -117,7 +117,7 @@ trait Query: Send {
     }
 }
 
-/// A transaction.
+/// A transaction: all statements take effect at its commit, or none.
 #[async_trait::async_trait]
 trait Tx: Query {
     /// Runs a changing statement and returns the number of affected rows.
@@ -146,7 +146,7 @@ enum BlobLock {
 type TxWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
-/// Read-only statements.
+/// Read-only statements, which may run on several connections or outside a transaction.
 type ReadWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
@@ -164,7 +164,7 @@ fn work<T: Send + 'static>(
     Box::new(work)
 }
 
-/// A database.
+/// What the store needs of a database; SQLite and PostgreSQL implement it.
 trait Database: Send + Sync + 'static {
     /// Whether other machines use it too: then a writer that cannot renew its lease in time must
     /// stop, because another machine may have taken its session.
@@ -181,7 +181,7 @@ trait Database: Send + Sync + 'static {
         work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>>;
 
-    /// Runs read-only statements.
+    /// Runs read-only statements. They may see commits that happen between two of them.
     fn read<T: Send + 'static>(&self, query: ReadWork<T>)
     -> BoxFuture<'_, Result<T, JournalError>>;
 

@@ -10,15 +10,15 @@ tag!(ControlRequestTag, "control_request");
 tag!(ControlResponseTag, "control_response");
 tag!(ControlCancelTag, "control_cancel_request");
 
-/// A request to the host.
+/// A request of this program to the host, which must answer it unless a cancel line follows.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ControlRequestLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ControlRequestTag,
     /// The host answers with this id.
     pub request_id: &'a str,
-    /// What is asked.
+    /// What is asked, with the fields of its subtype.
     pub request: HostRequest<'a>,
 }
 
@@ -28,11 +28,12 @@ pub struct ControlRequestLine<'a> {
 pub enum HostRequest<'a> {
     /// May this call run?
     CanUseTool {
-        /// The tool's name.
+        /// The name that the model uses, with the prefix `mcp__SERVER__` for a tool of an MCP
+        /// server.
         tool_name: &'a str,
-        /// The name to show.
+        /// The name to show; today the same as `tool_name`.
         display_name: &'a str,
-        /// The arguments.
+        /// The arguments of the call; an empty object if the model wrote no valid JSON.
         input: &'a Value,
         /// What the host can return in `updatedPermissions`: the narrowest rules for this call.
         permission_suggestions: Vec<PermissionUpdate>,
@@ -41,9 +42,10 @@ pub enum HostRequest<'a> {
         blocked_path: Option<&'a str>,
         /// Why the call needs approval.
         decision_reason: &'a str,
-        /// What the call does, in one line.
+        /// What the call does, in one line: the argument that describes it best, or empty.
         description: &'a str,
-        /// The id of the call.
+        /// The id of the `tool_use` block that the host saw before; empty for a question of the
+        /// model.
         tool_use_id: &'a str,
         /// The agent that makes the call; absent for the session itself.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,33 +53,34 @@ pub enum HostRequest<'a> {
     },
     /// Run a hook of the host.
     HookCallback {
-        /// The id from `initialize`.
+        /// The id that the host gave the hook in `initialize`.
         callback_id: &'a str,
-        /// The event.
+        /// The event, with the fields that a hook command reads from its standard input.
         input: &'a Value,
-        /// The id of the call, at a tool's hook.
+        /// The `tool_use` block whose call the hook is about; absent at other events.
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<&'a str>,
     },
     /// Pass a message to an MCP server in the host.
     McpMessage {
-        /// The server.
+        /// The name under which the host declared the server in `initialize`.
         server_name: &'a str,
-        /// The message, as the protocol of MCP has it.
+        /// A JSON-RPC message. The answer is another one, also for a notification, which needs an
+        /// acknowledgement.
         message: &'a Value,
     },
     /// Ask the user for an MCP server.
     Elicitation {
-        /// The server.
+        /// The name of the server in the configuration, so that the user knows who asks.
         mcp_server_name: &'a str,
-        /// The question.
+        /// The question, in the words of the server.
         message: &'a str,
-        /// `form` or `url`.
+        /// Which of the fields below are there.
         mode: ElicitationMode,
         /// The address to open; absent for a form.
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<&'a str>,
-        /// The id of the question; absent for a form.
+        /// Identifies the question to the server; absent for a form, and if the server gave none.
         #[serde(skip_serializing_if = "Option::is_none")]
         elicitation_id: Option<&'a str>,
         /// The schema of the form; absent for an address.
@@ -90,9 +93,9 @@ pub enum HostRequest<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitationMode {
-    /// To fill in a form.
+    /// The answer has values for `requested_schema`.
     Form,
-    /// To open an address.
+    /// The user opens the address; what they do there does not pass through this program.
     Url,
 }
 
@@ -100,20 +103,20 @@ pub enum ElicitationMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PermissionUpdate {
-    /// Adds rules.
+    /// Adds rules to a list.
     AddRules {
-        /// The rules.
+        /// The narrowest rules that allow the call; one call can need several.
         rules: Vec<RuleValue>,
-        /// The list to which they are added.
+        /// The list to which they are added; a suggestion never denies.
         behavior: AllowText,
-        /// Where they are kept.
+        /// Where they are kept: the settings of this project that are not shared.
         destination: LocalSettings,
     },
-    /// Sets the permission mode.
+    /// Sets the permission mode of the session.
     SetMode {
-        /// The mode.
+        /// The mode; only edits are suggested, because a wider mode must be the user's own idea.
         mode: AcceptEditsText,
-        /// Where it is kept.
+        /// Where it is kept: until the session ends.
         destination: SessionText,
     },
 }
@@ -127,7 +130,7 @@ tag!(SessionText, "session");
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
-    /// The tool.
+    /// The name before the parentheses.
     pub tool_name: String,
     /// What is between the parentheses; absent for a rule about every call of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,10 +140,10 @@ pub struct RuleValue {
 /// The answer to a request of the host.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ControlResponseLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ControlResponseTag,
-    /// The answer.
+    /// How the request ended.
     pub response: ControlResponse<'a>,
 }
 
@@ -148,18 +151,18 @@ pub struct ControlResponseLine<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum ControlResponse<'a> {
-    /// It was done.
+    /// The request was done.
     Success {
-        /// The id of the request.
+        /// The `request_id` of the host.
         request_id: &'a str,
-        /// What the request asked for.
+        /// The object that the request asked for; empty if it only changed something.
         response: &'a Value,
     },
     /// It was not done.
     Error {
-        /// The id of the request.
+        /// The `request_id` of the host.
         request_id: &'a str,
-        /// Why.
+        /// Why, for a person.
         error: &'a str,
         /// The same, for programs.
         error_code: ControlErrorCode,
@@ -172,22 +175,22 @@ pub enum ControlResponse<'a> {
 pub enum ControlErrorCode {
     /// This program does not have what the request is about.
     UnsupportedRequest,
-    /// The request is malformed.
+    /// The request is malformed, or a value in it is not valid.
     InvalidRequest,
     /// There is no such permission mode.
     InvalidMode,
     /// `bypassPermissions` must be allowed when the program starts.
     BypassNotLaunched,
-    /// It failed.
+    /// The request was understood and could not be done; `error` has the cause.
     Failed,
 }
 
 /// A request to the host is withdrawn; the host need not answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ControlCancelLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ControlCancelTag,
-    /// The id of the request.
+    /// The id of the `control_request` line that is withdrawn.
     pub request_id: &'a str,
 }

@@ -11,9 +11,9 @@ pub struct InitializeReply {
     pub commands: Vec<SlashCommand>,
     /// Agents that the model can start.
     pub agents: Vec<AgentInfo>,
-    /// The output style.
+    /// The output style of the settings, or `default`.
     pub output_style: String,
-    /// All output styles.
+    /// The names that the setting `outputStyle` can have.
     pub available_output_styles: Vec<String>,
     /// Models that `set_model` takes.
     pub models: Vec<ModelInfo>,
@@ -27,7 +27,7 @@ pub struct InitializeReply {
 pub struct SlashCommand {
     /// Its name, without the slash.
     pub name: String,
-    /// What it does.
+    /// The text that a menu shows beside the name.
     pub description: String,
     /// Its arguments, as a menu shows them; empty if it has none.
     pub argument_hint: String,
@@ -39,9 +39,9 @@ pub struct SlashCommand {
 /// An agent that the model can start.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AgentInfo {
-    /// Its name.
+    /// The value that the model passes as `subagent_type`.
     pub name: String,
-    /// When to use it.
+    /// When to use it: the text by which the model chooses an agent.
     pub description: String,
     /// Its model; absent for that of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,15 +52,15 @@ pub struct AgentInfo {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
-    /// What `set_model` takes.
+    /// What `set_model` takes; `default` stands for the model of the start.
     pub value: String,
     /// The id that the service receives.
     pub resolved_model: String,
-    /// The name to show.
+    /// The name to show; `Default (…)` for the first one.
     pub display_name: String,
-    /// What is known about it.
+    /// The name of the model and, if it is known, the size of its context window.
     pub description: String,
-    /// Whether it takes an effort level.
+    /// Whether it takes an effort level; absent if it does not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub supports_effort: bool,
 }
@@ -69,7 +69,7 @@ pub struct ModelInfo {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountInfo {
-    /// Where the key comes from.
+    /// Where the key comes from: `ANTHROPIC_API_KEY`, `apiKeyHelper` or `none`. Never the key.
     pub api_key_source: String,
     /// The service; absent for one that hosts have no name for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +79,9 @@ pub struct AccountInfo {
 /// A plugin that is in use.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PluginInfo {
-    /// Its name.
+    /// The name that the plugin's manifest has, which is the prefix of its commands.
     pub name: String,
-    /// Its folder.
+    /// The folder that has the plugin's files, as an absolute path.
     pub path: String,
     /// `name@marketplace`, or the name.
     pub source: String,

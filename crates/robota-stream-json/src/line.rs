@@ -24,31 +24,32 @@ tag!(InformationalTag, "informational");
 tag!(SessionStateTag, "session_state_changed");
 tag!(RateLimitTag, "rate_limit_event");
 tag!(BlockedKind, "blocked_by_hook");
+// Hosts require the two keys that these types stand for, and this program has no other value.
 tag!(Off, "off");
 tag!(DefaultText, "default");
 
 /// The head of every turn: what the session works with.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InitLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: InitTag,
-    /// The working folder.
+    /// The folder in which tools run; paths in calls are relative to it.
     pub cwd: &'a str,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// The names of the tools that the model may call.
     pub tools: &'a [String],
-    /// MCP servers and their state.
+    /// MCP servers, those that are not connected too.
     pub mcp_servers: Vec<McpServer>,
     /// Configured MCP servers that cannot be used; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_server_errors: Vec<McpServerError>,
-    /// The model's id.
+    /// The id that the model service receives.
     pub model: &'a str,
-    /// The permission mode.
+    /// The permission mode at the start of the turn, in the spelling of `--permission-mode`.
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'a str,
     /// Commands that a prompt can start with.
@@ -61,15 +62,15 @@ pub struct InitLine<'a> {
     pub api_key_source: &'a str,
     /// The version of the protocol, and of this program.
     pub claude_code_version: &'a str,
-    /// The output style.
+    /// The output style of the settings, or `default`.
     pub output_style: &'a str,
     /// Agents that the model can start.
     pub agents: &'a [String],
     /// Skills that the model can use.
     pub skills: &'a [String],
-    /// Loaded plugins.
+    /// The plugins that are in use; disabled ones are not listed.
     pub plugins: &'a [PluginInfo],
-    /// The folders of memory.
+    /// Where notes for later sessions are kept.
     pub memory_paths: &'a MemoryPaths,
     /// What this program supports beyond the basic protocol.
     pub capabilities: &'a [&'a str],
@@ -85,7 +86,7 @@ pub struct InitLine<'a> {
     pub uuid: &'a str,
 }
 
-/// The folders of memory.
+/// Where notes for later sessions are kept.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MemoryPaths {
     /// The memory of the project, which the model can change if the user allows it.
@@ -95,7 +96,7 @@ pub struct MemoryPaths {
 /// An MCP server of the session and the state of its connection.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct McpServer {
-    /// Its name.
+    /// The name in the configuration; the tools of the server have the prefix `mcp__NAME__`.
     pub name: String,
     /// Its state: `connected`, `pending`, `failed`, `disabled` or `needs-auth`.
     pub status: String,
@@ -107,19 +108,19 @@ pub struct McpServer {
 /// A configured MCP server that cannot be used.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct McpServerError {
-    /// Its name.
+    /// The name of the entry in the configuration.
     pub name: String,
     /// The kind of error: `invalid_config` or `url_missing_type`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What is wrong.
+    /// What is wrong with the entry, for a person.
     pub message: String,
 }
 
 /// One block of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AssistantLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: AssistantTag,
     /// The answer, with this block as its only content.
@@ -132,11 +133,11 @@ pub struct AssistantLine<'a> {
     /// True if the answer was cut short.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line. `--resume-session-at` takes it.
     pub uuid: &'a str,
-    /// The id of the model call.
+    /// The id of the model call, which all blocks of one answer share.
     pub request_id: &'a str,
     /// The host's id of the message that the turn answers; only in the first line of a turn, and
     /// only if the host gave one.
@@ -159,29 +160,29 @@ pub enum ErrorClass {
     BillingError,
     /// Too many requests were sent, or a quota is used up.
     RateLimit,
-    /// The service is overloaded.
+    /// The service is overloaded; a later call can succeed.
     Overloaded,
-    /// The service rejected the request.
+    /// The service rejected the request; the same request fails again.
     InvalidRequest,
     /// The model does not exist, or the key may not use it.
     ModelNotFound,
     /// The service failed, or could not be reached.
     ServerError,
-    /// Something else failed.
+    /// A failure that has no class of its own.
     Unknown,
 }
 
 /// A message of the user, or the result of a tool call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UserLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: UserTag,
-    /// The message.
+    /// Results of calls, or the content of a replayed or synthetic message.
     pub message: UserMessage<'a>,
     /// The call of the subagent that it belongs to; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line; that of the host in a replayed message.
     pub uuid: &'a str,
@@ -204,20 +205,20 @@ pub struct UserLine<'a> {
 /// How the permission of a call was decided.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResultMeta<'a> {
-    /// The id of the call.
+    /// The id of the `tool_use` block.
     pub id: &'a str,
-    /// The decision.
+    /// What was decided, and by whom.
     pub permission_decision: DecisionMeta,
 }
 
 /// A decision about a call.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct DecisionMeta {
-    /// What was decided.
+    /// What was decided; a question that stayed open is a denial.
     pub decision: DecisionText,
-    /// Who decided.
+    /// Who decided: a rule, a hook or a person.
     pub source: DecisionSource,
-    /// What led to it.
+    /// What led to the decision; this program records no more than who decided.
     pub reason_type: DecisionSource,
 }
 
@@ -225,9 +226,9 @@ pub struct DecisionMeta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionText {
-    /// It may run.
+    /// The call was run.
     Allow,
-    /// It may not run.
+    /// The call was not run; the model reads why in the result.
     Deny,
 }
 
@@ -235,9 +236,9 @@ pub enum DecisionText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionSource {
-    /// The rules and the mode.
+    /// The rules and the mode, without a question.
     Rule,
-    /// A hook.
+    /// A hook that ran before the call.
     Hook,
     /// The host, or its user.
     User,
@@ -246,12 +247,12 @@ pub enum DecisionSource {
 /// One event of a streamed answer (`--include-partial-messages`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StreamEventLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: StreamEventTag,
-    /// The event.
+    /// The event, in the shape of the Messages API whatever service answered.
     pub event: StreamEvent<'a>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// The call of the subagent; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
@@ -272,17 +273,17 @@ pub struct StreamEventLine<'a> {
 /// What the session does between two answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatusLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: StatusTag,
     /// What it does; null when a compaction ended.
     pub status: Option<StatusText>,
     /// The permission mode, after it changed.
     #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<&'a str>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -301,22 +302,22 @@ pub enum StatusText {
 /// A model call failed and will be retried.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RetryLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: RetryTag,
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// The most attempts that are made.
+    /// One more than `attempt`: how many follow depends on later failures and is not known.
     pub max_retries: u32,
-    /// The wait before the next attempt.
+    /// The wait before the next attempt, in milliseconds.
     pub retry_delay_ms: u64,
     /// The HTTP status; null if there was none.
     pub error_status: Option<u16>,
-    /// The class of the failure.
+    /// The class by which a host decides what to show.
     pub error: ErrorClass,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -325,12 +326,12 @@ pub struct RetryLine<'a> {
 /// The state of the service's rate limits changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RateLimitLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: RateLimitTag,
-    /// The state.
+    /// The limit of which the largest share is used.
     pub rate_limit_info: RateLimitInfo,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -354,7 +355,7 @@ pub struct RateLimitInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateLimitStatus {
-    /// It does.
+    /// It does. The state before the first line, too.
     #[default]
     Allowed,
     /// It does, and a limit is nearly reached.
@@ -366,14 +367,14 @@ pub enum RateLimitStatus {
 /// A summary replaced the older messages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CompactLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: CompactTag,
     /// What caused it, and the size before.
     pub compact_metadata: CompactMetadata,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -382,9 +383,9 @@ pub struct CompactLine<'a> {
 /// What caused a compaction, and the size before.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct CompactMetadata {
-    /// What caused it.
+    /// What caused it; `pre_tokens` says how full the window was.
     pub trigger: CompactCause,
-    /// The tokens of the conversation before.
+    /// The tokens that the conversation took in the context window before.
     pub pre_tokens: u64,
 }
 
@@ -401,18 +402,18 @@ pub enum CompactCause {
 /// Hooks are about to run (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HookStartedLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: HookStartedTag,
     /// Joins the two lines of one run.
     pub hook_id: &'a str,
     /// The event and, at a tool's hook, the tool.
     pub hook_name: &'a str,
-    /// The event.
+    /// The name of the hook event, such as `PreToolUse`.
     pub hook_event: &'a str,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -421,16 +422,16 @@ pub struct HookStartedLine<'a> {
 /// Hooks finished (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HookResponseLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: HookResponseTag,
     /// Joins the two lines of one run.
     pub hook_id: &'a str,
     /// The event and, at a tool's hook, the tool.
     pub hook_name: &'a str,
-    /// The event.
+    /// The name of the hook event, such as `PreToolUse`.
     pub hook_event: &'a str,
     /// The merged decision of the hooks, and their reason.
     pub output: String,
@@ -440,7 +441,7 @@ pub struct HookResponseLine<'a> {
     pub stderr: &'a str,
     /// How the hooks ended.
     pub outcome: HookOutcome,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -454,25 +455,25 @@ pub enum HookOutcome {
     Success,
     /// They denied or blocked.
     Error,
-    /// They were cancelled.
+    /// They were cancelled, because the turn was interrupted.
     Cancelled,
 }
 
 /// A call was denied, and no host was asked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeniedLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: DeniedTag,
-    /// The tool's name.
+    /// The name by which the model called the tool.
     pub tool_name: &'a str,
-    /// The id of the call.
+    /// The id of the `tool_use` block.
     pub tool_use_id: &'a str,
-    /// Why it was denied.
+    /// Why it was denied; the model reads the same text.
     pub message: &'a str,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -481,20 +482,20 @@ pub struct DeniedLine<'a> {
 /// A text for the user.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InformationalLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: InformationalTag,
-    /// The text.
+    /// The reason of the hook that blocked the prompt.
     pub content: &'a str,
-    /// How prominent it is.
+    /// Always a warning: no other text is sent this way.
     pub level: WarningText,
-    /// True if the turn ends.
+    /// True: the turn ends without a model call.
     pub prevent_continuation: bool,
     /// Whether the prompt was answered or blocked.
     pub prompt_submit_outcome: PromptOutcome<'a>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -505,25 +506,25 @@ tag!(WarningText, "warning");
 /// The outcome of a prompt that a hook blocked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptOutcome<'a> {
-    /// What happened.
+    /// Always that a hook blocked the prompt; hosts tell outcomes apart by it.
     pub kind: BlockedKind,
-    /// The reason of the hook.
+    /// The reason of the hook, which `content` repeats.
     pub reason: &'a str,
 }
 
 /// Whether a turn runs, for hosts that ask for it with `CLAUDE_CODE_SDK_READS_SESSION_STATE=1`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionStateLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: SessionStateTag,
-    /// The state.
+    /// What the session does since this line.
     pub state: SessionStateText,
     /// True: the host reads the line, its user does not.
     pub sdk_host_only: bool,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,

@@ -24,10 +24,10 @@ pub struct AssistantMessage<'a> {
     pub model: &'a str,
     /// The id that all lines of one answer share.
     pub id: &'a str,
-    /// The kind of object.
+    /// Always `message`; the Messages API has it in every message.
     #[serde(rename = "type")]
     pub kind: MessageTag,
-    /// The author.
+    /// Always `assistant`.
     pub role: AssistantRole,
     /// The content: one block in an `assistant` line, none in `message_start`.
     pub content: Vec<Block<'a>>,
@@ -42,9 +42,9 @@ pub struct AssistantMessage<'a> {
 /// A message of the user, or the results of tool calls.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UserMessage<'a> {
-    /// The author.
+    /// Always `user`; the Messages API has no role of its own for tool results.
     pub role: UserRole,
-    /// The content.
+    /// Blocks of this program, or what the host sent.
     pub content: UserContent<'a>,
 }
 
@@ -52,7 +52,7 @@ pub struct UserMessage<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UserContent<'a> {
-    /// Blocks.
+    /// The blocks that this program makes: results of calls, and text.
     Blocks(Vec<Block<'a>>),
     /// The content as the host sent it, for a replayed message.
     AsSent(&'a Value),
@@ -62,33 +62,33 @@ pub enum UserContent<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block<'a> {
-    /// Text.
+    /// Text for the user.
     Text {
-        /// The text.
+        /// The text; empty at the start of a streamed block.
         text: &'a str,
         /// The sources of the text, if the provider names them.
         #[serde(skip_serializing_if = "Option::is_none")]
         citations: Option<Vec<Value>>,
     },
-    /// The model's reasoning.
+    /// The model's reasoning. Some services return it only as a summary.
     Thinking {
         /// The text of the reasoning.
         thinking: &'a str,
         /// The provider's proof that the reasoning is unaltered; empty if the provider uses none.
         signature: &'a str,
     },
-    /// A tool call.
+    /// A call that the model makes.
     ToolUse {
-        /// The id of the call.
+        /// The id by which the result refers to the call.
         id: &'a str,
-        /// The tool's name.
+        /// The name by which the model calls the tool.
         name: &'a str,
-        /// The arguments.
+        /// The arguments; an empty object at the start of a streamed block.
         input: Cow<'a, Value>,
     },
     /// The result of a tool call.
     ToolResult {
-        /// The id of the call.
+        /// The id of the `tool_use` block.
         tool_use_id: &'a str,
         /// The content that the model sees.
         content: ResultContent<'a>,
@@ -112,9 +112,9 @@ impl<'a> Block<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResultContent<'a> {
-    /// Text.
+    /// One text.
     Text(&'a str),
-    /// Blocks.
+    /// Texts and images, in the order of the tool.
     Blocks(Vec<Block<'a>>),
 }
 
@@ -127,20 +127,20 @@ pub struct TokenUsage {
     pub cache_creation_input_tokens: u64,
     /// Prompt tokens that were read from the cache.
     pub cache_read_input_tokens: u64,
-    /// Generated tokens.
+    /// Generated tokens, those of the reasoning included.
     pub output_tokens: u64,
     /// What the provider's own tools did.
     pub server_tool_use: ServerToolUse,
-    /// The service tier.
+    /// Always `standard`: hosts require the key, and other services have no tiers.
     pub service_tier: StandardTier,
 }
 
 /// Requests of the provider's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ServerToolUse {
-    /// Web searches.
+    /// Searches that the provider made itself; those of local tools are not counted.
     pub web_search_requests: u64,
-    /// Fetched web pages.
+    /// Pages that the provider fetched itself.
     pub web_fetch_requests: u64,
 }
 
@@ -148,33 +148,33 @@ pub struct ServerToolUse {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamEvent<'a> {
-    /// The answer begins.
+    /// The answer begins; its tokens are those of the prompt.
     MessageStart {
         /// The answer, without content.
         message: AssistantMessage<'a>,
     },
-    /// A block begins.
+    /// A block begins; the others of the answer are complete or have not begun.
     ContentBlockStart {
-        /// The position of the block.
+        /// The position of the block in the answer, from 0.
         index: u32,
-        /// The block, without content.
+        /// The block, without content: the kind, and for a call its id and name.
         content_block: Block<'a>,
     },
-    /// A piece of a block.
+    /// A piece of a block, to be appended.
     ContentBlockDelta {
-        /// The position of the block.
+        /// The position of the block in the answer, from 0.
         index: u32,
-        /// The piece.
+        /// What is appended to the block.
         delta: BlockDelta<'a>,
     },
     /// A block is complete.
     ContentBlockStop {
-        /// The position of the block.
+        /// The position of the block in the answer, from 0.
         index: u32,
     },
     /// The answer is complete.
     MessageDelta {
-        /// Why it ended.
+        /// Why the model stopped.
         delta: MessageDelta<'a>,
         /// The tokens of the call.
         usage: TokenUsage,
@@ -187,13 +187,13 @@ pub enum StreamEvent<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum BlockDelta<'a> {
-    /// Text.
+    /// More text.
     #[serde(rename = "text_delta")]
     Text {
-        /// The piece of text.
+        /// The piece, cut between characters.
         text: &'a str,
     },
-    /// Reasoning.
+    /// More reasoning.
     #[serde(rename = "thinking_delta")]
     Thinking {
         /// The piece of reasoning.
@@ -202,7 +202,7 @@ pub enum BlockDelta<'a> {
     /// The provider's proof that the reasoning is unaltered, at the end of the block.
     #[serde(rename = "signature_delta")]
     Signature {
-        /// The whole proof.
+        /// The whole proof: it is not sent in pieces.
         signature: &'a str,
     },
     /// A source of the text.
@@ -211,10 +211,10 @@ pub enum BlockDelta<'a> {
         /// The source, in the shape of the Messages API.
         citation: &'a Value,
     },
-    /// Arguments of a call.
+    /// More of the arguments of a call.
     #[serde(rename = "input_json_delta")]
     InputJson {
-        /// The piece of JSON text.
+        /// A piece of JSON text, which is valid JSON only together with all other pieces.
         partial_json: &'a str,
     },
 }
@@ -222,7 +222,7 @@ pub enum BlockDelta<'a> {
 /// Why an answer ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MessageDelta<'a> {
-    /// The reason.
+    /// Why the model stopped: `end_turn`, `tool_use`, `max_tokens` and others.
     pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
     pub stop_sequence: Option<&'a str>,

@@ -16,7 +16,7 @@ tag!(ResultTag, "result");
 /// The end of a turn. `--output-format json` prints only this.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResultLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ResultTag,
     /// How the turn ended.
@@ -25,19 +25,21 @@ pub struct ResultLine<'a> {
     pub is_error: bool,
     /// The HTTP status of the failed model call, null if there was none; absent with an error
     /// subtype.
+    // Two levels: with an error subtype the key is absent, otherwise hosts expect it, if only as
+    // null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<Option<u16>>,
-    /// How long the turn took.
+    /// How long the turn took, in milliseconds, with tools and questions.
     pub duration_ms: u64,
-    /// How long its model calls took.
+    /// How long its model calls took, in milliseconds.
     pub duration_api_ms: u64,
-    /// How long the first piece of the first answer took.
+    /// The milliseconds until the first piece of the first answer; absent if none came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
-    /// The same for the stream of the answer.
+    /// The same as `ttft_ms`: a first piece always comes from the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_stream_ms: Option<u64>,
-    /// How long the turn took before its first model call was sent.
+    /// The milliseconds until the first model call was sent; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_to_request_ms: Option<u64>,
     /// The number of model calls of the turn.
@@ -45,16 +47,16 @@ pub struct ResultLine<'a> {
     /// The answer; absent with an error subtype.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a str>,
-    /// What went wrong; absent with subtype `success`.
+    /// What went wrong, one entry; absent with subtype `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<Cow<'a, str>>>,
     /// Why the model stopped its last answer; null if none is complete.
     pub stop_reason: Option<&'a str>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// The price of all model calls of the session, of earlier runs too.
     pub total_cost_usd: f64,
-    /// The tokens of the turn.
+    /// The tokens of the turn's model calls, agents not included.
     pub usage: TokenUsage,
     /// The tokens and price of all model calls of the session, by model.
     #[serde(rename = "modelUsage")]
@@ -63,7 +65,7 @@ pub struct ResultLine<'a> {
     pub model_usage_since_last_result: BTreeMap<&'a str, ModelUsage>,
     /// The calls that were denied in the turn.
     pub permission_denials: Vec<Denial<'a>>,
-    /// The validated answer (`--json-schema`).
+    /// The validated answer; absent without `--json-schema`, and if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<&'a Value>,
     /// The host's id of the message that the turn answers: the last of `user_message_uuids`; absent
@@ -73,7 +75,7 @@ pub struct ResultLine<'a> {
     /// The host's ids of all messages that the turn took.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub user_message_uuids: &'a [String],
-    /// What ended the turn.
+    /// What ended the turn; absent if the run failed before its first turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_reason: Option<TerminalReason>,
     /// How many results this process printed before.
@@ -106,21 +108,21 @@ pub enum ResultSubtype {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalReason {
-    /// The model was done.
+    /// The model ended its answer and called no tool.
     Completed,
     /// It was interrupted while the model answered.
     AbortedStreaming,
     /// It was interrupted while tools ran.
     AbortedTools,
-    /// It reached the limit of model calls.
+    /// It reached the limit of `--max-turns`.
     MaxTurns,
-    /// It used up the budget.
+    /// It used up the budget of `--max-budget-usd`.
     BudgetExhausted,
     /// The model gave no valid structured answer.
     StructuredOutputRetryExhausted,
     /// A model call failed.
     ApiError,
-    /// A hook stopped it.
+    /// A hook stopped it with `continue: false`.
     HookStopped,
     /// The answer reached the limit of output tokens.
     MaxOutputTokens,
@@ -134,7 +136,7 @@ pub enum TerminalReason {
 pub struct ModelUsage {
     /// Prompt tokens that were neither read from a cache nor written to one.
     pub input_tokens: u64,
-    /// Generated tokens.
+    /// Generated tokens, those of the reasoning included.
     pub output_tokens: u64,
     /// Prompt tokens that were read from the cache.
     pub cache_read_input_tokens: u64,
@@ -145,9 +147,9 @@ pub struct ModelUsage {
     /// The price; 0 if it is not known, and then `costBasis` is `unknown`.
     #[serde(rename = "costUSD")]
     pub cost_usd: f64,
-    /// The context window of the model.
+    /// The context window in tokens; a usual size if the model is not known.
     pub context_window: u64,
-    /// The most tokens of one answer.
+    /// The most tokens of one answer; a usual limit if the model is not known.
     pub max_output_tokens: u64,
     /// Where the price comes from.
     pub cost_basis: CostBasis,
@@ -162,6 +164,7 @@ impl ModelUsage {
         self.cache_creation_input_tokens += later.cache_creation_input_tokens;
         self.web_search_requests += later.web_search_requests;
         self.cost_usd += later.cost_usd;
+        // These are facts about the model, not sums; the later call knows them as well as any.
         self.context_window = later.context_window;
         self.max_output_tokens = later.max_output_tokens;
         self.cost_basis = later.cost_basis;
@@ -172,7 +175,7 @@ impl ModelUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostBasis {
-    /// The built-in list of models.
+    /// The built-in list of models, as it was when this program was built.
     #[default]
     List,
     /// The list has no price for this model.
@@ -182,10 +185,10 @@ pub enum CostBasis {
 /// A call that was denied.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Denial<'a> {
-    /// The tool's name.
+    /// The name by which the model called the tool.
     pub tool_name: &'a str,
-    /// The id of the call.
+    /// The id of the `tool_use` block.
     pub tool_use_id: &'a str,
-    /// The arguments.
+    /// The arguments of the call; an empty object if the model wrote no valid JSON.
     pub tool_input: Cow<'a, Value>,
 }

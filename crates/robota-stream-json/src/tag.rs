@@ -7,6 +7,8 @@ macro_rules! tag {
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema,
         )]
+        // An enum with one variant, because its derived schema is a constant; that of a unit struct
+        // is null.
         pub enum $name {
             #[doc = concat!("`", $text, "`")]
             #[default]

@@ -13,21 +13,21 @@ tag!(TaskNotificationTag, "task_notification");
 /// A background task started.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskStartedLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: TaskStartedTag,
     /// The task's id, which `stop_task` takes.
     pub task_id: &'a str,
     /// The call that started it; absent if a user did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<&'a str>,
-    /// What it does.
+    /// A short label: that of the call, or the command.
     pub description: &'a str,
-    /// What runs it.
+    /// What runs it, which decides which lines can follow.
     pub task_type: TaskType,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -37,33 +37,33 @@ pub struct TaskStartedLine<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskType {
-    /// An agent.
+    /// A model with its own conversation; `task_progress` lines follow.
     LocalAgent,
-    /// A command.
+    /// A command of the shell.
     LocalBash,
 }
 
 /// An agent made a tool call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskProgressLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: TaskProgressTag,
-    /// The task's id.
+    /// The id of the `task_started` line.
     pub task_id: &'a str,
     /// The call that started it; absent if a user did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<&'a str>,
-    /// What it does now.
+    /// The tool that it calls and the argument that describes the call best.
     pub description: &'a str,
     /// What it used so far.
     pub usage: TaskLineUsage,
-    /// The tool that it calls.
+    /// The first word of `description`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool_name: Option<&'a str>,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -74,7 +74,7 @@ pub struct TaskProgressLine<'a> {
 pub struct TaskLineUsage {
     /// Tokens, sent and received; 0 until the task has ended.
     pub total_tokens: u64,
-    /// Tool calls.
+    /// Tool calls that it started.
     pub tool_uses: u64,
     /// The time since it started, in milliseconds.
     pub duration_ms: u64,
@@ -83,25 +83,25 @@ pub struct TaskLineUsage {
 /// A background task ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskNotificationLine<'a> {
-    /// Names the type of the line.
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: SystemTag,
-    /// Names the subtype of the line.
+    /// With `type` it selects the shape of the line.
     pub subtype: TaskNotificationTag,
-    /// The task's id.
+    /// The id of the `task_started` line.
     pub task_id: &'a str,
     /// The call that started it; absent if a user did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<&'a str>,
-    /// How it ended.
+    /// How it ended, for programs.
     pub status: TaskEndText,
     /// The file with the text that it wrote; empty if there is none.
     pub output_file: &'a str,
-    /// How it ended.
+    /// The label and how it ended, for a person.
     pub summary: &'a str,
-    /// What it used.
+    /// What it used in all.
     pub usage: TaskLineUsage,
-    /// The session's id.
+    /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line.
     pub uuid: &'a str,
@@ -111,10 +111,10 @@ pub struct TaskNotificationLine<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEndText {
-    /// With a result.
+    /// With a result, which `output_file` or the call's result has.
     Completed,
-    /// It failed.
+    /// It failed; `summary` has the error.
     Failed,
-    /// It was cancelled.
+    /// A user, the host or the model stopped it.
     Stopped,
 }

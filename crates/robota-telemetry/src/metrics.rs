@@ -24,6 +24,7 @@ pub type Attributes = Vec<(&'static str, Cow<'static, str>)>;
 /// has no duration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
+    // Sorted, so that the measurements of an instrument follow each other when they are encoded.
     series: BTreeMap<(Instrument, Attributes), Value>,
     open: Open,
 }
@@ -31,7 +32,7 @@ pub struct Metrics {
 /// One time series of an instrument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement<'a> {
-    /// The instrument.
+    /// What is measured, with its name and unit.
     pub instrument: Instrument,
     /// The attributes that distinguish it from the other series of the instrument.
     pub attributes: &'a [(&'static str, Cow<'static, str>)],
@@ -44,6 +45,7 @@ pub struct Measurement<'a> {
 struct Open {
     epoch: u32,
     provider: String,
+    // Of the current turn: later events of the turn do not repeat them.
     model: String,
     turn: Option<Timestamp>,
     call: Option<Timestamp>,
@@ -79,6 +81,7 @@ impl Metrics {
     /// Returns the sum over all series of an instrument: the total of a counter, or the number of
     /// values of a histogram.
     #[must_use]
+    // Summing over the attributes answers "how many" without knowing which attributes exist.
     pub fn count(&self, instrument: Instrument) -> u64 {
         self.measurements()
             .filter(|measurement| measurement.instrument == instrument)
@@ -128,6 +131,8 @@ impl Metrics {
         match &envelope.event {
             Event::SessionCreated(_) => self.add(Instrument::Sessions, Vec::new(), 1),
             Event::TurnStarted(data) => {
+                // Normally none is open. One whose end was never written is counted, without a
+                // duration.
                 self.end_call(None, Some("lost"));
                 self.open.provider.clone_from(&data.provider);
                 self.open.model.clone_from(&data.model);
@@ -136,6 +141,7 @@ impl Metrics {
             }
             Event::ModelRequested(data) => {
                 self.end_call(None, Some("lost"));
+                // A retry repeats the call of the same round.
                 if data.attempt == 1 {
                     self.add(Instrument::Rounds, Vec::new(), 1);
                 }
@@ -150,6 +156,8 @@ impl Metrics {
             }
             Event::ModelFailed(data) => self.end_call(Some(ts), Some(data.error.kind.code())),
             Event::Interrupted(_) => self.end_call(Some(ts), Some("interrupted")),
+            // Not at `ModelResponded`: an answer that was cut short has no such event, but it has a
+            // message.
             Event::AssistantMessage(data) => self.add_usage(data.message.usage),
             Event::ModelAsked(data) => self.add_usage(data.usage),
             Event::CompactionStarted(data) => {
@@ -195,6 +203,7 @@ impl Metrics {
     }
 
     fn add_usage(&mut self, usage: Option<Usage>) {
+        // Without usage from the vendor there is no record: a 0 would lower the averages.
         let Some(usage) = usage else { return };
         for (kind, tokens) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
             let mut attributes = self.model_attributes(None);
@@ -203,6 +212,8 @@ impl Metrics {
             self.record(Instrument::Tokens, attributes, tokens as f64);
         }
         for (kind, tokens) in [
+            // Only where there are some: most vendors report no such parts, and each would be a
+            // series of zeros.
             ("cache_read", usage.cache_read_tokens),
             ("cache_write", usage.cache_write_tokens),
             ("reasoning", usage.reasoning_tokens),
@@ -224,6 +235,8 @@ impl Metrics {
 
     fn tool_finished(&mut self, data: &ToolFinished, ts: Timestamp) {
         let outcome = &data.outcome;
+        // Codes of other programs (an MCP server, a plugin) are not from a fixed list; each would
+        // be a new time series.
         let error = (!outcome.ok).then(|| outcome.error_code.as_deref().map_or(OTHER, stable_code));
         let error = error.map(|error| ("error.type", error.to_owned().into()));
         let tool = self.open.tools.remove(&data.call);
@@ -238,6 +251,7 @@ impl Metrics {
             attributes.extend(error.clone());
             self.record(Instrument::ToolDuration, attributes, seconds(started, ts));
         }
+        // "Unknown" is a call that a crash interrupted: it may have had effects.
         let outcome_name = match (outcome.ok, outcome.ran) {
             (true, _) => "ok",
             (false, DidRun::Yes) => "failed",
@@ -252,6 +266,7 @@ impl Metrics {
     }
 
     fn turn_finished(&mut self, data: &TurnFinished, ts: Timestamp) {
+        // A call without an end: the turn was ended from outside, so its duration means nothing.
         self.end_call(None, Some("lost"));
         self.open.tools.clear();
         let error = data.error.as_ref().map(|error| ("error.type", error.kind.code().into()));

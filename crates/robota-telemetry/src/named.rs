@@ -40,18 +40,18 @@ pub use projection::NamedProjection;
 pub enum OwnerKind {
     /// One turn of an agent.
     Execution,
-    /// One tool call.
+    /// One tool call, identified by the call and not by the tool.
     Tool,
-    /// An agent.
+    /// An agent or a session: the outermost owner.
     Agent,
-    /// A background task.
+    /// A background task: an agent or a command.
     Task,
-    /// The user.
+    /// The person or program that sends input.
     User,
 }
 
 impl OwnerKind {
-    /// Every kind.
+    /// Every kind, for parsing and for messages.
     pub const ALL: [Self; 5] = [Self::Execution, Self::Tool, Self::Agent, Self::Task, Self::User];
 
     /// Returns the part of the event name before the dot.
@@ -89,6 +89,7 @@ impl EventName {
     /// If the local part is empty or has characters other than lower-case letters, digits and `_`.
     pub fn new(owner: OwnerKind, local: impl Into<String>) -> Result<Self, EventNameError> {
         let local = local.into();
+        // A dot or a capital letter would make `owner.local` ambiguous for filters on names.
         let allowed =
             |letter: char| letter == '_' || letter.is_ascii_lowercase() || letter.is_ascii_digit();
         if local.is_empty() || !local.chars().all(allowed) {
@@ -97,7 +98,7 @@ impl EventName {
         Ok(Self { owner, local })
     }
 
-    /// Returns the kind of owner.
+    /// Returns the kind of owner, the part before the dot.
     #[must_use]
     pub fn owner(&self) -> OwnerKind {
         self.owner
@@ -151,7 +152,7 @@ pub enum EventNameError {
     /// The text has no dot.
     #[error("the event name `{name}` has no owner before a dot")]
     NoOwner {
-        /// The text.
+        /// The whole text.
         name: String,
     },
     /// The part before the dot is not an owner.
@@ -185,9 +186,9 @@ impl Diagnose for EventNameError {
 /// One element of an owner path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerSegment {
-    /// The kind of owner.
+    /// Which id space `owner_id` is from.
     pub owner_type: OwnerKind,
-    /// The id of the owner.
+    /// The id of the agent, turn, call or task.
     pub owner_id: String,
 }
 
@@ -201,12 +202,12 @@ impl OwnerSegment {
 /// An event with a name of the form `owner.local` and the path of its owners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedEvent {
-    /// The name of the event.
+    /// What happened, and to which kind of owner.
     pub name: EventName,
     /// The owners of the event, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owner_path: Vec<OwnerSegment>,
-    /// When it happened.
+    /// When it happened: the time of the journal event.
     #[schemars(with = "String")]
     pub timestamp: Timestamp,
     /// Further facts about the event.
@@ -232,7 +233,7 @@ impl NamedEvent {
 /// Receives events. It must not block and cannot fail, because the emitter does not wait for
 /// observers.
 pub trait EventSink: Send + Sync {
-    /// Receives one event.
+    /// Receives one event. Called on the task that emits it.
     fn emit(&self, event: NamedEvent);
 }
 
@@ -292,6 +293,8 @@ impl fmt::Debug for BoundSink {
 
 impl EventSink for BoundSink {
     fn emit(&self, mut event: NamedEvent) {
+        // In front, because the sink is bound by an outer owner and events already name the inner
+        // ones.
         event.owner_path.splice(0..0, self.path.iter().cloned());
         self.inner.emit(event);
     }

@@ -74,6 +74,7 @@ pub struct OtelGuard {
 /// If the options are invalid, or the thread cannot be started.
 pub fn install(options: &OtelOptions) -> Result<OtelGuard, OtelError> {
     let (spans, queue) = mpsc::channel(options.queue.max(1));
+    // Unbounded, but each entry blocks its sender until it is done or timed out.
     let (flush, flushes) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared::default());
     let stop = CancellationToken::new();
@@ -86,6 +87,8 @@ pub fn install(options: &OtelOptions) -> Result<OtelGuard, OtelError> {
         .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(ratio))))
         .with_span_limits(SpanLimits::default())
         .with_span_processor(Enqueue { spans, shared: Arc::clone(&shared) })
+        // Spans must be dropped rather than awaited: the processor is called inside the agent's
+        // task.
         .build();
     let tracer = provider.tracer(SCOPE);
     Ok(OtelGuard { tracer, level, shared, flush, stop })
@@ -102,6 +105,8 @@ impl OtelGuard {
             metadata.is_span() && metadata.target() == TARGET && *metadata.level() <= level
         });
         tracing_opentelemetry::layer()
+            // The rest of `tracing`'s own metadata is switched off: it is about this program's
+            // source, not about the run.
             .with_tracer(self.tracer.clone())
             .with_location(false)
             .with_threads(false)
@@ -121,6 +126,8 @@ impl OtelGuard {
             let mut session = lock(&session);
             session.apply(envelope);
             if !session.is_empty() {
+                // Merged at each event and not at the end: a session may live as long as the
+                // program.
                 lock(&shared.metrics).merge(session.take());
             }
         })
@@ -139,6 +146,8 @@ impl OtelGuard {
     pub fn flush(&self, timeout: Duration) -> Result<(), OtelError> {
         let (done, result) = std::sync::mpsc::sync_channel(1);
         self.flush.send(Flush { done }).map_err(|_| OtelError::Stopped)?;
+        // The channel is closed without a result when the thread has ended, which is reported as a
+        // timeout, too.
         result.recv_timeout(timeout).unwrap_or(Err(OtelError::Timeout(timeout)))
     }
 
@@ -170,6 +179,7 @@ impl SpanProcessor for Enqueue {
 
     fn on_end(&self, span: SpanData) {
         if span.span_context.is_sampled() && self.spans.try_send(span).is_err() {
+            // Also after the thread has ended: the span is lost either way.
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -19,6 +19,7 @@ impl CountingAllocator {
 }
 
 fn count(bytes: usize, sign: i64) {
+    // Relaxed: the number is a statistic, and orders nothing else.
     BYTES.fetch_add(sign * i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
 }
 

@@ -21,7 +21,7 @@ impl ScriptedApprover {
         Self::default()
     }
 
-    /// Allows calls of that tool.
+    /// Allows calls of that tool, without a note.
     #[must_use]
     pub fn allow(self, tool: impl Into<String>) -> Self {
         self.answer(tool, Some(Answer::Allow { note: None }))
@@ -80,6 +80,7 @@ impl<A: Approver> RecordingApprover<A> {
 #[async_trait::async_trait]
 impl<A: Approver> Approver for RecordingApprover<A> {
     async fn ask(&self, question: Question) -> Answer {
+        // Before the question is passed on: the inner approver may never answer.
         lock(&self.questions).push(question.clone());
         self.inner.ask(question).await
     }

@@ -67,6 +67,7 @@ impl Clock for FakeClock {
 
 /// Adds a duration, limited to the largest timestamp.
 fn add_saturating(now: Timestamp, by: Duration) -> Timestamp {
+    // A test that advances too far should see the last moment, not a panic in the clock.
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 

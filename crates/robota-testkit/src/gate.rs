@@ -70,6 +70,7 @@ impl<G: Gate> RecordingGate<G> {
 #[async_trait::async_trait]
 impl<G: Gate> Gate for RecordingGate<G> {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
+        // After the judgement: a test should see what the gate decided, not only what it was asked.
         let judgement = self.inner.judge(call, tool).await;
         lock(&self.judgements).push((call.clone(), judgement.clone()));
         judgement

@@ -41,11 +41,11 @@ enum Failing {
 /// One append, as it was requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appended {
-    /// The events to append.
+    /// The events that the append contained, whether it failed or not.
     pub events: Vec<Arc<Envelope>>,
-    /// The requested durability.
+    /// How durable the caller asked the append to be.
     pub durability: Durability,
-    /// Whether the append failed.
+    /// Whether it failed as the test requested; its events are then not in the journal.
     pub failed: bool,
 }
 
@@ -113,6 +113,7 @@ impl FailingJournal {
             Failing::Once(at) => nth == at,
             Failing::From(at) => nth >= at,
         };
+        // Recorded also if it fails: a test checks what was tried.
         shared.appends.push(Appended { events: events.to_vec(), durability, failed });
         failed.then_some(nth)
     }

@@ -89,6 +89,7 @@ impl MockServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(State::new(scenario.into()));
+        // One task for the whole server, which ends its connections when it is aborted.
         let accepting = tokio::spawn(accept(listener, state.clone()));
         Ok(Self { address, state, accepting })
     }
@@ -99,6 +100,7 @@ impl MockServer {
     /// When no port can be bound.
     pub async fn refusing_origin() -> io::Result<String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        // The listener is dropped here, so that nothing listens at its address.
         Ok(format!("http://{}", listener.local_addr()?))
     }
 
@@ -189,6 +191,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
+                // A connection that the client gave up before it was accepted is no reason to stop.
                 let Ok((socket, _)) = accepted else { continue };
                 let number = state.connections.fetch_add(1, Ordering::SeqCst);
                 connections.spawn(serve::connection(state.clone(), socket, number));

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Packages that tests use together.
+/// Packages that tests use together, in one folder of the cache. Its name changes with the
+/// versions.
 #[derive(Debug, Clone, Copy)]
 pub enum Packages {
     /// The name of the folder, and packages of npm, each as `name@version`.
@@ -50,7 +51,9 @@ impl Packages {
         lock.lock().ok()?;
         if !folder.exists() {
             let unfinished = cache.join(format!("{}.unfinished", self.folder_name()));
+            // A run that was ended in the middle leaves it behind.
             let _ = std::fs::remove_dir_all(&unfinished);
+            // Renamed when it is complete, so that no test finds half of the packages.
             self.install(&unfinished).then(|| std::fs::rename(&unfinished, &folder).ok())??;
         }
         Some(folder)

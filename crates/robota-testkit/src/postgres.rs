@@ -78,6 +78,7 @@ impl PostgresServer {
         let mut server =
             Self { programs, folder, user, running: None, databases: AtomicU32::new(0), fsync };
         let data = server.data();
+        // No password: only the user of the test can reach the socket.
         let init = ["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
         server.run("initdb", &init)?;
         server.launch()?;
@@ -98,6 +99,8 @@ impl PostgresServer {
             reason = "the only place that starts the test database"
         )]
         let mut command = Command::new(program);
+        // Without the environment of the test, whose `PG*` variables would change what the programs
+        // do.
         command.args(args).current_dir(self.folder.path()).env_clear().env("LC_ALL", "C.UTF-8");
         command.env("PATH", "/usr/bin:/bin");
         if let Some((uid, gid)) = self.user {
@@ -130,6 +133,7 @@ impl PostgresServer {
             "-k",
             &sockets,
             "-c",
+            // No TCP port, so that servers of parallel tests do not collide.
             "listen_addresses=",
             "-c",
             if self.fsync { "fsync=on" } else { "fsync=off" },
@@ -150,6 +154,7 @@ impl PostgresServer {
         let mut output = String::new();
         loop {
             let mut line = String::new();
+            // The end of the log: the server has exited.
             if log.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
                 drop(stdin);
                 let _ = watcher.wait();
@@ -184,6 +189,7 @@ impl PostgresServer {
         let file = Path::new(&self.data()).join("postmaster.pid");
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
         let pid = text.lines().next().unwrap_or_default().to_owned();
+        // Before the kill: afterwards the children have another parent.
         let others = children(&pid);
         self.run_any("kill", &["-KILL", &pid])?;
         for other in others {
@@ -238,6 +244,7 @@ fn programs() -> Option<PathBuf> {
         .map(|entry| entry.path().join("bin"))
         .collect();
     versions.sort();
+    // The newest version first.
     versions.reverse();
     versions.extend(["/usr/local/bin", "/usr/bin", "/usr/local/pgsql/bin"].map(PathBuf::from));
     versions.into_iter().find(|folder| {

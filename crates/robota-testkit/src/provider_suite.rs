@@ -28,15 +28,15 @@ use crate::mock::Wire;
 /// What the provider under test is built from.
 #[derive(Clone)]
 pub struct WireSetup {
-    /// The wire to use.
+    /// The wire that the provider must speak.
     pub wire: Wire,
     /// The scheme, host and port of the service.
     pub origin: String,
     /// The base URL in the form that users of the wire's vendor write.
     pub base_url: String,
-    /// The key to send.
+    /// The only key that the mock server accepts.
     pub api_key: String,
-    /// The model to call.
+    /// The model that the cases ask for.
     pub model: String,
     /// The store of attachments.
     pub blobs: Arc<dyn Blobs>,
@@ -44,15 +44,15 @@ pub struct WireSetup {
     pub text_calls: bool,
 }
 
-/// Builds the provider under test.
+/// Builds the provider under test, anew for each case.
 pub type BuildProvider = fn(WireSetup) -> Arc<dyn Provider>;
 
 /// One wire of the provider under test.
 #[derive(Clone, Copy)]
 pub struct Suite {
-    /// The wire to test.
+    /// The wire that all cases of this suite use.
     pub wire: Wire,
-    /// Builds the provider.
+    /// The function of the crate under test.
     pub build: BuildProvider,
 }
 
@@ -63,7 +63,7 @@ pub enum Feature {
     SignedThinking,
     /// Results can report that a tool failed.
     ToolErrors,
-    /// Results can contain images.
+    /// Results can contain images, in the result itself.
     ResultImages,
     /// Stopping at a stop sequence is reported as such.
     StopSequence,
@@ -81,13 +81,13 @@ pub enum Feature {
     CacheReads,
     /// Usage includes the tokens of reasoning.
     ReasoningTokens,
-    /// Arguments are streamed in pieces.
+    /// Arguments are streamed in pieces while the model writes them.
     StreamedArguments,
     /// Responses have a request id for the service's support.
     RequestId,
     /// The `retry-after` header gives the delay before a retry.
     RetryAfterHeader,
-    /// Calls always have ids.
+    /// Calls always have ids that the service made.
     CallIds,
     /// The service can search the web itself.
     WebSearch,
@@ -96,7 +96,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// Every feature.
+    /// Every feature, in the order of the table.
     pub const ALL: [Self; 17] = [
         Self::SignedThinking,
         Self::ToolErrors,
@@ -146,6 +146,7 @@ impl Feature {
                 Err("the answer refuses in its own words; a filter is reported")
             }
             (_, Anthropic) => Ok(()),
+            // Listed one by one, so that a new feature must be decided for these wires.
             (
                 Self::SignedThinking
                 | Self::ToolErrors

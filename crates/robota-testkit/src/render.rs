@@ -74,6 +74,7 @@ struct Names {
 
 impl Names {
     fn short(&mut self, what: &'static str, id: &str) -> String {
+        // The number is taken once per id, so that the same id has the same name in the whole log.
         let count = self.counts.entry(what).or_default();
         let number = self.short.entry((what, id.to_owned())).or_insert_with(|| {
             *count += 1;

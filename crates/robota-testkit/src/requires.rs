@@ -9,7 +9,7 @@ pub enum Part {
     Postgres,
     /// Landlock and seccomp filters of the kernel.
     Landlock,
-    /// A Landlock that restricts signals.
+    /// A Landlock that restricts signals, which came later than the rest.
     LandlockSignals,
     /// bubblewrap, with the right to make user namespaces.
     Bubblewrap,
@@ -25,9 +25,9 @@ pub enum Part {
     TypeScriptAcpClient,
     /// The official MCP client for TypeScript, the MCP inspector and the conformance suite.
     McpPrograms,
-    /// The reference MCP servers.
+    /// The reference MCP servers of the protocol's own repository.
     McpServers,
-    /// tmux.
+    /// tmux, which shows a terminal program as a user sees it.
     Tmux,
 }
 
@@ -104,6 +104,7 @@ fn skip(part: Part, nothing_may_skip: bool, log: Option<&str>) {
     if nothing_may_skip {
         panic!("{name} is missing, and CI=true or ROBOTA_TEST_ALL=1 forbid to skip: {how}");
     }
+    // The test harness names the thread of a test by the test.
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a thread of a test");
     println!("SKIPPED: {test} needs {name}: {how}");

@@ -127,7 +127,7 @@ impl Run {
         self
     }
 
-    /// Sets the system prompt.
+    /// Sets the system prompt; a run has none by default.
     #[must_use]
     pub fn system(self, prompt: &str) -> Self {
         self.configure(|config| config.system = Some(Arc::from(prompt)))
@@ -237,6 +237,7 @@ async fn accept(
         metadata: serde_json::Map::new(),
         source: None,
     };
+    // Before the turn, as an agent does it: a crash must not lose the input.
     recorder.append(None, vec![accepted.into()]).await?;
     Ok(TurnInput::Message { input: Some(input), content })
 }
@@ -276,6 +277,7 @@ impl RunResult {
     /// Sends another prompt in the same session, also after a cancelled run.
     pub async fn then(mut self, prompt: impl Into<Content>) -> Self {
         if self.run.cancel.is_cancelled() {
+            // A token stays cancelled for ever, and would end the next turn at once.
             self.run.cancel = CancellationToken::new();
         }
         let Content(content) = prompt.into();

@@ -39,7 +39,7 @@ pub use writers::*;
 
 /// A store for one case, with everything that must live as long as the store.
 pub struct TestStore {
-    /// The store under test.
+    /// The store under test, empty at the start of a case.
     pub store: Arc<dyn JournalStore>,
     _guard: Box<dyn Any + Send>,
 }
@@ -110,6 +110,7 @@ macro_rules! store_suite {
     };
     (@all $make:path: $($case:ident)*) => {
         $(
+            // The name of the case that fails is the last line of the output.
             println!("{}", stringify!($case));
             {
                 let test_store = $make().await;

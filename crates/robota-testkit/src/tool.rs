@@ -60,6 +60,7 @@ impl Tool for FnTool {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        // Before the body runs, which may fail or be cancelled.
         lock(&self.inputs).push(input.clone());
         (self.body)(input, context).await
     }

@@ -67,6 +67,7 @@ impl AccessCheck for SandboxAccessCheck {
     fn may_read(&self, path: &Path) -> bool {
         let fence = &self.confinement.boundaries().fence;
         let real = OsPaths.canonical(path);
+        // A path that cannot be resolved may lead anywhere, so it is refused.
         self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
     }
 

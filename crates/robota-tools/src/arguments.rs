@@ -43,6 +43,8 @@ impl HiddenArguments {
 pub(crate) fn rename_argument(input: &Value, other: &str, name: &str) -> Value {
     let mut input = input.clone();
     if let Value::Object(object) = &mut input
+        // With both names it is not clear which one is meant; the schema then reports the unknown
+        // one.
         && !object.contains_key(name)
         && let Some(value) = object.remove(other)
     {

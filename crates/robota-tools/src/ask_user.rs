@@ -43,13 +43,13 @@ fn any_options(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AnswerOption {
-    /// The answer.
+    /// The answer alone.
     Label(String),
     /// The answer, and what it means.
     Described {
-        /// The answer.
+        /// The answer, which is returned to the model.
         label: String,
-        /// What it means.
+        /// What it means; the user reads it, the model does not get it back.
         #[serde(default)]
         description: String,
     },
@@ -102,6 +102,7 @@ impl AskUser {
             name: "AskUserQuestion".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
+            // Asking changes nothing, so the gate need not ask whether the user may be asked.
             class: Class::Inspect,
         };
         Self { spec: shared_spec(spec), workspace: workspace.clone() }
@@ -127,6 +128,7 @@ impl AskUser {
                 }
             };
             let Some(answer) = answer else {
+                // The questions that follow often depend on this one.
                 text.push_str(&format!("{}: [the user did not answer]\n", question.question));
                 break;
             };

@@ -13,33 +13,33 @@ const MAX_COMMANDS: usize = 64;
 /// A background command that is about to start.
 #[derive(Debug)]
 pub struct NewCommand {
-    /// The command line.
+    /// The command line as the model wrote it.
     pub command_line: String,
     /// What it does, in a few words; the command line if the model did not say.
     pub label: String,
-    /// The tool call that starts it.
+    /// The tool call that starts it; after a crash its processes are found by it.
     pub call: CallId,
-    /// The program.
+    /// The program, with its directory, environment and sandbox.
     pub spec: CommandSpec,
 }
 
 /// A command that a call waited for, and that continues in the background.
 #[derive(Debug)]
 pub struct MovedCommand {
-    /// The command line.
+    /// The command line as the model wrote it.
     pub command_line: String,
     /// What it does, in a few words; the command line if the model did not say.
     pub label: String,
-    /// The tool call that started it.
+    /// The tool call that started it and now ends.
     pub call: CallId,
-    /// The running program.
+    /// The running program; its output so far is in its log.
     pub running: Running,
 }
 
 /// A background command that could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum NotStarted {
-    /// The program could not be started.
+    /// The program could not be started; nothing ran.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// No task can be created now; the text is for the model.
@@ -84,7 +84,6 @@ struct List {
     commands: Vec<Arc<BackgroundCommand>>,
 }
 
-/// One background command.
 pub(crate) struct BackgroundCommand {
     pub(crate) id: String,
     pub(crate) command_line: String,
@@ -99,7 +98,7 @@ impl BackgroundCommands {
         Self { list: Arc::default(), tasks }
     }
 
-    /// Starts a command.
+    /// Starts a command, as a task if the session has tasks.
     pub(crate) async fn start(
         &self,
         command: NewCommand,
@@ -155,6 +154,7 @@ impl BackgroundCommands {
         list.started += 1;
         let id = id.unwrap_or_else(|| format!("bash_{}", list.started));
         if list.commands.len() >= MAX_COMMANDS
+            // A command that runs is never removed: without its id the model could not end it.
             && let Some(ended) = list.commands.iter().position(|c| c.running.outcome().is_some())
         {
             list.commands.remove(ended);

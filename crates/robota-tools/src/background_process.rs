@@ -61,6 +61,7 @@ impl BackgroundProcess {
             "background": true,
             "output": "",
             "taskId": task,
+            // The fields that agents know from a tool of this name.
             "status": "running",
             "command": command,
         });

@@ -45,6 +45,7 @@ impl BashInput {
         let Input { bash_id, input } = parse(input)?;
         let command = self.workspace.background.get(&bash_id);
         let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
+        // Asked before: writing to a pipe without a reader does not fail here, it is lost.
         if command.running.outcome().is_some() {
             return Err(ToolOutcome::not_run("ended", format!("{bash_id} has ended")).into());
         }

@@ -90,6 +90,7 @@ pub(crate) fn new_output(command: &BackgroundCommand, workspace: &ToolWorkspace)
         Some(Err(error)) => ("lost", format!("[{error}]\n")),
     };
     text.push_str(&note);
+    // From now on the session need not report the end to the model by itself.
     if end.is_some() {
         workspace.background.end_reported(&command.id);
     }

@@ -19,9 +19,9 @@ use crate::{Bash, BashInput, BashOutput, Edit, Glob, Grep, KillShell, MultiEdit,
 /// The rules of a bundle, as patterns of permission rules: `git *`, `src/**`.
 #[derive(Clone, Default)]
 pub struct BundleRules {
-    /// Calls that are always denied.
+    /// Calls that are always denied, also if the approver would allow them.
     pub block: Vec<String>,
-    /// Calls that are allowed without asking.
+    /// Calls that are allowed without a question.
     pub allow: Vec<String>,
     /// Decides about all other calls; without it they are denied.
     pub approver: Option<Arc<dyn Approver>>,
@@ -44,6 +44,7 @@ pub fn fs(
         Arc::new(Glob::new(workspace)),
         Arc::new(Grep::new(workspace)),
     ];
+    // `Edit` rules cover Write and MultiEdit too, and `Read` rules cover Glob and Grep.
     with_rules(workspace, rules, tools, Mode::AcceptEdits, &["Read", "Edit"])
 }
 

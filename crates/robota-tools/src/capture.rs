@@ -32,7 +32,7 @@ use tree::WorkspaceTree;
 /// The limits of the comparison. What is beyond them is named in the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureLimits {
-    /// The most files, folders and links.
+    /// The most files, folders and links. A larger workspace is covered in part.
     pub entries: usize,
     /// The largest file whose content is saved, in bytes.
     pub file_bytes: u64,
@@ -119,6 +119,8 @@ impl CommandCapture {
     ) -> Result<(), ErrorData> {
         let Some(limits) = self.active(checkpoints) else { return Ok(()) };
         let mut record = self.record.lock().await;
+        // Between turns the user and other programs change files, and what a background command
+        // maps is not announced.
         if record.turn.as_ref() != turn || record.background.is_some() {
             record.tree.inspect_all();
         }
@@ -127,6 +129,7 @@ impl CommandCapture {
         if let Some(background) = record.background.clone() {
             report(checkpoints, &background, by_background, true).await?;
         }
+        // Only after the report: what it changed since the last command is still its work.
         if !running {
             record.background = None;
         }

@@ -65,6 +65,7 @@ impl LocalCrashCleanup {
                 Some(found) if found.exit.is_some() => return record,
                 Some(_) => EXIT_TIMEOUT,
                 None if was_alive => RECORD_TIMEOUT,
+                // The process had ended before, so no reaper of it is about to write a record.
                 None => return None,
             };
             if waited >= timeout {
@@ -102,6 +103,7 @@ impl CrashCleanup for LocalCrashCleanup {
         let record = self.record(process, was_alive).await?;
         let exit = record.exit.map(|exit| match exit {
             RecordedExit::Code(code) => code,
+            // The convention of shells.
             RecordedExit::Signal(signal) => 128 + signal,
         });
         self.used.lock().unwrap_or_else(PoisonError::into_inner).push(record);

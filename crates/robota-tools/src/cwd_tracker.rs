@@ -41,6 +41,8 @@ impl CwdTracker {
     ) -> Result<CommandSpec, ExecError> {
         let marker = self.marker.trim_start_matches('\u{1e}');
         let script = format!(
+            // `eval` keeps the command line in the shell whose directory is asked for; a subshell
+            // would have its own.
             "trap 'printf \"\\036{marker}\"; pwd -P' EXIT; __robota=$1; shift; eval \"$__robota\""
         );
         let mut spec = shell.into_spec()?;
@@ -53,6 +55,8 @@ impl CwdTracker {
     pub(crate) fn take(&self, output: &mut Captured) -> Option<PathBuf> {
         let marker = self.marker.as_bytes();
         let buffer = if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
+        // The last one: a command that prints its own script, as with `set -x`, shows the marker
+        // before.
         let at = buffer.windows(marker.len()).rposition(|window| window == marker)?;
         let line = &buffer[at + marker.len()..];
         let end = line.iter().position(|byte| *byte == b'\n')?;

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-/// The maximum number of lines of a diff.
+/// The maximum number of lines of a diff; the model and the journal keep it.
 const MAX_LINES: usize = 400;
 /// The time limit of the search for the *smallest* diff. After it a larger diff is used.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The difference of two contents of a file.
 pub(crate) struct Difference {
-    /// The unified diff.
+    /// The unified diff, cut if it is long.
     pub(crate) text: String,
-    /// How many lines were added.
+    /// How many lines were added, those that are cut included.
     pub(crate) added: u64,
-    /// How many lines were removed.
+    /// How many lines were removed, those that are cut included.
     pub(crate) removed: u64,
 }
 

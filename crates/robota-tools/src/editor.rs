@@ -48,6 +48,7 @@ pub(crate) async fn check_saved(
 ) -> Result<(), FileError> {
     for change in planned {
         let before = change.before.as_deref().map(std::str::from_utf8);
+        // A file that is new or not UTF-8 cannot be open as text.
         let Some(Ok(before)) = before else { continue };
         let shown = editor.read(&change.path.given).await;
         if shown.is_some_and(|shown| plain(&shown) != plain(before)) {
@@ -84,6 +85,7 @@ pub(crate) fn after_write(planned: &[PlannedChange]) -> Result<Written, FileErro
     let mut found = Vec::new();
     file.read_to_end(&mut found).map_err(FileError::io("read", &change.path.given))?;
     drop(file);
+    // The editor said yes and wrote nothing.
     if Some(&found) == change.before.as_ref() && found != change.after {
         return Ok(Written::exact(commit(planned)?));
     }
@@ -91,7 +93,7 @@ pub(crate) fn after_write(planned: &[PlannedChange]) -> Result<Written, FileErro
     Ok(Written { stamps: vec![FileStamp::of(&found, &metadata)], exact })
 }
 
-/// What was written.
+/// What was written, as it is in the files now.
 pub(crate) struct Written {
     pub(crate) stamps: Vec<FileStamp>,
     /// Whether the files have exactly the planned content. An editor may format what it saves.

@@ -13,13 +13,13 @@ pub enum FileError {
     /// The file does not exist.
     #[error("{} does not exist", path.display())]
     Missing {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The path is not a regular file.
     #[error("{} is {what}, not a file", path.display())]
     NotAFile {
-        /// The path.
+        /// The path as it was given.
         path: PathBuf,
         /// The actual kind, such as `a directory`.
         what: &'static str,
@@ -27,21 +27,21 @@ pub enum FileError {
     /// The file is not text.
     #[error("{} is a binary file (it has NUL bytes)", path.display())]
     Binary {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The file is a PDF file.
     #[error("{} is a PDF file, which is not shown; the command `pdftotext{range} -layout FILE -` prints its text", path.display())]
     Pdf {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
-        /// The options of `pdftotext` for the pages that were asked for.
+        /// The options of `pdftotext` for the pages that were asked for; empty for all pages.
         range: String,
     },
     /// The file is an image that is too large to be shown.
     #[error("{} is an image of {len} bytes; images over {max} bytes are not shown", path.display())]
     ImageTooLarge {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
         /// Its size in bytes.
         len: u64,
@@ -51,27 +51,27 @@ pub enum FileError {
     /// The encoding of the file cannot represent the new text.
     #[error("{} is encoded as {encoding}, which does not have all characters of the new text", path.display())]
     Unencodable {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
-        /// Its encoding.
+        /// Its encoding, by its name for people.
         encoding: &'static str,
     },
     /// A permission rule or the sandbox denies reading the file.
     #[error("{} may not be read: a permission rule denies it", path.display())]
     Denied {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// A link in the path changed after the call was judged.
     #[error("{} leads to another file than when the call was judged", path.display())]
     Redirected {
-        /// The path.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The checkpoint of the file failed, so it was not changed.
     #[error("{} was not changed, because its current content could not be saved first ({message})", path.display())]
     NoCheckpoint {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
         /// The error message of the checkpoint.
         message: String,
@@ -79,9 +79,9 @@ pub enum FileError {
     /// The first requested line is after the last line of the file.
     #[error("{} has {lines} lines; offset {offset} is past its end", path.display())]
     PastEnd {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
-        /// The requested line.
+        /// The requested line, counted from 1.
         offset: u64,
         /// The number of lines of the file.
         lines: u64,
@@ -89,7 +89,7 @@ pub enum FileError {
     /// The file is too large to be edited.
     #[error("{} has {len} bytes; files over {max} bytes are not edited", path.display())]
     TooLarge {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
         /// Its size in bytes.
         len: u64,
@@ -99,13 +99,13 @@ pub enum FileError {
     /// The session has not read the file.
     #[error("{} was not read yet: Read it before you change it", path.display())]
     NotRead {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The file was changed since the session read it.
     #[error("{} was changed since it was read: Read it again before you change it", path.display())]
     Changed {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The editor of the user has changes of the file that are not saved.
@@ -115,15 +115,15 @@ pub enum FileError {
         path.display()
     )]
     Unsaved {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
     },
     /// The file does not contain the text to replace.
     #[error("old_string was not found in {}; nothing was changed.{}", path.display(), hint_of(nearest.as_ref()))]
     Absent {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
-        /// The most similar lines of the file.
+        /// The most similar lines of the file; none if nothing is similar.
         nearest: Option<NearestMatch>,
     },
     /// The file contains the text to replace more than once.
@@ -134,7 +134,7 @@ pub enum FileError {
         lines_of(lines, *count)
     )]
     Ambiguous {
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
         /// The number of occurrences, including overlapping ones.
         count: u64,
@@ -155,9 +155,9 @@ pub enum FileError {
     Io {
         /// The operation, as a verb: `read`, `write`, …
         action: &'static str,
-        /// The file.
+        /// The path as it was given.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the system, with its number.
         source: io::Error,
     },
 }
@@ -208,6 +208,7 @@ impl FileError {
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| match source.kind() {
+            // Whatever was tried: for the model the path is wrong.
             io::ErrorKind::NotFound => Self::Missing { path },
             _ => Self::Io { action, path, source },
         }

@@ -123,8 +123,10 @@ fn find(
     cancel: &CancellationToken,
 ) -> Result<Vec<PathBuf>, InvalidInput> {
     let invalid = |error: globset::Error| InvalidInput(format!("`pattern` is invalid: {error}"));
+    // `*` must not match a slash, or `src/*.rs` would find files of all folders below.
     let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(invalid)?;
     let glob = glob.compile_matcher();
+    // A folder that the user named by a hidden name is meant, with what is in it.
     let hidden = root
         .given
         .strip_prefix(&workspace.cwd)

@@ -40,6 +40,7 @@ impl Grants {
         let key = (call.clone(), given.to_owned());
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key) {
             Some(Some(resolved)) => Ok(resolved),
+            // The gate could not see where the path leads, so nothing was allowed.
             Some(None) => Err(FileError::Redirected { path: key.1 }),
             None => ResolvedPath::new(key.1),
         }

@@ -125,6 +125,7 @@ impl Grep {
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mode = input.output_mode.unwrap_or_default();
         let lines = |given: Option<u64>| {
+            // More context than that is a reason to read the file.
             let lines = given.or(input.around).or(input.context).unwrap_or(0).min(100);
             usize::try_from(lines).unwrap_or(0)
         };
@@ -213,6 +214,7 @@ impl Page {
     }
 
     fn gap(&mut self) {
+        // Only between lines: a page does not begin with a separator.
         self.gap = self.lines > 0;
     }
 

@@ -41,6 +41,7 @@ impl Pack {
                 (Ok(blob), Some(PathState::File { content, .. })) => {
                     content.saved = Some(SavedContent { blob: blob.clone(), offset, len });
                 }
+                // A restore that relied on it would lose the content.
                 (_, Some(state)) => *state = PathState::Unsaved { reason: NotSaved::Unreadable },
                 (_, None) => {}
             }

@@ -21,7 +21,7 @@ use crate::tool_workspace::ToolWorkspace;
 const DESCRIPTION: &str = "Makes several edits, as Edit does, in one or more files: all of them or \
     none. Edits of one file are made in order, each on the result of the one before.";
 
-/// The most edits of one call.
+/// The most edits of one call; all files are held in memory until they are written.
 const MAX_EDITS: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -102,6 +102,8 @@ fn by_file(
     let mut files: Vec<(ResolvedPath, Vec<usize>)> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         let given = resolve(&workspace.cwd, &edit.file_path)?;
+        // A path that was granted once cannot be taken again, so a repeated one is looked up here
+        // first.
         if let Some((_, edits)) = files.iter_mut().find(|(path, _)| path.given == given) {
             edits.push(index);
             continue;
@@ -123,6 +125,7 @@ fn plan(
     let (mut changes, mut locations) = (Vec::new(), Vec::new());
     for (path, indices) in files {
         let seen = log.last_seen(&path.target);
+        // A missing file gives a better error than one that was not read.
         if seen.is_none() && path.target.exists() {
             return Err(FileError::NotRead { path: path.given });
         }

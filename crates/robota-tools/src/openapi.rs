@@ -26,7 +26,7 @@ use crate::web::{WebClient, WebError};
 pub use document::OpenApi;
 pub use operation::SkippedOperation;
 
-/// The size limit of a document.
+/// The size limit of a document, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// How the tools of a document behave.
@@ -41,11 +41,11 @@ pub struct OpenApiOptions {
     /// The credentials, by the name of the security scheme in the document. The caller resolves
     /// references such as `$ENV:TOKEN`, so that no secret is written into a document or settings.
     pub credentials: BTreeMap<String, Secret>,
-    /// Whether the service may have a private address.
+    /// Whether the service may have a private address; false by default.
     pub allow_private: bool,
-    /// The size limit of a response.
+    /// The size limit of a response in bytes; 256 KiB by default. The rest is cut.
     pub max_response_bytes: usize,
-    /// The time limit of a request.
+    /// The time limit of a request; 30 seconds by default.
     pub timeout: Duration,
 }
 
@@ -70,7 +70,7 @@ impl OpenApiOptions {
 pub struct OperationFilter {
     /// Only operations that match one of these; none for all.
     pub include: Vec<String>,
-    /// No operation that matches one of these.
+    /// No operation that matches one of these, also if it is included.
     pub exclude: Vec<String>,
 }
 
@@ -80,9 +80,9 @@ pub enum OpenApiError {
     /// The document cannot be read.
     #[error("cannot read the OpenAPI document {place}: {problem}")]
     Read {
-        /// Where it is.
+        /// Where it is: the path or the address.
         place: String,
-        /// The reason.
+        /// The reason, in the words of the system.
         problem: String,
     },
     /// The document is not a valid document of a known version.
@@ -94,17 +94,17 @@ pub enum OpenApiError {
     /// The service has no usable address.
     #[error("the service `{name}` has no address: {problem}")]
     Server {
-        /// The service.
+        /// The name of the service in the options.
         name: String,
-        /// The reason.
+        /// The reason, for people.
         problem: String,
     },
     /// A pattern of the filter is not valid.
     #[error("the filter `{pattern}` is not valid: {problem}")]
     Filter {
-        /// The pattern.
+        /// The pattern as it is written.
         pattern: String,
-        /// The reason.
+        /// Why it is not a glob.
         problem: String,
     },
     /// Credentials must not be sent to the address of the service.
@@ -113,11 +113,11 @@ pub enum OpenApiError {
          credentials there, set the server in the options"
     )]
     OtherOrigin {
-        /// The service.
+        /// The name of the service in the options.
         name: String,
-        /// Where the document comes from.
+        /// The address that the document was fetched from.
         from: String,
-        /// The server that it names.
+        /// The server that the document names.
         server: String,
     },
 }
@@ -148,12 +148,14 @@ pub async fn load(
     let fetched = client.get(place, &HeaderMap::new(), MAX_DOCUMENT_BYTES, &may).await;
     let fetched = fetched.map_err(OpenApiError::Fetch)?;
     let failed = |problem: String| OpenApiError::Read { place: place.to_owned(), problem };
+    // Another host would decide which operations exist and where they are.
     if let Some(redirect_to) = &fetched.redirect_to {
         return Err(failed(format!("it redirects to {redirect_to}; use that address")));
     }
     if !(200..300).contains(&fetched.status) {
         return Err(failed(format!("the server answers with status {}", fetched.status)));
     }
+    // The beginning of a document may be valid by chance.
     if fetched.cut {
         return Err(failed(format!("it is larger than {MAX_DOCUMENT_BYTES} bytes")));
     }

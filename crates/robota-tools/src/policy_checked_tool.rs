@@ -58,6 +58,7 @@ impl Tool for PolicyCheckedTool {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        // Before the policy: rules look at arguments whose form the schema guarantees.
         if let Err(error) = self.check(&input) {
             return ToolOutcome::not_run("invalid_input", error.to_string());
         }
@@ -89,6 +90,7 @@ impl Tool for PolicyCheckedTool {
                     Answer::Allow { .. } | Answer::Remember { .. } => None,
                     Answer::Deny { note } => Some(note),
                     Answer::Unanswered { reason } => Some(Some(reason)),
+                    // The changed arguments were not judged.
                     Answer::AllowChanged { .. } => {
                         Some(Some("this tool cannot run with other arguments".to_owned()))
                     }
@@ -99,6 +101,7 @@ impl Tool for PolicyCheckedTool {
                 }
             }
         }
+        // With the original input: the tool itself takes the paths that the gate judged.
         self.tool.run(input, context).await
     }
 }

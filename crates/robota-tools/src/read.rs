@@ -79,6 +79,8 @@ impl Read {
         let workspace = self.workspace.clone();
         let pages = input.pages;
         let unsaved = match &workspace.editor {
+            // Asked before the file is opened, because a blocking thread cannot wait for the
+            // editor.
             Some(editor) => editor.read(&path.given).await,
             None => None,
         };

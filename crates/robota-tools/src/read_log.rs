@@ -22,6 +22,7 @@ impl ReadLog {
     /// Records that a file was read or written. The key is the canonical path, so links to the same
     /// file share one entry.
     pub fn record(&self, path: &Path, stamp: FileStamp) {
+        // A file that cannot be resolved cannot be edited either.
         if let Ok(path) = path.canonicalize() {
             self.entries().insert(path, stamp);
         }

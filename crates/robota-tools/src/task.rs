@@ -34,7 +34,7 @@ pub struct AgentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskIsolation {
-    /// In the folder of the session.
+    /// In the folder of the session, with the user's own changes.
     #[default]
     None,
     /// In a git worktree of its own.
@@ -44,7 +44,7 @@ pub enum TaskIsolation {
 /// A task for another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRequest {
-    /// In a few words.
+    /// What it is about, in a few words, for the user.
     pub description: String,
     /// The full instructions. The agent does not see the conversation.
     pub prompt: String,

@@ -58,6 +58,7 @@ fn invalid(argument: &str, error: &dyn std::error::Error) -> InvalidInput {
 
 /// Returns when a file was last changed; `None` if unknown.
 pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    // Of the link itself: its target may be outside of the workspace.
     path.symlink_metadata().ok()?.modified().ok()
 }
 

@@ -19,7 +19,7 @@ use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, checked_header
 const DESCRIPTION: &str = "Fetches a URL and returns its text; HTML becomes Markdown. A redirect \
     to another host is reported, not followed.";
 
-/// The largest body that is read.
+/// The largest body that is read, in bytes.
 const MAX_BODY_BYTES: usize = 5 * 1024 * 1024;
 /// The most characters that one call returns.
 const MAX_SHOWN_CHARS: usize = 50_000;
@@ -107,6 +107,7 @@ impl WebFetch {
                 Some(text) if (200..300).contains(&status) => {
                     ToolOutcome::ok(format!("{head}{text}"))
                 }
+                // The text of an error page often says what is wrong, so the model gets it.
                 Some(text) => ToolOutcome::failed("http_status", format!("{head}{text}")),
                 None => {
                     let text =

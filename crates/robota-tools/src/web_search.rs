@@ -30,11 +30,11 @@ const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// A page that a search service found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// The title of the page.
+    /// The title of the page, as the service has it.
     pub title: String,
-    /// The URL of the page.
+    /// The URL of the page; never empty.
     pub url: String,
-    /// An excerpt of the page.
+    /// An excerpt of the page; empty if the service has none.
     pub snippet: String,
 }
 
@@ -47,7 +47,7 @@ pub enum SearchError {
     /// The service answered with an error or with invalid JSON.
     #[error("the search service answered {status}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
     Answer {
-        /// The HTTP status.
+        /// The HTTP status of its answer.
         status: u16,
         /// The start of the response body; `None` if it is empty.
         message: Option<String>,
@@ -90,6 +90,7 @@ impl WebSearch {
             name: "WebSearch".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
+            // A query sends data to another host.
             class: Class::Execute,
         };
         let hidden = HiddenArguments::of(&mut spec, &["allowed_domains", "blocked_domains"]);

@@ -23,6 +23,7 @@ pub fn connect(
     model: &str,
     key: impl Into<String>,
 ) -> Result<(Arc<HttpProvider>, String), BuildError> {
+    // Only the key is given: the address, the wire and the model's limits are those of the vendor.
     let settings =
         ProviderSettings { api_key: Some(Secret::new(key)), ..ProviderSettings::default() };
     robota_providers::connect(model, settings, &Host::default())
@@ -36,6 +37,8 @@ pub fn connect(
 /// When no key is set, or the settings cannot work.
 pub fn connect_from_env() -> Result<(Arc<HttpProvider>, String), BuildError> {
     #[expect(clippy::disallowed_methods, reason = "the caller asks for the environment")]
+    // Read once, here: the crates below take a lookup function, so that tests and embedders pass
+    // their own.
     let lookup = |name: &str| std::env::var(name).ok();
     let transport = environment::transport(&lookup)?;
     robota_providers::connect_from(&lookup, &Host::new(transport))

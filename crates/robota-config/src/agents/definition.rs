@@ -13,35 +13,35 @@ use crate::report::Problem;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMemory {
-    /// For all projects of the user.
+    /// For all projects of the user. A checkout needs trust to use it.
     User,
-    /// For the project.
+    /// For the project, shared with its other users.
     Project,
-    /// For the project, not committed.
+    /// For the project, not committed, so for this user alone.
     Local,
 }
 
-/// Where an agent works.
+/// The folder an agent works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentIsolation {
     /// In the folder of its parent.
     #[default]
     None,
-    /// In a worktree of its own.
+    /// In a git worktree of its own, so that its changes do not meet those of its parent.
     Worktree,
 }
 
 /// An agent that the model or the user can give tasks to, as its file or an argument defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentDefinition {
-    /// Its name.
+    /// The name by which the model and the user call it; unique in a folder.
     pub name: String,
     /// What it does, for the model that chooses an agent.
     pub description: String,
-    /// Its system prompt.
+    /// Its system prompt, without the instructions of the project.
     pub prompt: String,
-    /// Its model.
+    /// Its model; that of its parent by default.
     pub model: AgentModel,
     /// The only tools it has; none means all tools of its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct AgentDefinition {
     /// Its permission mode; none means that of its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<Mode>,
-    /// The most rounds of a run.
+    /// The most rounds of a run; none means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     /// The skills whose text it starts with.
@@ -59,25 +59,25 @@ pub struct AgentDefinition {
     /// Its MCP servers: an object, or a list of names and objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Value>,
-    /// Its hooks.
+    /// Its hooks, as the settings have them; absent in an untrusted file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Value>,
-    /// Its memory.
+    /// Its memory; none if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<AgentMemory>,
     /// Whether it runs in the background.
     pub background: bool,
-    /// The effort of its model.
+    /// The effort of its model; none leaves it as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Where it works.
+    /// Where it works; in the folder of its parent by default.
     pub isolation: AgentIsolation,
     /// Whether it runs in a process of its own; none leaves it to the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_process: Option<bool>,
     /// Whether its prompt contains the instructions of the project.
     pub instructions: bool,
-    /// Its colour in a terminal.
+    /// Its colour in a terminal; none leaves it to the terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     /// The first input, if the main conversation runs as this agent.
@@ -171,6 +171,7 @@ impl AgentDefinition {
 
     /// Adds the restrictions of a definition that this one replaces, unless this one is trusted.
     pub(super) fn keep_restrictions(&mut self, replaced: &Self) {
+        // Definitions of one checkout have the same authors, so none of them protects the user.
         if self.trusted || replaced.origin.layer.scope() == Scope::Project {
             return;
         }
@@ -180,6 +181,7 @@ impl AgentDefinition {
             }
         }
         if let Some(allowed) = &replaced.tools {
+            // An untrusted file may have fewer tools than the one it replaces, not others.
             self.tools = match self.tools.take() {
                 Some(own) => Some(own.into_iter().filter(|tool| allowed.contains(tool)).collect()),
                 None => Some(allowed.clone()),
@@ -201,6 +203,7 @@ impl AgentDefinition {
             found.push("permissionMode".to_owned());
         }
         if self.memory == Some(AgentMemory::User) {
+            // All projects of the user share it.
             found.push("memory".to_owned());
         }
         found
@@ -225,6 +228,7 @@ fn name(fields: &mut Fields<'_>) -> Option<String> {
         fields.warn(None, None, "not an agent: it has no `name` in a header".to_owned());
         return None;
     };
+    // `:` separates the name of a plugin, and `-` would make the name an option.
     if name.contains(':') || name.starts_with('-') || name.contains('\n') {
         let message = "a name has no `:` and does not begin with `-`, so the agent is left out";
         fields.warn_of("name", message);

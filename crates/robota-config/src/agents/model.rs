@@ -12,7 +12,7 @@ pub enum AgentModel {
     Inherit,
     /// The newest model of a family: `sonnet`, `haiku`, `opus` or `fable`.
     Family(String),
-    /// A model id.
+    /// A model id, which is sent as it is written.
     Id(String),
 }
 
@@ -36,12 +36,15 @@ impl AgentModel {
             Self::Id(id) => id,
             Self::Family(family) => {
                 let vendor = catalogue.get(parent).map(|model| model.vendor.as_str());
+                // As a word: `opus` must not match in a longer name.
                 let of_family = |id: &str| id.split('-').any(|word| word == family);
                 let models = catalogue.models().filter(|model| {
                     Some(model.vendor.as_str()) == vendor
+                        // Deprecated models are not chosen by a family, only by their id.
                         && model.lifecycle == Lifecycle::Active
                         && of_family(&model.id)
                 });
+                // As numbers: in the order of texts, version 10 would come before 9.
                 let newest = models.max_by_key(|model| version(&model.id));
                 newest.map_or(parent, |model| &model.id)
             }

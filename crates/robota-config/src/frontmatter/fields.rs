@@ -1,4 +1,5 @@
-//! Reads typed fields and collects what is wrong with them for the report.
+//! Reads typed fields and collects what is wrong with them for the report. A wrong field counts as
+//! absent.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ pub(super) struct Field {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {message}")]
 pub struct FieldError {
-    /// The key.
+    /// The key, as it is written.
     pub key: String,
     /// The line in the file, if it is known.
     pub line: Option<usize>,
@@ -44,9 +44,10 @@ impl Header {
         Self { fields }
     }
 
-    /// Parses any header.
+    /// Parses a header that is not in the simple form of [`plain`].
     pub(super) fn parse_yaml(text: &str) -> (Self, Vec<HeaderNote>) {
         let chunks = chunks(text);
+        // The last one, as for every repeated key.
         let raw = |key: &str| chunks.iter().rev().find(|chunk| chunk.key == key);
         if let Some(values) = yaml(text) {
             let field = |(key, value): (String, Value)| {
@@ -160,6 +161,7 @@ impl Header {
             Some(Value::String(text)) => split(text),
             Some(Value::Array(items)) => {
                 // YAML splits `[Bash(a, b)]` at the comma.
+                // The text as it is written knows which comma is inside of a rule.
                 let flow = raw().and_then(|raw| raw.strip_prefix('[')?.strip_suffix(']'));
                 match flow.filter(|flow| flow.contains('(')) {
                     Some(flow) => split(flow),
@@ -187,6 +189,7 @@ fn yaml(text: &str) -> Option<IndexMap<String, Value>> {
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
+            // Headers are flat; the limits only stop a file that wants to keep the parser busy.
             max_depth: 16,
             max_nodes: 2_000,
             max_events: 6_000,
@@ -197,6 +200,7 @@ fn yaml(text: &str) -> Option<IndexMap<String, Value>> {
             max_merge_keys: 0,
             max_inclusion_depth: 0,
         },
+        // `no` and `off` stay text here; `flag` understands them.
         strict_booleans: true,
         with_snippet: false,
     };
@@ -227,6 +231,7 @@ impl Chunk {
 
     fn joined(&self) -> String {
         let first = match self.first.as_str() {
+            // The marks of a block of text are no text.
             "|" | ">" | "|-" | ">-" | "|+" | ">+" => "",
             first => first,
         };
@@ -239,6 +244,7 @@ fn chunks(text: &str) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let key =
+            // A line `https://…` is part of a text and no key.
             line.split_once(':').filter(|(key, after)| is_key(key) && !after.starts_with('/'));
         match (key, chunks.last_mut()) {
             (Some((key, after)), _) => chunks.push(Chunk {
@@ -273,6 +279,7 @@ fn unquoted(text: &str) -> String {
         .into_iter()
         .find_map(|quote| {
             let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+            // A quote inside means that the two at the ends do not belong together.
             (!inner.contains(quote)).then_some(inner)
         })
         .unwrap_or(text);

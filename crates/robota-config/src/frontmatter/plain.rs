@@ -24,6 +24,7 @@ pub(super) fn fields(text: &str) -> Option<IndexMap<String, Field>> {
             // The first line of the file is the fence.
             line: Some(at + 2),
         };
+        // A repeated key gets a note, which only the other reader makes.
         if fields.insert(key.to_owned(), field).is_some() {
             return None;
         }

@@ -13,9 +13,11 @@ impl Loader {
             self.add_folder(&folder, &mut out);
         }
         let matches = |rule: &super::load::WaitingRule| {
+            // By the real path, so that a link cannot make a rule apply to another file.
             real.strip_prefix(&rule.base).is_ok_and(|path| rule.globs.match_path(path))
         };
         let (active, waiting) =
+            // Each rule becomes active once; its text stays in the conversation.
             std::mem::take(&mut self.waiting).into_iter().partition::<Vec<_>, _>(matches);
         self.waiting = waiting;
         for rule in active {

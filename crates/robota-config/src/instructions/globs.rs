@@ -19,11 +19,13 @@ impl Globs {
         let mut set = GlobSetBuilder::new();
         let mut invalid = Vec::new();
         for (at, glob) in globs.iter().enumerate() {
+            // A leading slash means the folder of the rule, to which paths are relative anyway.
             let text = glob.trim_start_matches("./").trim_start_matches('/').trim_end_matches('/');
             let anywhere = if text.contains('/') { "" } else { "**/" };
             let text = format!("{anywhere}{text}");
             let short = text.len() <= MAX_LENGTH && at < MAX_GLOBS;
             let built =
+                // `*` does not cross a folder, as in `.gitignore`.
                 GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
             match built {
                 Ok(built) if short => {
@@ -34,6 +36,7 @@ impl Globs {
         }
         match set.build() {
             Ok(set) => (Self(set), invalid),
+            // All or none: which of them the set refused is not known.
             Err(_) => (Self(GlobSet::empty()), globs.to_vec()),
         }
     }

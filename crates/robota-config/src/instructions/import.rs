@@ -8,7 +8,7 @@ use crate::layer::Scope;
 use crate::mentions::mentions;
 use crate::reader::Boundary;
 
-/// The most imports from a found file to an imported one.
+/// The most imports from a found file to an imported one. Files can import each other in a circle.
 const MAX_HOPS: usize = 4;
 
 /// The folders whose files the kernel makes, such as the variables of this process. The files of a
@@ -26,6 +26,7 @@ impl Loader {
     ) {
         for mention in mentions(text) {
             let Some(path) = self.import_path(place, &mention.path) else { continue };
+            // A folder, or nothing: then `@name` is text.
             if !path.is_file() {
                 continue;
             }
@@ -67,6 +68,8 @@ impl Loader {
         let folders = &self.reader.folders;
         let inside = path.starts_with(&folders.cwd);
         let refused = Place { path: path.to_owned(), ..place.clone() };
+        // Before the approvals: `trust --yes` approves what is pending, and this must never be
+        // pending.
         if place.layer.scope() == Scope::Project && is_of_system(&real, &folders.root) {
             return self.refuse(&refused, "it is not a file of a user, but of the system");
         }
@@ -92,6 +95,7 @@ impl Loader {
 /// may be in memory (`/dev/shm`).
 fn is_of_system(real: &Path, checkout: &Path) -> bool {
     let is_below = |folder: &&str| real.starts_with(folder);
+    // Folders in memory have files of users, and tests and builds work there.
     SYSTEM.iter().any(is_below) && !real.starts_with("/dev/shm") && !real.starts_with(checkout)
 }
 
@@ -102,6 +106,7 @@ fn lexical(path: &Path) -> PathBuf {
         match part {
             Component::CurDir => {}
             Component::ParentDir => {
+                // Lexically, so that `@../x` means the same whether or not the folder is a link.
                 out.pop();
             }
             Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(part),

@@ -70,6 +70,7 @@ impl Loader {
                 *approved = real;
             }
         }
+        // One limit for all files: many small ones must not fill the prompt either.
         let bytes_left = options.caps.total_bytes;
         Self {
             reader,
@@ -198,6 +199,7 @@ impl Loader {
         if self.is_excluded(&place.path) {
             return None;
         }
+        // At most this much is read, whatever the size of the file.
         let limit = self.options.caps.file_bytes;
         let real = match self.reader.resolve(&place.path, &place.boundary) {
             Ok(real) => real?,
@@ -207,11 +209,13 @@ impl Loader {
         if self.seen.contains(&real) || self.is_excluded(&real) {
             return None;
         }
+        // Waiting rules count, too: they were read.
         if self.seen.len() >= self.options.caps.files {
             let files = self.options.caps.files;
             return self.refuse(place, &format!("{files} files are read already"));
         }
         match self.reader.read(&real, &place.boundary, limit) {
+            // A file of this size is no text that people wrote.
             Ok(Some(file)) if file.size > MAX_FILE_SIZE => {
                 self.refuse(place, &format!("it has {} bytes, at most {MAX_FILE_SIZE}", file.size))
             }

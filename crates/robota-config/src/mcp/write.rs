@@ -15,9 +15,9 @@ pub enum McpWriteError {
     /// The file cannot be read, parsed or written.
     #[error("{}: {problem}", file.display())]
     File {
-        /// The file.
+        /// The file that stays as it is.
         file: PathBuf,
-        /// What happened.
+        /// What happened, in the words of the system.
         problem: String,
     },
     /// There is no such file for the scope.
@@ -26,9 +26,9 @@ pub enum McpWriteError {
     /// There is a server of this name.
     #[error("there is already an MCP server `{name}` in {}; remove it first", file.display())]
     Exists {
-        /// The name.
+        /// The name that another entry of the file has.
         name: String,
-        /// The file.
+        /// The file in which the entry is.
         file: PathBuf,
     },
 }
@@ -46,6 +46,7 @@ pub fn add_server(
     let file = file(places, scope)?;
     let mut content = read(&file)?;
     let servers = servers(&mut content, places, scope);
+    // Never replaced: the entry may have a key that is nowhere else.
     if servers.get(name).is_some() {
         return Err(McpWriteError::Exists { name: name.to_owned(), file });
     }
@@ -57,9 +58,9 @@ pub fn add_server(
 /// A server that was removed from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemovedServer {
-    /// The file.
+    /// The file that it was in.
     pub file: PathBuf,
-    /// What was configured.
+    /// What was configured, so that it can be added again.
     pub entry: Value,
 }
 
@@ -131,6 +132,7 @@ fn read(file: &Path) -> Result<Value, McpWriteError> {
                 Some(_) => Servers::default(),
                 None => servers_of(&value, &mut Vec::new()),
             };
+            // A file of the short form gets the key that all other programs expect.
             Ok(if servers.is_empty() { value } else { json!({ "mcpServers": servers }) })
         }
     }

@@ -17,7 +17,7 @@ pub struct ProviderProfile {
     /// The vendor, such as `anthropic` or `openai`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The model.
+    /// The model; that of the key `model` or the vendor's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The API key, or `$ENV:NAME` for the variable that holds it.
@@ -32,7 +32,7 @@ pub struct ProviderProfile {
     /// Options that are passed to the provider unchanged.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -44,7 +44,7 @@ pub struct LegacyProvider {
     /// The vendor, as older versions called it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The other fields.
+    /// The other fields, as in a profile.
     #[serde(flatten)]
     pub profile: ProviderProfile,
 }

@@ -28,17 +28,17 @@ pub struct SandboxSettings {
     /// Whether a command may ask to run outside the sandbox. `true` has no effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unsandboxed_commands: Option<bool>,
-    /// Rules for files.
+    /// Which files commands may read and write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<SandboxFilesystem>,
     /// Secrets that are hidden from commands: `files` (paths) and `envVars` (names), each a list of
     /// strings.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub credentials: Map<String, Value>,
-    /// Rules for the network.
+    /// Which hosts commands may reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<SandboxNetwork>,
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -59,7 +59,7 @@ pub struct SandboxFilesystem {
     /// Paths that may not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny_read: Vec<String>,
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -75,7 +75,7 @@ pub struct SandboxNetwork {
     /// Hosts that may not be reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_domains: Vec<String>,
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

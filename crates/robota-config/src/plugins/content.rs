@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::trust::hex;
 
-/// The most files of a plugin.
+/// The most files of a plugin. All are read at every start, to compare their hash.
 const MAX_FILES: usize = 5_000;
 /// The most bytes of all files of a plugin.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -23,12 +23,14 @@ fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
             let path = folder.join(entry.file_name());
             let metadata = entry.metadata().map_err(|error| error.to_string())?;
             if metadata.is_dir() {
+                // It changes with every fetch, and nothing of it is used.
                 if entry.file_name() != ".git" {
                     folders.push(path);
                 }
             } else if metadata.is_file() {
                 bytes += metadata.len();
                 found.push(path);
+            // A link could lead to a file outside of the plugin, which the hash would not cover.
             } else {
                 return Err(format!("{} is a link or no regular file", path.display()));
             }
@@ -50,9 +52,12 @@ pub(super) fn hash(root: &Path) -> Result<String, String> {
         let read = || Ok::<_, std::io::Error>((fs::read(&file)?, file.metadata()?.permissions()));
         let (content, mode) = read().map_err(|error| format!("{}: {error}", file.display()))?;
         for part in [path.as_os_str().as_encoded_bytes(), &content] {
+            // With the length before each part, two different sets of files cannot give the same
+            // bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
+        // A file that becomes executable is a change, too.
         hash.update([u8::from(mode.mode() & 0o111 != 0)]);
     }
     Ok(hex(&hash.finalize()))

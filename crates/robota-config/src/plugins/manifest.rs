@@ -12,7 +12,7 @@ use crate::json::read_value;
 
 /// The files that may have the manifest, in order.
 const FILES: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
-/// The largest manifest.
+/// The largest manifest, in bytes. It is read at every start.
 const MAX_BYTES: u64 = 256 * 1024;
 const MAX_NAME: usize = 64;
 
@@ -22,18 +22,18 @@ const MAX_NAME: usize = 64;
 pub struct PluginManifest {
     /// The name, by which its commands are qualified: `name:command`.
     pub name: String,
-    /// The version.
+    /// The version, for people; nothing compares versions.
     pub version: Option<String>,
-    /// What it does.
+    /// What it does, for lists; cleaned of control characters.
     pub description: Option<String>,
-    /// Who made it.
+    /// Who made it; the name only.
     #[serde(deserialize_with = "author")]
     pub author: Option<String>,
     /// Words to find it by.
     pub keywords: Vec<String>,
-    /// The licence.
+    /// The licence, as the author names it.
     pub license: Option<String>,
-    /// Folders with skills besides `skills`.
+    /// Folders with skills besides `skills`, each as `./path`.
     #[serde(deserialize_with = "paths")]
     pub skills: Vec<String>,
     /// Folders with commands instead of `commands`.
@@ -50,9 +50,9 @@ pub struct PluginManifest {
     /// MCP servers: the path of a file, the servers themselves, or a list of these. The default is
     /// `.mcp.json`.
     pub mcp_servers: Option<Value>,
-    /// Permission rules.
+    /// Permission rules that apply while it is enabled.
     pub permissions: PluginPermissions,
-    /// Text for the system prompt.
+    /// Text that is added to the system prompt while it is enabled.
     pub prompt: Option<String>,
     /// The options that it asks the user for, by name.
     pub user_config: IndexMap<String, UserOption>,
@@ -95,9 +95,11 @@ impl PluginManifest {
             }
         };
         if manifest.name.is_empty() {
+            // A folder with skills alone is a plugin, too.
             fallback.clone_into(&mut manifest.name);
         }
         manifest.check(root)?;
+        // These are shown in a terminal.
         for text in [&mut manifest.version, &mut manifest.description, &mut manifest.author] {
             *text = text.take().map(|text| clean(&text).into_owned());
         }
@@ -108,6 +110,7 @@ impl PluginManifest {
     fn check(&self, root: &Path) -> Result<(), String> {
         let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let name = &self.name;
+        // A name such as `..` or `-x` would be a path or an option.
         let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
         if name.len() > MAX_NAME || !starts || !name.chars().all(valid) {
             return Err(format!(
@@ -136,6 +139,7 @@ pub(super) fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
     let stays =
         relative.components().all(|part| matches!(part, Component::CurDir | Component::Normal(_)));
+    // Written `./`, as the format of plugins asks for; it also excludes absolute paths.
     if !stays || !path.starts_with("./") {
         let path = crate::clean::one_line(path);
         return Err(format!("the path `{path}` must start with ./ and stay in the plugin"));

@@ -13,20 +13,20 @@ use crate::json::read_value;
 /// A folder that lists plugins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Marketplace {
-    /// Its name.
+    /// The name that it gives itself; part of the ids of its plugins.
     pub name: String,
-    /// Its folder.
+    /// Its folder; for one of a repository the copy of it.
     pub folder: PathBuf,
-    /// Its plugins.
+    /// Its plugins, as the file lists them; entries that are not valid are left out.
     pub plugins: Vec<MarketplaceEntry>,
 }
 
-/// A plugin of a marketplace.
+/// A plugin that a marketplace lists, installed or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MarketplaceEntry {
-    /// Its name.
+    /// The name by which it is installed.
     pub name: String,
-    /// What it does.
+    /// What it does, on one line; empty if the marketplace does not say.
     pub description: String,
     /// Words to find it by.
     pub keywords: Vec<String>,
@@ -76,6 +76,7 @@ fn entry_of(folder: &Path, entry: &Value) -> Option<MarketplaceEntry> {
     let words = words.into_iter().flatten().filter_map(Value::as_str);
     let source = match entry.get("source")? {
         Value::String(path) => {
+            // The file may list folders that the copy does not have.
             let path = inside(folder, path).ok().filter(|path| path.is_dir());
             path.map(PluginSource::Folder)
         }

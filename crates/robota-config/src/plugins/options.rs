@@ -34,16 +34,16 @@ pub struct UserOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptionKind {
-    /// A text.
+    /// Any text, also an empty one.
     #[default]
     String,
-    /// A number.
+    /// Any number, as JSON has it.
     Number,
-    /// True or false.
+    /// `true` or `false`, as JSON and not as text.
     Boolean,
     /// The path of a folder.
     Directory,
-    /// The path of a file.
+    /// The path of a file, which is not checked.
     File,
 }
 
@@ -58,6 +58,7 @@ impl OptionKind {
             (Self::Boolean, Value::Bool(flag)) => Some(flag.to_string()),
             _ => None,
         }
+        // No variable of a process can contain NUL.
         .filter(|text| text.len() <= MAX_VALUE && !text.contains('\0'))
     }
 }
@@ -70,6 +71,7 @@ impl Plugin {
         for (key, option) in &self.manifest.user_config {
             let key = key.clone();
             let value =
+                // The user may write null to take the default again.
                 given.get(&key).filter(|value| !value.is_null()).or(option.default.as_ref());
             match value.map(|value| option.kind.text(value)) {
                 Some(Some(text)) => {
@@ -90,6 +92,8 @@ impl Plugin {
                     ));
                 }
                 None => {
+                    // Empty, so that `${user_config.…}` is replaced and does not appear in a
+                    // command.
                     options.insert(key, String::new());
                 }
             }
@@ -119,6 +123,7 @@ impl Plugin {
 
     /// Returns what takes the place of `${...}` in texts for the model: no secrets.
     pub(crate) fn text_variables(&self) -> Vec<(String, String)> {
+        // A secret in a text for the model would be sent to the model's service.
         let options = self.options.iter().filter(|(key, _)| !self.is_secret(key));
         let options = options.map(|(key, value)| (format!("user_config.{key}"), value.clone()));
         self.folders().chain(options).collect()
@@ -159,6 +164,7 @@ impl Plugin {
         match hooks {
             Value::Array(items) => items.iter_mut().for_each(|item| self.name_options(item)),
             Value::Object(fields) => {
+                // With `args` there is no shell, so a value cannot become part of its language.
                 let is_line = !fields.contains_key("args");
                 if let Some(command) = fields.get_mut("command").filter(|_| is_line) {
                     for key in self.options.keys() {

@@ -12,7 +12,7 @@ use crate::layer::Layer;
 use crate::places::Places;
 use crate::write::records::{self, io};
 
-/// Where a plugin is installed.
+/// Where a plugin is installed, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginScope {
@@ -59,7 +59,7 @@ pub struct PluginOrigin {
     pub source: String,
     /// The repository, with the commit.
     pub git: Option<GitSource>,
-    /// The marketplace.
+    /// The name of the marketplace; none if it was installed directly.
     pub marketplace: Option<String>,
     /// The name of a plugin without a manifest. A plugin of a marketplace must have the name that the
     /// marketplace lists.
@@ -83,6 +83,7 @@ impl Plugins {
     /// Reads the installed plugins. What is wrong is in `problems`.
     #[must_use]
     pub fn load(places: &Places) -> Self {
+        // Without the files of the user, nothing that the user enabled counts.
         let home = places.home.as_deref().filter(|_| places.reads(Layer::UserRobota));
         let user = home.map(|home| home.join(".robota/plugins"));
         let project = places.cwd.canonicalize().unwrap_or_else(|_| places.cwd.clone());
@@ -130,6 +131,7 @@ impl Plugins {
         }
         let name = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let manifest = PluginManifest::read_or_named(&root, name).map_err(refused)?;
+        // The one of this run replaces the installed one, for trying a change out.
         self.plugins.retain(|plugin| plugin.manifest.name != manifest.name);
         self.plugins.push(Plugin {
             manifest,
@@ -155,6 +157,7 @@ impl Plugins {
         configs: &IndexMap<String, Map<String, Value>>,
     ) {
         for (id, on) in enabled {
+            // Settings may use the short name; Claude Code writes the id.
             let found =
                 self.plugins.iter_mut().find(|it| it.id() == *id || it.manifest.name == *id);
             match (found, on) {
@@ -222,6 +225,7 @@ impl Plugins {
         let fallback = origin.name.as_deref().unwrap_or(folder_name);
         let manifest = PluginManifest::read_or_named(&from, fallback).map_err(refused)?;
         let PluginOrigin { source, git, marketplace, name: listed } = origin;
+        // Otherwise a plugin could take the place of another one that the user knows by its name.
         if let Some(listed) = listed.filter(|it| marketplace.is_some() && *it != manifest.name) {
             return Err(refused(format!(
                 "the marketplace lists it as `{listed}`, but its name is `{}`",
@@ -243,6 +247,7 @@ impl Plugins {
             enabled: None,
         };
         self.change(|records| {
+            // By the path: a plugin of the same name may be installed for another project.
             records.plugins.retain(|it| it.path != target);
             records.plugins.push(record);
         })?;
@@ -264,6 +269,8 @@ impl Plugins {
     /// # Errors
     /// If there is no such plugin, or its files cannot be read.
     pub fn enable(&mut self, name: &str) -> Result<(), ConfigError> {
+        // Hashed here, from the files themselves: a hash that the caller passes could be of other
+        // files.
         let root = self.root_of(name)?;
         let hash = content::hash(&root)
             .map_err(|reason| ConfigError::Plugin { path: root.clone(), reason })?;
@@ -293,6 +300,7 @@ impl Plugins {
     /// If there is no such plugin, or it cannot be deleted.
     pub fn remove(&mut self, name: &str) -> Result<(), ConfigError> {
         let root = self.root_of(name)?;
+        // First the files: a record without files is left out, files without a record would stay.
         remove_folder(&root)?;
         self.change(|records| records.plugins.retain(|record| record.path != root))
     }
@@ -350,6 +358,7 @@ impl Plugins {
     pub fn remove_marketplace(&mut self, name: &str) -> Result<bool, ConfigError> {
         let known = self.records.marketplaces.contains_key(name);
         if known {
+            // Only a copy is deleted; the folder of another marketplace is the user's own.
             if self.marketplace_repository(name).is_some() {
                 remove_folder(&self.folder(PluginScope::User)?.join(MARKETPLACES).join(name))?;
             }
@@ -389,6 +398,7 @@ impl Plugins {
         for record in &self.records.plugins {
             let Ok(folder) = self.folder(record.scope) else { continue };
             // A plugin of another project.
+            // The path is in a file, so it is checked before anything there is read.
             if record.path.parent() != Some(&*folder) || !is_real_folder(&record.path) {
                 continue;
             }
@@ -461,10 +471,12 @@ const DATA: &str = ".data";
 
 /// Copies a folder to `fresh`, and then moves it to `target`.
 fn replace_folder(from: &Path, fresh: &Path, target: &Path) -> Result<(), ConfigError> {
+    // A run that was ended in the middle leaves it behind.
     remove_folder(fresh)?;
     std::fs::create_dir_all(fresh).map_err(|error| io("create", fresh, error))?;
     content::copy(from, fresh)
         .map_err(|reason| ConfigError::Plugin { path: from.to_owned(), reason })?;
+    // The old version is removed only when the new one is complete.
     remove_folder(target)?;
     std::fs::rename(fresh, target).map_err(|error| io("rename", fresh, error))
 }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginSource {
-    /// A folder of this machine.
+    /// A folder of this machine, which is copied.
     Folder(PathBuf),
-    /// A git repository.
+    /// A git repository, which is cloned.
     Git(GitSource),
 }
 
@@ -58,6 +58,7 @@ impl GitSource {
     pub(super) fn from_json(fields: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let url = match text("source")?.as_str() {
+            // A full address is not accepted here, because `github` promises one host.
             "github" => github(&text("repo").filter(|repo| is_short(repo))?),
             "url" | "git" | "git-subdir" => {
                 let given = text("url").or_else(|| text("repo"))?;
@@ -80,6 +81,7 @@ impl GitSource {
     /// Returns itself if git can take all parts as what they are, and not as options or other
     /// transports.
     fn checked(self) -> Option<Self> {
+        // Git takes what begins with `-` for an option, and some options run programs.
         let plain = |text: &str| {
             !text.is_empty()
                 && !text.starts_with('-')
@@ -147,12 +149,14 @@ fn github(repository: &str) -> String {
 fn has_known_transport(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, rest)) => {
+            // `http` and `git` are left out: what they bring can be changed on the way.
             matches!(scheme, "https" | "ssh" | "file") && !rest.starts_with('-')
         }
         None => {
             matches!(url.split_once('@'), Some((_, rest)) if {
                 let host = rest.split_once(':').map(|(host, _)| host);
                 host.is_some_and(|host| !host.is_empty() && !host.starts_with('-') && !host.contains('/'))
+            // `::` selects a helper program of git: `ext::sh -c …` runs a command.
             }) && !url.contains("::")
         }
     }

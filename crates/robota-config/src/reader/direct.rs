@@ -8,7 +8,7 @@ use std::path::Path;
 pub(super) enum Direct {
     /// An open file or folder. The path has no links.
     Open(File),
-    /// Nothing.
+    /// Nothing is at the path.
     Missing,
     /// There are links in the path, or the system cannot tell. The path must be resolved.
     Unknown,
@@ -19,7 +19,7 @@ pub(super) enum Direct {
 pub(super) enum Access {
     /// To read it. Does not wait for a pipe.
     Read,
-    /// To inspect its metadata.
+    /// To inspect its metadata; it is not opened for reading.
     Inspect,
 }
 
@@ -29,6 +29,7 @@ pub(super) fn open(path: &Path, access: Access) -> Direct {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
     use rustix::io::Errno;
 
+    // `..` and `.` would not be part of the canonical path that the caller gets.
     if !is_normal(path) {
         return Direct::Unknown;
     }
@@ -40,6 +41,8 @@ pub(super) fn open(path: &Path, access: Access) -> Direct {
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         Ok(opened) => Direct::Open(File::from(opened)),
         Err(Errno::NOENT | Errno::NOTDIR) => Direct::Missing,
+        // Also if the call is forbidden, as in some containers: then links are resolved the slow
+        // way.
         Err(_) => Direct::Unknown,
     }
 }

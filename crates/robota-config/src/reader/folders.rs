@@ -35,7 +35,7 @@ pub(crate) struct Folders {
     /// The canonical folder of the checkout.
     pub(crate) root: PathBuf,
     pub(crate) home: Option<PathBuf>,
-    /// `~/.robota`
+    /// `~/.robota`; none without a home folder.
     pub(crate) user_robota: Option<PathBuf>,
     /// `~/.claude`, or the folder that replaces it.
     pub(crate) user_claude: Option<PathBuf>,
@@ -56,6 +56,7 @@ impl Folders {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = real(&places.cwd);
         let home = places.home.as_deref().map(real);
+        // A file in a worktree or a submodule, so only its existence counts.
         let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
         // A home folder under version control is no checkout: links of a checkout must not lead to
         // its files.
@@ -64,6 +65,7 @@ impl Folders {
         let root = cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(&cwd);
         let root = root.to_owned();
         let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
+        // Root may write everywhere anyway.
         let owners = [home.as_deref().map_or(0, owner), owner(&cwd), 0];
         let user_robota = home.as_deref().map(|home| home.join(".robota"));
         let user_claude = places.claude_dir.clone();
@@ -116,6 +118,7 @@ impl Folders {
     pub(crate) fn is_users(&self, folder: &Path) -> bool {
         let users = [self.user_robota.as_deref(), self.user_claude.as_deref()];
         users.contains(&Some(folder))
+            // By number, because a path can lead to the same folder by a link or another spelling.
             || identity(folder).is_some_and(|folder| self.users.contains(&Some(folder)))
     }
 }

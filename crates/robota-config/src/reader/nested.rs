@@ -19,6 +19,7 @@ impl ContextReader {
         let mut folder = self.folders.cwd.clone();
         let mut folders = Vec::new();
         for name in below.parent().into_iter().flat_map(Path::components) {
+            // None of them, also not the folders above: the whole file is foreign.
             if FOREIGN.iter().any(|foreign| name.as_os_str() == *foreign) {
                 return Vec::new();
             }

@@ -18,7 +18,6 @@ const MAX_FOLDERS: usize = 256;
 /// The most folders between a tree and a file.
 const MAX_DEPTH: usize = 16;
 
-/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -34,7 +33,6 @@ pub(crate) enum EntryKind {
     Other,
 }
 
-/// A file below a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeFile {
     pub(crate) path: PathBuf,
@@ -117,7 +115,7 @@ impl ContextReader {
 /// Whether the folders in a folder are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Only the folder itself.
+    /// Only the folder itself is searched.
     Folder,
     /// Also the folders in it.
     Tree,
@@ -156,6 +154,8 @@ impl Walk<'_> {
         for Entry { name, kind } in entries {
             let path = folder.join(&name);
             let kind = match kind {
+                // Decided by what the link leads to; whether it may be followed is checked when it
+                // is.
                 EntryKind::Link if path.is_dir() => EntryKind::Folder,
                 EntryKind::Link => EntryKind::File,
                 other => other,
@@ -175,6 +175,7 @@ impl Walk<'_> {
     fn add(&mut self, path: PathBuf, name: &str, names: &[String]) {
         let Some(stem) = name.strip_suffix(".md").filter(|stem| !stem.is_empty()) else { return };
         if self.files.len() >= MAX_FILES {
+            // Once, not for each file.
             if !std::mem::replace(&mut self.full, true) {
                 self.refuse(&path, &format!("there are more than {MAX_FILES} files"));
             }

@@ -12,9 +12,9 @@ use crate::report::{Dropped, Problem, redact};
 /// The value of a key and where it comes from. Secrets are redacted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The key.
+    /// The key, with its full path.
     pub key: KeyPath,
-    /// The effective value.
+    /// The value that applies, with secrets redacted.
     pub value: Value,
     /// The origins of the value: for a list, that of each item in order; for an object merged from
     /// several files, the highest layer first.
@@ -33,6 +33,7 @@ impl Settings {
         });
         matches
             .map(|(path, (_, merged))| {
+                // Redacted here: what explains a setting is often shown to others.
                 let value = redact(path, &merged.to_value());
                 let (set_by, overridden) = match merged {
                     Merged::Many(items) => {

@@ -11,7 +11,6 @@ use crate::report::{Dropped, Problem, Reason, Report, Severity};
 use crate::trust::Trust;
 use crate::validate::Entry;
 
-/// What limits the mode.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) trust: Trust,
@@ -59,6 +58,7 @@ pub(super) fn resolve(entries: &[Entry], limits: Limits, report: &mut Report) ->
             Scope::User => None,
             Scope::Project if requested == Mode::BypassPermissions => Some(Reason::UserOnly),
             Scope::Project if limits.trust.is_given() => None,
+            // Compared with the mode so far: what is strict depends on what the user chose.
             Scope::Project if looseness(requested) < looseness(mode) => None,
             Scope::Project => Some(Reason::NotStricter),
         };
@@ -70,6 +70,7 @@ pub(super) fn resolve(entries: &[Entry], limits: Limits, report: &mut Report) ->
             .push((Value::from(mode.name()), std::mem::replace(&mut by, entry.origin.clone())));
         mode = requested;
     }
+    // Not at the layer that asked for it: `disable` may come from any layer.
     if limits.bypass_disabled && mode == Mode::BypassPermissions {
         let value = Value::from(mode.name());
         let origin = by.clone();
@@ -100,6 +101,8 @@ fn read(entry: &Entry, current: Mode, report: &mut Report) -> Mode {
         Ok(mode) => mode,
         Err(_) if name == "manual" => Mode::Default,
         Err(message) => {
+            // An unknown mode may be a strict one of another program, so nothing looser than the
+            // default.
             let mode = stricter(current, Mode::Default);
             report.problems.push(Problem {
                 severity: Severity::Error,

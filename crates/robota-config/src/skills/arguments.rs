@@ -10,11 +10,11 @@ pub(super) struct Arguments<'a> {
     all: &'a str,
     /// The arguments, split as a shell splits them.
     words: Vec<String>,
-    /// The names of the arguments.
+    /// The names that the header gives to the arguments, in order.
     names: &'a [String],
     /// Other names in `${...}` and their values.
     variables: Vec<(String, String)>,
-    /// Whether an argument was used.
+    /// Whether a placeholder of an argument was replaced.
     used: bool,
 }
 
@@ -36,6 +36,8 @@ impl<'a> Arguments<'a> {
             let (before, placeholder) = rest.split_at(at);
             let escaped = before.ends_with('\\');
             match self.value(placeholder) {
+                // The backslash is removed only before a real placeholder: `\$5` in other texts
+                // stays as it is.
                 Some((length, _)) if escaped => {
                     out.push_str(&before[..before.len() - 1]);
                     out.push_str(&placeholder[..length]);
@@ -75,6 +77,7 @@ impl<'a> Arguments<'a> {
         }
         if let Some(rest) = after.strip_prefix("ARGUMENTS") {
             let index = rest.strip_prefix('[').and_then(|rest| {
+                // Nine digits fit into a number on every machine.
                 let length = rest.bytes().take_while(u8::is_ascii_digit).take(9).count();
                 let (digits, rest) = rest.split_at(length);
                 rest.strip_prefix(']')?;
@@ -83,6 +86,7 @@ impl<'a> Arguments<'a> {
             let length = "$ARGUMENTS".len();
             return match index {
                 Some((more, index)) => Some((length + more, self.word(index))),
+                // `$ARGUMENTSX` is another name.
                 None if continues(rest) => None,
                 None => Some((length, Value::Argument(self.all.to_owned()))),
             };
@@ -95,6 +99,7 @@ impl<'a> Arguments<'a> {
         let named = self.names.iter().enumerate().take(MAX_NAMES).filter(|(_, name)| {
             after.strip_prefix(name.as_str()).is_some_and(|rest| !continues(rest))
         });
+        // The longest: `$filename` must not be read as `$file` with `name` behind it.
         let (index, name) = named.max_by_key(|(_, name)| name.len())?;
         Some((1 + name.len(), self.word(index)))
     }

@@ -20,9 +20,9 @@ const COMMANDS_DISABLED: &str = "[commands of skills are turned off]";
 /// A skill that is about to be used: its metadata and its text, from one read of its file.
 #[derive(Debug, Clone)]
 pub struct SkillBody {
-    /// The metadata.
+    /// The metadata, of the same bytes as the text.
     pub skill: Skill,
-    /// The file without links.
+    /// The file without links, by which trust is recorded.
     pub file: PathBuf,
     /// The hash of the file and of the scripts that its hooks run, for [`TrustStore::grant_file`].
     pub hash: String,
@@ -54,13 +54,13 @@ pub enum SkillError {
     /// There is no skill of this name.
     #[error("there is no skill `{name}`")]
     Unknown {
-        /// The name.
+        /// The name that was asked for.
         name: String,
     },
     /// The file cannot be read.
     #[error("cannot read the skill {}: {reason}", shown(file))]
     Unreadable {
-        /// The file.
+        /// The file, which may be a link.
         file: PathBuf,
         /// Why it cannot be read.
         reason: String,
@@ -68,9 +68,9 @@ pub enum SkillError {
     /// The skill is part of a checkout, runs commands, and its file is not trusted.
     #[error("the skill `{name}` runs commands, and its file {} is not trusted", shown(file))]
     Untrusted {
-        /// The name.
+        /// The skill, by the name with which it was invoked.
         name: String,
-        /// The file without links.
+        /// The file without links, by which trust is recorded.
         file: PathBuf,
         /// The commands, to show to the user.
         commands: Vec<String>,
@@ -111,6 +111,7 @@ impl Skills {
         let error = |reason: String| SkillError::Unreadable { file: skill.file.clone(), reason };
         let text = self.reader.read(&skill.file, &candidate.source.boundary, MAX_BODY_BYTES);
         let text = text.map_err(error)?.ok_or_else(|| error("the file is gone".to_owned()))?;
+        // A part of a file has no hash, so that it can never be trusted.
         let Some(hash) = text.hash() else {
             return Err(error(format!("it has {} bytes, at most {MAX_BODY_BYTES}", text.size)));
         };
@@ -128,6 +129,7 @@ impl Skills {
 fn with_scripts(hash: String, skill: &Skill, project: &Path) -> String {
     let Some(hooks) = &skill.requests.hooks else { return hash };
     let files = NamedFiles::find(project, [hooks]);
+    // A changed script asks for trust again, although the skill itself is the same.
     let mut all = Sha256::new_with_prefix(&hash);
     for (path, fingerprint) in files.fingerprints() {
         all.update(path.as_os_str().as_encoded_bytes());
@@ -170,6 +172,7 @@ impl SkillBody {
     /// If the text has commands and the skill is not trusted.
     pub fn expand(&self, call: &SkillInvocation<'_>) -> Result<Vec<SkillPart>, SkillError> {
         let commands = self.commands();
+        // Turned off, they cannot run, so there is nothing to trust.
         if !commands.is_empty() && !self.trusted && !call.commands_disabled {
             return Err(SkillError::Untrusted {
                 name: self.skill.name.clone(),

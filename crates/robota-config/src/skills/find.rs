@@ -160,6 +160,7 @@ impl Skills {
                 return Vec::new();
             }
         };
+        // A link may lead to a folder; whether it does is known when the skill is read.
         let is_folder = |kind| matches!(kind, EntryKind::Folder | EntryKind::Link);
         let mut names: Vec<_> =
             entries.into_iter().filter(|it| is_folder(it.kind)).map(|it| it.name).collect();

@@ -46,7 +46,7 @@ pub struct SkillListing {
     pub listed: usize,
     /// The number of skills that did not fit.
     pub more: usize,
-    /// The estimated number of tokens.
+    /// The estimated number of tokens of the text.
     pub tokens: u64,
 }
 
@@ -57,10 +57,12 @@ impl Skills {
     pub fn listing(&self, caps: &ListingCaps) -> SkillListing {
         let mut listing = SkillListing::default();
         let before = self.reader.counts().files;
+        // Room for the last line is kept free from the start.
         let full = "- 9999 more skills\n".len();
         for (name, entry) in &self.entries {
             let opened = self.reader.counts().files - before;
             let known = entry.loaded.get().is_some();
+            // After the first that does not fit none is opened, so that the start stays fast.
             if listing.more > 0 || (!known && opened >= caps.files as u64) {
                 listing.more += 1;
                 continue;

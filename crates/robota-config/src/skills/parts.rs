@@ -26,7 +26,7 @@ pub enum SkillPart {
     File {
         /// The path, relative to the working folder.
         path: String,
-        /// The text of the mention.
+        /// The text of the mention, which stays if there is no such file.
         text: String,
     },
 }
@@ -79,6 +79,7 @@ enum Special {
 /// Returns the commands and mentions of a template in order.
 fn specials(template: &str) -> Vec<(Range<usize>, Special)> {
     let commands = command_ranges(template);
+    // A mention inside of a command is an argument of it.
     let inside = |at: usize| commands.iter().any(|(range, _)| range.contains(&at));
     let files: Vec<_> = mentions(template)
         .into_iter()
@@ -112,8 +113,10 @@ fn command_ranges(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
                 found.push((mark - 3..at, command));
             }
         } else if let Some(quoted) = after.strip_prefix('`')
+            // Only after a space, so that text such as `a!`b`` is no command.
             && before.chars().next_back().is_none_or(char::is_whitespace)
         {
+            // Two marks without text between them are no command.
             let Some(close) = quoted.find('`').filter(|close| *close > 0) else { continue };
             let command = mark + 2..mark + 2 + close;
             at = command.end + 1;

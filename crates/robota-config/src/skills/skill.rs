@@ -18,7 +18,7 @@ const HEADER_READ: u64 = MAX_HEADER_BYTES as u64 + 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillKind {
-    /// A folder with `SKILL.md`.
+    /// A folder with `SKILL.md` and perhaps other files.
     Skill,
     /// A Markdown file of a `commands` folder.
     Command,
@@ -28,7 +28,7 @@ pub enum SkillKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillContext {
-    /// In the conversation.
+    /// In the conversation, as text.
     #[default]
     Inline,
     /// In a subagent of its own.
@@ -46,7 +46,7 @@ pub struct SkillGrants {
     pub hooks: Option<Value>,
 }
 
-/// The metadata of a skill.
+/// What the header of a skill says, and where the skill is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Skill {
     /// The name that invokes it: that of its folder or file, with the namespaces of a command.
@@ -73,10 +73,10 @@ pub struct Skill {
     pub requests: SkillGrants,
     /// Tools that must not be used with it. They apply in any case.
     pub disallowed_tools: Vec<String>,
-    /// The model that runs it.
+    /// The model that runs it; none means that of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The effort of the model.
+    /// The effort of the model; none means that of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Where its text runs.
@@ -88,21 +88,21 @@ pub struct Skill {
     pub background: bool,
     /// Globs of files; the skill is offered to the model when one of them is read.
     pub paths: Vec<String>,
-    /// The shell of its commands.
+    /// The shell that its commands ask for; this version always uses bash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// Its licence.
+    /// Its licence, as the author names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
     /// What it needs to work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compatibility: Option<String>,
-    /// Other data.
+    /// Other data, which this program does not use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
     /// Its form on disk.
     pub kind: SkillKind,
-    /// Its file.
+    /// Its file as it was found; it may be a link.
     pub file: PathBuf,
     /// The layer and file that it comes from.
     pub origin: Origin,
@@ -157,6 +157,7 @@ impl Skill {
         let Markdown { header, body, notes } = Markdown::of_clean(&text.text);
         let mut fields = Fields::new(&header, *layer, Some(&file));
         fields.note(&notes);
+        // Two names that people write by mistake; `tools` is the field of agents.
         fields.warn_of("allowed_tools", "has no effect: write `allowed-tools`");
         fields.warn_of("tools", "has no effect in a skill: write `allowed-tools`");
         let fork = fields.choice("context", "fork", |word| match word {
@@ -186,6 +187,7 @@ impl Skill {
             context: fork.unwrap_or_default(),
             agent: fields.text("agent"),
             background: fields.flag("background").unwrap_or(false),
+            // Commands are started by the user, so there is nothing to offer.
             paths: if *kind == SkillKind::Skill { fields.globs("paths") } else { Vec::new() },
             shell: fields.text("shell"),
             license: fields.text("license"),

@@ -14,9 +14,11 @@ const MAX_CHARS: usize = 500;
 pub(super) fn task(path: &Path, name: &str, text: &str) -> Task {
     let Markdown { header, body, .. } = Markdown::parse(text);
     let mut fences = Fences::default();
+    // Code may contain lines that look like metadata.
     let lines: Vec<_> = body.lines().filter(|line| !fences.covers(line)).collect();
     let field = |name: &str| {
         let value = lines.iter().find_map(|line| metadata(line, name));
+        // The line in the text comes first: it is the one that `with_status` changes.
         let value = value.map(str::to_owned).or_else(|| header.text(&name.to_ascii_lowercase()));
         value.map(|value| short(&value)).filter(|value| !value.is_empty())
     };

@@ -61,6 +61,7 @@ pub fn with_status(
     progress: Option<&str>,
     now: Timestamp,
 ) -> String {
+    // The line ends of the file stay as they are.
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     set_status(&mut lines, status);

@@ -39,10 +39,12 @@ pub fn import_requests(
             import_filter: filter.cloned(),
             ..InstructionOptions::default()
         };
+        // Read anew in each round: an approved file may import further ones.
         let pending = Instructions::load(reader, options).pending;
         if pending.is_empty() {
             break;
         }
+        // As if the user had approved them, to see what they would import in turn.
         approved.extend(pending.iter().map(|import| import.path.clone()));
         found.extend(pending);
     }

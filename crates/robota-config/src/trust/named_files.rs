@@ -82,6 +82,7 @@ impl NamedFiles {
     pub fn add(&mut self, project: &Path, value: &Value) {
         let mut files = BTreeMap::clone(&self.files);
         for path in named(project, [value]) {
+            // A file that changed since the start must not count as it is now.
             files.entry(path.clone()).or_insert_with(|| Fingerprint::of(&path));
         }
         project.clone_into(&mut self.project);
@@ -115,6 +116,7 @@ impl NamedFiles {
     fn is_unchanged(&self, path: &Path) -> bool {
         let stamp = path.metadata().ok().map(|metadata| Stamp::of(&metadata));
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        // The stamp has the time of the last change of the metadata, which no program can set back.
         if stamp.is_some() && checked.get(path).copied() == stamp {
             return true;
         }
@@ -142,6 +144,7 @@ fn named<'a>(project: &Path, values: impl IntoIterator<Item = &'a Value>) -> BTr
     values.into_iter().for_each(|value| collect(value, project, &mut todo));
     let mut found = BTreeSet::new();
     while let Some(path) = todo.pop_front() {
+        // Beyond the limit a file has no fingerprint, so that `check_unchanged` refuses it.
         if found.len() >= MAX_FILES || !found.insert(path.clone()) {
             continue;
         }
@@ -182,6 +185,7 @@ fn hash(path: &Path) -> io::Result<String> {
     hash.update(path.canonicalize()?.as_os_str().as_encoded_bytes());
     hash.update([0]);
     if metadata.len() > MAX_HASHED_BYTES {
+        // Too slow for every start; the time of the last change cannot be set back by a program.
         hash.update(format!("{:?}", Stamp::of(&metadata)));
     } else {
         let mut buffer = vec![0; 64 * 1024];
@@ -209,6 +213,7 @@ fn is_script(path: &Path) -> bool {
     let shell = path.extension().is_some_and(|end| {
         ["sh", "bash", "zsh"].iter().any(|shell| end.eq_ignore_ascii_case(shell))
     });
+    // A script of any language that can be started.
     let executable = |metadata: Metadata| metadata.permissions().mode() & 0o111 != 0;
     shell || path.metadata().is_ok_and(|metadata| metadata.is_file() && executable(metadata))
 }

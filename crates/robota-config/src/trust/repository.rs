@@ -18,7 +18,7 @@ pub struct RepositoryProgram {
     pub file: PathBuf,
     /// The key, such as `core.fsmonitor`; `hook` for a hook.
     pub key: String,
-    /// The value.
+    /// The value, as the file has it.
     pub value: String,
 }
 
@@ -88,6 +88,7 @@ fn runs(key: &str, value: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     match section {
         "core" => {
+            // `core.fsmonitor=true` is the one that is built into git.
             matches!(
                 last,
                 "fsmonitor"
@@ -117,6 +118,7 @@ fn runs(key: &str, value: &str) -> bool {
         "pager" => !matches!(value, "true" | "false"),
         "sendemail" | "imap" => matches!(last, "sendmailcmd" | "tocmd" | "cccmd" | "tunnel"),
         "hook" => last == "command",
+        // Off unless it is set, because its addresses are commands.
         "protocol" => name.starts_with("ext.") && value != "never",
         _ => false,
     }
@@ -126,6 +128,7 @@ fn runs(key: &str, value: &str) -> bool {
 fn entries(text: &str) -> Vec<(String, String)> {
     let mut entries = Vec::new();
     let mut section = String::new();
+    // A backslash at the end continues the line.
     let joined = text.replace("\r\n", "\n").replace("\\\n", "");
     for line in joined.lines() {
         let mut line = line.trim();

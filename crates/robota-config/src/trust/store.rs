@@ -14,7 +14,7 @@ use crate::files::Files;
 use crate::places::Places;
 use crate::write::records;
 
-/// The folders the user trusts.
+/// What the user trusts: folders, single files, and imports.
 #[derive(Debug, Clone, Default)]
 pub struct TrustStore {
     file: Option<PathBuf>,
@@ -73,6 +73,7 @@ impl TrustStore {
     #[must_use]
     pub fn status_of(&self, subject: &TrustSubject) -> Trust {
         if subject.items.is_empty() {
+            // A folder without such settings is not recorded, so that settings it gets later ask.
             return Trust::NotNeeded;
         }
         let record = subject
@@ -170,6 +171,8 @@ impl TrustStore {
         let known = self.records.folders.contains_key(name)
             || self.records.imports.contains_key(name)
             || self.records.files.keys().any(is_inside);
+        // With a record that cannot be read, `change` reports why, instead of the answer that
+        // nothing was trusted.
         if !known && self.problem.is_none() {
             return Ok(false);
         }

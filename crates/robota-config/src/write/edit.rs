@@ -33,6 +33,7 @@ pub(super) fn push(document: &Document, path: &[String], item: &Value) -> Result
         return set(document, path, &Value::Array(vec![item.clone()]));
     }
     match &node.kind {
+        // The same rule twice means nothing, and the text stays as it is.
         Kind::Array(items) if items.iter().any(|there| there.to_value() == *item) => {
             Ok(document.text.clone())
         }
@@ -75,6 +76,7 @@ pub(super) fn remove(document: &Document, path: &[String]) -> Result<String, Str
     let cut = match (at.checked_sub(1).and_then(end), end(at), start(at + 1)) {
         (Some(before), Some(after), _) => before..after,
         (None, Some(_), Some(next)) => start(at).unwrap_or(next)..next,
+        // The only member: the braces stay.
         _ => {
             return Ok(apply(document, (node.span.clone(), "{}".to_owned())));
         }

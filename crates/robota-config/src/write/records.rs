@@ -33,6 +33,7 @@ pub(crate) fn change<R: Default + DeserializeOwned + Serialize>(
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|error| io("create", folder, error))?;
     }
+    // A file of its own: the record is replaced, and a lock on it would be lost with the old file.
     let lock_file = file.with_extension("json.lock");
     let lock = OpenOptions::new()
         .write(true)
@@ -42,6 +43,7 @@ pub(crate) fn change<R: Default + DeserializeOwned + Serialize>(
         .open(&lock_file)
         .map_err(|error| io("open", &lock_file, error))?;
     lock.lock().map_err(|error| io("lock", &lock_file, error))?;
+    // Read under the lock, so that the change of another process is kept.
     let mut records =
         read(file).map_err(|reason| ConfigError::Refused { file: file.to_owned(), reason })?;
     change(&mut records);

@@ -114,6 +114,8 @@ impl AgentBuilder {
     /// When two tools have the same name.
     pub fn build(self) -> Result<Agent, ToolNameTaken> {
         let AgentSettings { provider, tools, gate, clock, ids, mut config } = self.settings;
+        // Joined here and not in `module`, so that the instructions follow whatever prompt was set
+        // last.
         if !self.instructions.is_empty() {
             let parts: Vec<_> = config.system.into_iter().chain(self.instructions).collect();
             config.system = Some(parts.join("\n\n").into());
@@ -132,6 +134,8 @@ impl AgentBuilder {
         if self.plugins.is_empty() {
             return Ok(Agent::new(ports, config, clock, self.drops_chunks));
         }
+        // The set observes as well: plugins get the events of a run as an observer, and decide as
+        // hooks.
         let plugins = Arc::new(PluginSet::before(self.plugins, ports.hooks));
         ports.hooks = plugins.clone();
         let mut agent = Agent::new(ports, config, clock, self.drops_chunks);

@@ -30,7 +30,7 @@ pub struct AgentTemplate {
     /// What agents of this kind are for.
     #[serde(default)]
     pub description: String,
-    /// The system prompt.
+    /// The system prompt; the instructions of the template's modules follow it.
     pub system: String,
     /// The model; the factory's model when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,15 +89,15 @@ pub enum TemplateError {
     /// The template names a tool the factory does not have.
     #[error("agent template `{template}` names a tool that does not exist: `{tool}`")]
     NoSuchTool {
-        /// The template.
+        /// The id of the template that was to be registered.
         template: String,
-        /// The tool.
+        /// The name that no tool of the factory has.
         tool: String,
     },
     /// The template names a module that the factory does not have.
     #[error("agent template `{template}`: {error}")]
     Modules {
-        /// The template.
+        /// The id of the template that names the module.
         template: String,
         /// What is wrong with its modules.
         error: ModuleError,

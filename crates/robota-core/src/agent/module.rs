@@ -78,9 +78,9 @@ pub enum ModuleError {
     /// A module requires one that is not registered.
     #[error("module `{module}` requires `{required}`, which is not registered; register it first")]
     Missing {
-        /// The module.
+        /// The name of the module that was to be registered.
         module: String,
-        /// What it requires.
+        /// The name of the module that is not registered.
         required: String,
     },
     /// Another module requires the one to remove.

@@ -13,15 +13,15 @@ use crate::turn::TurnRules;
 /// What every agent has, whether it lives in memory or is a durable session.
 #[derive(Clone)]
 pub struct AgentSettings {
-    /// Calls the model.
+    /// Calls the model in every turn.
     pub provider: Arc<dyn Provider>,
     /// The tools that the model can call.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Judges every call.
+    /// Judges every call; [`ReadOnlyGate`] by default.
     pub gate: Arc<dyn Gate>,
-    /// Stamps events.
+    /// Gives events their time; the system's clock by default.
     pub clock: Arc<dyn Clock>,
-    /// Creates ids.
+    /// Creates the ids of sessions, turns, messages and calls; random by default.
     pub ids: Arc<dyn Ids>,
     /// The configuration of the turns.
     pub config: SessionConfig,
@@ -48,7 +48,7 @@ impl AgentSettings {
 #[macro_export]
 macro_rules! agent_setters {
     ($($settings:ident).+) => {
-        /// Sets the system prompt.
+        /// Sets the system prompt that every model call begins with; without one, none is sent.
         #[must_use]
         pub fn system(mut self, prompt: impl Into<::std::sync::Arc<str>>) -> Self {
             self.$($settings).+.config.system = Some(prompt.into());

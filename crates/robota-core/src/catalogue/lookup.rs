@@ -82,6 +82,7 @@ fn longest_prefix<'a>(
     if let Some(model) = entries.get(key) {
         return Some((model, Precision::Exact));
     }
+    // From the last dash on: the longest known id has the facts that fit best.
     key.rmatch_indices('-').find_map(|(at, _)| {
         let model = entries.get(&key[..at])?;
         Some((model.as_ref(), precision(&key[at + 1..])?))
@@ -93,6 +94,7 @@ fn longest_prefix<'a>(
 fn precision(rest: &str) -> Option<Precision> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let first = rest.split('-').next().unwrap_or_default();
+    // A date has at least four digits; one or two are the number of a version.
     if is_number(first) && first.len() <= 2 {
         return None;
     }

@@ -28,7 +28,7 @@ pub struct Prices {
 pub struct LongPrompt {
     /// Prompts with more tokens than this are long.
     pub above: u64,
-    /// The prices of such requests.
+    /// The prices of all tokens of such a request, not only of those above the limit.
     pub prices: Prices,
 }
 

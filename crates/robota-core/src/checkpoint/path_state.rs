@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::BlobRef;
 
-/// What is at a path.
+/// What was or is at a path: the side of a change before or after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PathState {
-    /// Nothing.
+    /// Nothing is there. As a target, a restore removes what is there now.
     Missing,
-    /// A regular file.
+    /// A regular file, with its content and mode.
     File {
-        /// Its content.
+        /// The hash of its content, and where a copy is stored.
         content: FileContent,
         /// Its permission bits; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
-    /// A symbolic link.
+    /// A symbolic link, which is never followed.
     Link {
         /// The path it leads to, as it was written.
         target: String,
     },
-    /// A folder.
+    /// A folder; what is in it has states of its own.
     Folder {
         /// Its permission bits; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct FileContent {
 /// storing many small blobs is slow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedContent {
-    /// The blob.
+    /// The blob of the session that contains the bytes, possibly among those of other files.
     pub blob: BlobRef,
     /// Where the content starts in the blob.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub enum NotSaved {
     Unreadable,
     /// It is a pipe, a socket or a device.
     Special,
-    /// Its name is not UTF-8.
+    /// Its name is not UTF-8, so the journal cannot contain it.
     BadName,
     /// A folder of its path is a symbolic link.
     LinkInPath,
@@ -105,9 +105,9 @@ pub struct NotCovered {
 /// A change at a path that was made, or is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDelta {
-    /// The absolute path.
+    /// The absolute path of the file, link or folder.
     pub path: String,
-    /// What was there before.
+    /// What was there before the change; a restore brings it back.
     pub before: PathState,
     /// What is there afterwards.
     pub after: PathState,
@@ -118,7 +118,7 @@ pub struct FileDelta {
 pub struct FileStat {
     /// The number of the file in its file system.
     pub inode: u64,
-    /// The size in bytes.
+    /// The size in bytes, as the system reports it.
     pub size: u64,
     /// When the content changed last, in nanoseconds since 1970.
     pub modified: i64,
@@ -133,7 +133,7 @@ pub struct TreeEntry {
     pub path: String,
     /// Its metadata when `state` was determined.
     pub stat: FileStat,
-    /// What is there.
+    /// What was found there, with the place of its stored content.
     pub state: PathState,
 }
 

@@ -9,7 +9,7 @@ use super::{FileDelta, PathState};
 pub struct RecordedChange {
     /// The sequence number of its event.
     pub seq: u64,
-    /// The change.
+    /// The path and what was there before and after.
     pub delta: FileDelta,
     /// Whether it was made for certain. A tool records a change before it makes it, so a crash or a
     /// failure can leave the file as it was.
@@ -19,7 +19,7 @@ pub struct RecordedChange {
 /// A path that a restore has to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
-    /// The absolute path.
+    /// The absolute path, unique in a plan.
     pub path: String,
     /// What was there at the checkpoint.
     pub target: PathState,
@@ -96,7 +96,7 @@ impl PlannedFile {
 pub enum RestoreStep {
     /// It is as it was at the checkpoint.
     Nothing,
-    /// It is changed.
+    /// It is changed to what was there at the checkpoint.
     Change,
     /// Something else than the session changed it, so it is not overwritten.
     Conflict,

@@ -11,14 +11,14 @@ pub enum OpenOperation {
     Input(InputId),
     /// A model call (points A and G).
     Model {
-        /// The turn of the call.
+        /// The turn of the call; `None` in journals that do not record turn ids.
         turn: Option<TurnId>,
         /// The text that had been streamed.
         text: String,
     },
     /// A tool call (points B to F).
     Call {
-        /// The call.
+        /// The call with how far it got and what it left: processes, files, output.
         call: Box<OpenCall>,
         /// Whether it ran, and so may have had effects.
         ran: DidRun,
@@ -27,7 +27,7 @@ pub enum OpenOperation {
     Compaction,
     /// A restore of a checkpoint. It is completed.
     Restore {
-        /// The id of the checkpoint.
+        /// The id of the checkpoint to which the restore returns.
         checkpoint: String,
     },
 }
@@ -43,6 +43,7 @@ pub fn open_operations(state: &State) -> Vec<OpenOperation> {
         open.push(OpenOperation::Restore { checkpoint: restore.checkpoint.clone() });
     }
     let Some(turn) = &state.turn else { return open };
+    // The input is still in the queue, so its hooks had not finished and the model was not called.
     if let Some(input) = turn.input.as_ref().filter(|input| state.inputs.contains_key(*input)) {
         open.push(OpenOperation::Input(input.clone()));
     } else if turn.calls.is_empty() && !state.compacting {

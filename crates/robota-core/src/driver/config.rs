@@ -20,23 +20,23 @@ use crate::turn::TurnRules;
 /// What a turn runs against. The gate is not optional, so there is no driver without one.
 #[derive(Clone)]
 pub struct Ports {
-    /// Calls the model.
+    /// Calls the model; its name is recorded in `turn_started`.
     pub provider: Arc<dyn Provider>,
     /// The tools that the model can call.
     pub tools: ToolSet,
     /// Returns the tools when they change during a turn; `None` if they never do.
     pub live_tools: Option<Arc<dyn LiveTools>>,
-    /// Judges every call.
+    /// Judges every call before it runs.
     pub gate: Arc<dyn Gate>,
     /// Answers questions about calls that need approval.
     pub approver: Arc<dyn Approver>,
-    /// The user's hooks.
+    /// The hooks at the four points of a turn, of settings and of code.
     pub hooks: Arc<dyn Hooks>,
     /// Summarises the conversation. Without a compactor, a full context window ends the turn.
     pub compactor: Option<Arc<dyn Compactor>>,
     /// The session's blobs. Without them, there are no checkpoints of files that tools change.
     pub blobs: Option<Arc<dyn Blobs>>,
-    /// Creates ids.
+    /// Creates the ids of turns, messages and calls.
     pub ids: Arc<dyn Ids>,
 }
 
@@ -49,7 +49,7 @@ impl Ports {
 /// The configuration of a session's turns: everything that a user can set.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
-    /// The turn machine's rules.
+    /// What the turn machine needs: model, limits, retries, concurrency.
     pub turn: TurnRules,
     /// The system prompt; `None` sends none.
     pub system: Option<Arc<str>>,

@@ -39,11 +39,10 @@ type Item = Option<Result<Delta, ProviderError>>;
 pub(super) struct ModelScope<'a> {
     pub(super) context: CallContext,
     pub(super) task_events: &'a TaskEventQueue,
-    /// The span of its round.
+    /// The span of its round, the parent of the span of the call.
     pub(super) round: &'a Span,
 }
 
-/// A model call in progress.
 pub(super) struct ModelRun {
     stage: Stage,
     span: Span,
@@ -74,6 +73,7 @@ impl ModelRun {
         let provider = ports.provider.clone();
         let (session, name) = (context.session.as_ref(), provider.name());
         let span = telemetry::model_call_span(parent, session, &request.model, name, attempt);
+        // Raw payloads can be larger than the conversation, so they are recorded only on request.
         if config.record_payloads {
             let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
             context.payloads = payload_sink(round, name, task_events.clone(), redactor);
@@ -98,6 +98,8 @@ impl ModelRun {
     /// what was not returned stays in the buffer.
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
+        // If the previous future was dropped while it waited for more text, the buffer has some
+        // already.
         if this.buffer.is_empty() {
             // A deadline and not a duration: this future is dropped and created again whenever the
             // session does something else.
@@ -133,6 +135,8 @@ impl ModelRun {
         let ended = this.buffer.ended;
         let inputs = this.take_arrived();
         if ended {
+            // After an end or a failure the stream is not polled again: not every stream allows
+            // that.
             *run = None;
         }
         inputs
@@ -199,7 +203,7 @@ struct DeltaBuffer {
     bytes: usize,
     /// Whether it contains anything other than text, which is passed on without delay.
     urgent: bool,
-    /// Whether the stream has ended.
+    /// Whether the stream has ended: nothing more is read from it.
     ended: bool,
 }
 

@@ -148,6 +148,8 @@ impl Recorder {
     ) -> Result<(), JournalError> {
         self.record(turn, events);
         self.flush().await?;
+        // Counted from the last snapshot in the journal, so that a session that is resumed often
+        // gets snapshots too.
         if self.next_seq - self.state.sources.snapshot.unwrap_or(0) > SNAPSHOT_EVERY
             && self.record_snapshot()
         {
@@ -206,6 +208,8 @@ impl Recorder {
                         tracing::warn!(%error, ?delay, "an append failed and is tried again");
                         tokio::time::sleep(delay).await;
                     }
+                    // The last delay is used up. The events stay in `unwritten`, for the next
+                    // flush.
                     None => return Err(error),
                 },
                 Err(error) => return Err(error),
@@ -257,6 +261,7 @@ impl Recorder {
             written.last().map_or(self.last_observed, |last| last.seq.max(self.last_observed));
         match durability {
             Durability::Synced => self.unsynced.clear(),
+            // Kept until a sync, because a database may lose them and ask for them again.
             Durability::Written => self.unsynced.extend(written),
         }
     }

@@ -25,7 +25,7 @@ const CHUNK: usize = 8 * 1024;
 /// Receives the result of the append that contains its event.
 pub(super) type Ack = oneshot::Sender<Result<(), JournalError>>;
 
-/// The queue. Clones share it.
+/// The queue of one turn. Clones share it: tasks hold clones, and the drive takes the events.
 #[derive(Clone, Default)]
 pub(super) struct TaskEventQueue(Arc<Shared>);
 
@@ -47,7 +47,7 @@ struct Queue {
 }
 
 impl TaskEventQueue {
-    /// Adds an event.
+    /// Adds an event without waiting until it is appended; ignored once the turn is over.
     pub(super) fn push(&self, event: Event) {
         let mut queue = self.lock();
         if !queue.closed {
@@ -64,6 +64,8 @@ impl TaskEventQueue {
         let (ack, appended) = oneshot::channel();
         {
             let mut queue = self.lock();
+            // Checked under the lock that `close` takes: an event that gets in before is dropped by
+            // `close` together with its ack.
             if queue.closed {
                 // Dropped at once, so that the caller below gets its error.
                 drop(ack);
@@ -87,6 +89,7 @@ impl TaskEventQueue {
         if queue.closed {
             return;
         }
+        // Whole pieces: a cut could separate an escape sequence from its end.
         if queue.output + text.len() > MAX_WAITING {
             *queue.dropped.entry(call.clone()).or_default() += text.len() as u64;
             return;
@@ -105,7 +108,7 @@ impl TaskEventQueue {
         self.0.ready.notify_one();
     }
 
-    /// Takes all waiting events.
+    /// Takes all waiting events, including the notes about dropped output.
     pub(super) fn take(&self) -> Vec<(Event, Option<Ack>)> {
         let mut queue = self.lock();
         let calls: Vec<CallId> = queue.dropped.keys().cloned().collect();
@@ -118,6 +121,8 @@ impl TaskEventQueue {
 
     /// Returns when an event is waiting. Cancel safe.
     pub(super) async fn ready(&self) {
+        // Asked again after each wake-up: `Notify` stores one permit, which an earlier event may
+        // have left.
         while self.lock().items.is_empty() {
             self.0.ready.notified().await;
         }
@@ -132,6 +137,7 @@ impl TaskEventQueue {
     pub(super) fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;
+        // Dropping the acks wakes the tasks that wait for them.
         queue.items.clear();
     }
 

@@ -13,6 +13,7 @@ pub(super) const MAX_DEPTH: usize = 256;
 pub(super) fn read<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, serde_json::Error> {
     check(json.as_bytes()).map_err(serde_json::Error::custom)?;
     let mut deserializer = serde_json::Deserializer::from_str(json);
+    // Switched off because the check above has a limit of its own, which is higher.
     deserializer.disable_recursion_limit();
     let value = T::deserialize(&mut deserializer)?;
     deserializer.end()?;

@@ -48,7 +48,7 @@ pub struct Envelope {
     pub ts: Timestamp,
     /// The turn it belongs to; `None` outside a turn.
     pub turn: Option<TurnId>,
-    /// The event itself.
+    /// The event, which the type in the line names.
     pub event: Event,
     /// The lowest reader version that may use the journal; `None` if every version may.
     pub min_reader: Option<u32>,
@@ -192,6 +192,8 @@ impl Envelope {
             return Ok(envelope);
         }
         let line = Line::read(text).map_err(DecodeError::Malformed)?;
+        // Checked before the data is decoded: a newer format may have data that this version cannot
+        // read.
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }

@@ -12,7 +12,7 @@ use crate::tool::ToolOutcome;
 /// The decision of hooks at an event that is not a point of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventDecision {
-    /// Nothing is blocked.
+    /// Nothing is blocked; the text, if any, is for the model.
     Continue {
         /// Text for the model.
         context: Option<String>,
@@ -35,6 +35,7 @@ impl HookOutput {
     /// Returns the decision at PreToolUse.
     #[must_use]
     pub fn into_pre_tool(self) -> PreToolDecision {
+        // A stop prevents the call too, and its reason says more than that of a block.
         if let Some(reason) = self.stop.or(self.block) {
             return PreToolDecision::Deny { reason };
         }

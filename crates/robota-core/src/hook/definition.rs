@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 
 use super::HookKind;
 
-/// Hooks that share a matcher.
+/// Hooks that share a matcher, as one entry of an event in the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookGroup {
     /// The tools, or other targets of the event, that the hooks apply to; absent or empty for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// The hooks to run.
+    /// The hooks, which run in parallel if the matcher fits.
     pub hooks: Vec<HookDefinition>,
 }
 
@@ -30,7 +30,7 @@ pub enum HookDefinition {
     Http(HttpHook),
     /// A question to a model.
     Prompt(PromptHook),
-    /// A task for an agent.
+    /// A task for an agent, whose answer decides.
     Agent(PromptHook),
     /// A hook that cannot run, because its kind is unknown or it is malformed. It is kept, since it
     /// may be meant to prevent something: where hooks decide, it blocks.
@@ -64,7 +64,7 @@ pub struct CommandHook {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpHook {
-    /// The URL of the request.
+    /// The URL to which the payload is posted as JSON.
     pub url: String,
     /// The headers. `$NAME` is replaced by the variable if it is in `allowedEnvVars`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -110,14 +110,14 @@ pub struct HookCommon {
     pub other: Map<String, Value>,
 }
 
-/// A hook that cannot run.
+/// A hook that cannot run, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnusableHook {
     /// Its kind, if it names one.
     pub kind: Option<String>,
     /// Why it cannot run.
     pub reason: String,
-    /// The value in the settings.
+    /// The value in the settings, unchanged, so that writing them back loses nothing.
     pub value: Value,
 }
 

@@ -11,16 +11,16 @@ use super::{HookDefinition, HookExit};
 pub enum HookKind {
     /// A shell command, or a program with arguments.
     Command,
-    /// An HTTP request.
+    /// An HTTP request with the payload as its body.
     Http,
     /// A question to a model.
     Prompt,
-    /// A task for an agent.
+    /// A task for an agent, which may use tools before it answers.
     Agent,
 }
 
 impl HookKind {
-    /// All kinds.
+    /// All kinds that the settings can name.
     pub const ALL: [Self; 4] = [Self::Command, Self::Http, Self::Prompt, Self::Agent];
 
     /// Returns the name that is used in settings.
@@ -35,7 +35,7 @@ impl HookKind {
     }
 }
 
-/// Runs hooks of one kind.
+/// Runs hooks of one kind. The runner has one executor per kind.
 #[async_trait::async_trait]
 pub trait HookExecutor: Send + Sync {
     /// Runs one hook, passes `payload` (one JSON object) to it, and ends it when `timeout` has

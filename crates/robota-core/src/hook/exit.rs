@@ -1,11 +1,11 @@
 //! How a hook ended, before its output is parsed.
 
-/// How a hook ended.
+/// How a hook ended, which decides how its output is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookEnd {
-    /// It exited with this code.
+    /// It exited with this code: 0 is success, 2 blocks; others are failures.
     Code(i32),
-    /// A signal ended it.
+    /// The signal with this number ended it.
     Signal(i32),
     /// It was ended because its time was up.
     TimedOut,
@@ -16,13 +16,13 @@ pub enum HookEnd {
 /// How a hook ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookExit {
-    /// How it ended.
+    /// How it ended, before its output is read.
     pub end: HookEnd,
     /// The first bytes of its standard output.
     pub stdout: Vec<u8>,
     /// Whether there was more output than was read.
     pub stdout_cut: bool,
-    /// Its standard error.
+    /// Its standard error; the reason, if the code blocks.
     pub stderr: Vec<u8>,
 }
 

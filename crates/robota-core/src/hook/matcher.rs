@@ -30,11 +30,11 @@ enum Kind {
     Never,
 }
 
-/// Why a matcher is invalid.
+/// A matcher of the settings that cannot be used, and what happens instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the matcher `{}` at {event} is invalid ({reason}); {}", matcher.escape_debug(), self.effect())]
 pub struct InvalidMatcher {
-    /// The event of its group.
+    /// The event whose group has the matcher.
     pub event: HookEvent,
     /// The text in the settings.
     pub matcher: String,

@@ -16,6 +16,7 @@ impl HookOutput {
         let mut conflict = None;
         let mut elicitation_conflict = false;
         for output in outputs {
+            // The first of several: hooks are ordered, and one reason is enough.
             all.stop = all.stop.or(output.stop);
             all.block = all.block.or(output.block);
             all.permission = stricter(all.permission, output.permission);

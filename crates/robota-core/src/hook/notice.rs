@@ -13,14 +13,14 @@ pub enum NoticeKind {
     Status,
 }
 
-/// A notice for the user.
+/// A notice about a hook, which clients show to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookNotice {
     /// The event at which the hook ran.
     pub event: HookEvent,
-    /// The kind of notice.
+    /// Whether it is a warning, a message or a status.
     pub kind: NoticeKind,
-    /// The text to show.
+    /// The text to show, for people.
     pub text: String,
 }
 

@@ -45,7 +45,7 @@ pub struct HookOutput {
     pub worktree_path: Option<String>,
     /// The answer to a question of an MCP server.
     pub elicitation: Option<HookElicitation>,
-    /// Notices for the user.
+    /// Warnings and messages that clients show to the user.
     pub notices: Vec<HookNotice>,
 }
 

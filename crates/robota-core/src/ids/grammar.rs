@@ -33,9 +33,9 @@ const MAX_NAME_BYTES: usize = 1024;
 pub enum SessionName {
     /// A UUID in its canonical form.
     Uuid(Uuid),
-    /// A plain name.
+    /// A name without structure, such as one that a user chose.
     Plain(String),
-    /// A structured name.
+    /// A name with parts, such as `agent:dev/session:main`.
     Path(SessionPath),
 }
 
@@ -48,7 +48,7 @@ pub struct SessionPath {
     pub team: Option<String>,
     /// The user; `None` if the name has no `user:` part.
     pub user: Option<String>,
-    /// The agent's template.
+    /// The template of the agent (`agent:`), which every such name has.
     pub agent: String,
     /// The session from which all forks descend.
     pub session: String,
@@ -85,6 +85,8 @@ impl SessionName {
         if text.contains([':', '/']) {
             return SessionPath::read(text).map(Self::Path);
         }
+        // Stores make folders and keys of the parts, so nothing is accepted that has a meaning in a
+        // path.
         name_part(text, "a name")?;
         // Other spellings of a UUID would not be written back as they were read.
         match Uuid::try_parse(text) {
@@ -106,6 +108,7 @@ impl SessionName {
         };
         let mut path = path.clone();
         path.forks.push(fork.to_owned());
+        // Parsed again: the new part may be invalid, or the whole name too long.
         Self::parse(&path.to_string())
     }
 }
@@ -144,6 +147,8 @@ pub fn name_part(text: &str, what: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     match text.bytes().next() {
         None => Err(format!("{what} is empty")),
+        // A first dot would make a hidden folder, and a first dash looks like an option on a
+        // command line.
         Some(first) if !first.is_ascii_alphanumeric() => {
             Err(format!("{what} must begin with a letter or a digit"))
         }

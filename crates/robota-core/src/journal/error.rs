@@ -11,7 +11,7 @@ use crate::ids::{SessionId, SessionNameError};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The session does not exist.
+    /// The store has no session with this id, or it has no event.
     #[error("there is no session `{0}`")]
     NotFound(SessionId),
     /// A session with that id already exists.
@@ -20,7 +20,7 @@ pub enum JournalError {
     /// The id is not a valid session id.
     #[error("`{id}` cannot be the id of a session: {reason}")]
     BadId {
-        /// The rejected text.
+        /// The text that was given as an id.
         id: String,
         /// Which rule it breaks.
         reason: String,
@@ -28,7 +28,7 @@ pub enum JournalError {
     /// Another process has it open for writing.
     #[error("session `{session}` is open in another process ({owner})")]
     Locked {
-        /// The session.
+        /// The session that cannot be opened for writing now.
         session: SessionId,
         /// The process that has it open.
         owner: LeaseOwner,
@@ -36,7 +36,7 @@ pub enum JournalError {
     /// This process may no longer write to the session.
     #[error("session `{session}` {reason}: this process writes nothing more to it")]
     Lost {
-        /// The session.
+        /// The session that this process was writing.
         session: SessionId,
         /// How it was lost.
         reason: LostReason,
@@ -44,7 +44,7 @@ pub enum JournalError {
     /// Another user wrote it, or it came with a checkout.
     #[error("session `{session}` was not written by you ({place})")]
     Foreign {
-        /// The session.
+        /// The session, which can be read and imported.
         session: SessionId,
         /// Where it is stored.
         place: String,
@@ -52,7 +52,7 @@ pub enum JournalError {
     /// The journal does not have that event.
     #[error("session `{session}` has no event {at}")]
     NoSuchEvent {
-        /// The session.
+        /// The session whose journal was read.
         session: SessionId,
         /// The position that was requested.
         at: Cursor,
@@ -60,7 +60,7 @@ pub enum JournalError {
     /// The events do not follow the stored ones.
     #[error("event {found} of session `{session}` cannot follow {last}")]
     OutOfOrder {
-        /// The session.
+        /// The session to which the events were to be appended.
         session: SessionId,
         /// The event that was to be appended.
         found: Cursor,
@@ -72,10 +72,10 @@ pub enum JournalError {
     TooLarge {
         /// The size of the content.
         bytes: usize,
-        /// The limit.
+        /// The size limit of blobs, in bytes.
         limit: usize,
     },
-    /// The stored data is damaged.
+    /// The stored data is damaged: a checksum, a format or a link between parts is wrong.
     #[error("{place} is damaged: {reason}")]
     Damaged {
         /// The file or row.
@@ -95,9 +95,9 @@ pub enum JournalError {
     /// does not help; opening the session again does.
     #[error("the journal in {place} must be opened again: {reason}")]
     MustReopen {
-        /// The folder.
+        /// The folder of the session's journal.
         place: String,
-        /// What happened.
+        /// What failed, so that the content of the disk is not known.
         reason: String,
     },
     /// The disk or the database failed.
@@ -107,7 +107,7 @@ pub enum JournalError {
         action: &'static str,
         /// The file or database.
         place: String,
-        /// What went wrong.
+        /// The message of the system or the database.
         reason: String,
     },
 }

@@ -15,7 +15,7 @@ const MAX_TITLE_CHARS: usize = 120;
 /// the journal and can compute it again from there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionHead {
-    /// The session's id.
+    /// The id under which the store keeps the session.
     pub session: SessionId,
     /// The point it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,16 +23,16 @@ pub struct SessionHead {
     /// The tool call of another session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SpawnedBy>,
-    /// The working directory.
+    /// The working directory; absent if the session has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The session's name.
+    /// The name that a user gave it; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The beginning of the first input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// When the session was created.
+    /// When the session was created; for a fork, when it was forked.
     pub created: Timestamp,
     /// The time of the last event.
     pub updated: Timestamp,
@@ -161,14 +161,14 @@ pub struct SessionFilter {
 pub struct PageMark {
     /// When the last listed session was changed.
     pub updated: Timestamp,
-    /// The id of that session.
+    /// The id of that session, which orders sessions that were changed at the same time.
     pub session: SessionId,
 }
 
 /// A part of a list of sessions, newest first; sessions changed at the same time are sorted by id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionPage {
-    /// The sessions.
+    /// The summaries of the page, newest first.
     pub sessions: Vec<SessionHead>,
     /// Where the next page begins; `None` if there is none.
     pub next: Option<PageMark>,

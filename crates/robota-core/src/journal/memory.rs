@@ -27,7 +27,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// Returns the events, oldest first.
+    /// Returns a copy of the list of events, oldest first; the events themselves are shared.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         locked(&self.events).clone()
@@ -62,6 +62,7 @@ fn overlap(
     let order = stored.last().map_or(Order::Empty, |event| Order::After(event.cursor()));
     let count = repeated(session, order, events.iter().map(|event| &**event))?;
     let Some(first) = events.first().filter(|_| count > 0) else { return Ok(0) };
+    // Not by index: chunks may have been dropped, so the position says nothing about the number.
     let from = stored.partition_point(|event| event.seq < first.seq);
     // The same allocation in most cases: the recorder repeats the envelopes that it kept.
     let same = |(a, b): (&Arc<Envelope>, &Arc<Envelope>)| Arc::ptr_eq(a, b) || a == b;
@@ -87,6 +88,8 @@ struct BlobTable {
 
 impl BlobTable {
     fn forget(&mut self, session: &SessionId) {
+        // Deleting is rare and a store in memory is small, so the references are searched, not
+        // counted.
         for hash in self.refs.remove(session).unwrap_or_default() {
             if !self.refs.values().any(|refs| refs.contains(&hash)) {
                 self.bytes.remove(&hash);
@@ -172,6 +175,7 @@ impl Drop for Writer {
         let mut sessions = locked(&self.sessions);
         if let Some(stored) = sessions.get_mut(&self.session) {
             stored.open = false;
+            // A session exists once it has an event; without one, its id is free again.
             if stored.events.is_empty() {
                 sessions.remove(&self.session);
             }
@@ -186,6 +190,7 @@ impl JournalStore for MemoryStore {
         let mut sessions = locked(&self.sessions);
         match sessions.get(session) {
             None => {}
+            // Open, and perhaps without an event: its id is taken nevertheless.
             Some(stored) if stored.open => return Err(already_open(session)),
             Some(_) => return Err(JournalError::Exists(session.clone())),
         }
@@ -286,6 +291,7 @@ impl JournalStore for MemoryStore {
         if sessions.get(session).is_some_and(|stored| stored.open) {
             return Err(already_open(session));
         }
+        // Lock order: sessions before blobs, as in `fork`.
         locked(&self.blobs).forget(session);
         Ok(sessions.remove(session).is_some())
     }
@@ -303,7 +309,6 @@ impl JournalStore for MemoryStore {
     }
 }
 
-/// The blobs of a session.
 struct MemoryBlobs {
     all: Arc<Mutex<BlobTable>>,
     session: SessionId,

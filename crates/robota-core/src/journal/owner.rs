@@ -67,7 +67,7 @@ pub enum LostReason {
         /// That process; `None` if it has closed the session since.
         owner: Option<LeaseOwner>,
     },
-    /// The session was deleted.
+    /// The session was deleted while this process had it open.
     Deleted,
     /// This process could not renew its lease for so long that another machine may have taken the
     /// session over.

@@ -20,9 +20,9 @@ pub struct RetentionPolicy {
 /// A session that the policy does not keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
-    /// The session's id.
+    /// The id of the session that is, or would be, deleted.
     pub session: SessionId,
-    /// Its size in bytes.
+    /// Its size in bytes before it was deleted.
     pub bytes: u64,
     /// Why it was not deleted, if it was not: it is open, or the deletion failed.
     pub kept: Option<JournalError>,
@@ -51,6 +51,7 @@ pub async fn prune(
     }
     let mut pruned = Vec::new();
     for (session, bytes) in choose(&sized, policy, now) {
+        // One by one: a session that cannot be deleted must not keep the others.
         let kept = if dry_run { None } else { store.delete(&session).await.err() };
         pruned.push(Pruned { session, bytes, kept });
     }
@@ -68,6 +69,7 @@ fn choose(
     let limit = older_than.and_then(|age| now.checked_sub(age).ok());
     let mut left: u64 = sessions.iter().map(|(_, bytes)| bytes).sum();
     let mut chosen = Vec::new();
+    // Oldest first, so that `max_bytes` deletes as few recent sessions as possible.
     for (head, bytes) in sessions.iter().skip(keep_last.unwrap_or(0)).rev() {
         let old = limit.is_some_and(|limit| head.updated < limit);
         let too_much = max_bytes.is_some_and(|max| left > max);

@@ -25,7 +25,7 @@ use crate::ids::CallId;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(description = "One part of a message. A block of an unknown type is preserved.")]
 pub enum Block {
-    /// Text.
+    /// Text for the reader, or for the model.
     Text(Text),
     /// The model's reasoning, with the signature that the provider requires to accept it back.
     Thinking(Thinking),
@@ -66,13 +66,13 @@ macro_rules! blocks {
 }
 
 blocks! {
-    /// Text.
+    /// Text of a message or of a tool result.
     Text {
-        /// The text.
+        /// The text in UTF-8, as it was written.
         text: String,
     }
 
-    /// The model's reasoning.
+    /// The model's reasoning, which it wrote before its answer.
     Thinking {
         /// The text of the reasoning; empty if the provider hides it.
         thinking: String,
@@ -81,7 +81,7 @@ blocks! {
         signature: Option<String>,
     }
 
-    /// An image.
+    /// An image, whose bytes are a blob of the session.
     Image {
         /// The blob with the image's bytes.
         blob: BlobRef,
@@ -89,7 +89,7 @@ blocks! {
         media_type: String,
     }
 
-    /// A tool call.
+    /// A tool call that the model asks for.
     ToolUse {
         /// Our id of the call, unique across sessions.
         call: CallId,
@@ -97,13 +97,13 @@ blocks! {
         id: String,
         /// The tool's name as the model wrote it.
         name: String,
-        /// The arguments.
+        /// The arguments, which the tool's schema describes.
         input: ToolInput,
     }
 
     /// The result of a tool call.
     ToolResult {
-        /// Our id of the call.
+        /// Our id of the call, as in its `tool_use`.
         call: CallId,
         /// The provider's id of the call.
         id: String,
@@ -132,9 +132,9 @@ blocks! {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
-    /// Text.
+    /// Text that the model reads.
     Text(Text),
-    /// An image.
+    /// An image, for models that accept one.
     Image(Image),
     /// A part of an unknown type, unchanged.
     #[serde(untagged)]
@@ -143,7 +143,7 @@ pub enum ResultBlock {
 }
 
 impl ResultBlock {
-    /// Creates a text part.
+    /// Creates a part with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), extra: Map::new() })
     }
@@ -155,7 +155,7 @@ impl ResultBlock {
 pub enum ToolInput {
     /// The text could not be parsed; the call gets an error result.
     Unparsed(UnparsedInput),
-    /// The arguments as JSON.
+    /// The arguments as JSON, not yet checked against the tool's schema.
     Json(Value),
 }
 
@@ -166,7 +166,7 @@ pub struct UnparsedInput {
     /// The text that the model wrote.
     #[serde(rename = "$unparsed")]
     pub raw: String,
-    /// The parser's error.
+    /// What the parser says about the text.
     #[serde(rename = "$error")]
     pub error: String,
 }
@@ -251,12 +251,12 @@ impl ToolInput {
 }
 
 impl Block {
-    /// Creates a text block.
+    /// Creates a block with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), extra: Map::new() })
     }
 
-    /// Creates a thinking block.
+    /// Creates a block of reasoning, with the provider's signature if there is one.
     pub fn thinking(thinking: impl Into<String>, signature: Option<String>) -> Self {
         Self::Thinking(Thinking { thinking: thinking.into(), signature, extra: Map::new() })
     }

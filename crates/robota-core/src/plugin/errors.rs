@@ -66,8 +66,11 @@ impl CircuitBreaker {
     /// Returns how long runs are still blocked; none if they are not.
     fn left(&self) -> Option<SignedDuration> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The count stays after the pause: the first run then is a trial, and its failure blocks
+        // again at once.
         let since = state.since.filter(|_| state.failed >= self.failures)?;
         let pause = SignedDuration::try_from(self.pause).unwrap_or(SignedDuration::MAX);
+        // The time of day may be set back; then runs are blocked for longer, never for shorter.
         let left = pause.saturating_sub(self.clock.now().duration_since(since));
         (left > SignedDuration::ZERO).then_some(left)
     }

@@ -35,11 +35,11 @@ struct Open {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// How often.
+    /// How many times were taken.
     pub count: u64,
     /// All times together, in milliseconds.
     pub total_ms: u64,
-    /// The longest time, in milliseconds.
+    /// The longest of the times, in milliseconds.
     pub longest_ms: u64,
 }
 
@@ -98,6 +98,7 @@ impl Plugin for PerformancePlugin {
     fn on_event(&self, event: &Envelope) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.event {
+            // A retry comes before the next request, so one start is open at a time.
             Event::ModelRequested(_) => open.model = Some(event.ts),
             Event::ModelResponded(_) | Event::ModelFailed(_) | Event::ModelRetry(_) => {
                 if let Some(start) = open.model.take() {

@@ -17,7 +17,7 @@ use crate::event::Event;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerText {
-    /// The text.
+    /// The text so far; empty when a turn starts.
     pub text: String,
     /// Whether the next message continues the text.
     continues: bool,

@@ -22,9 +22,9 @@ const EXCERPT: usize = 80;
 pub struct Checkpoint {
     /// Its id: that of the turn, or of the restore.
     pub id: String,
-    /// Its number, from 1.
+    /// The position among the session's checkpoints, from 1; users name it.
     pub number: usize,
-    /// What it precedes.
+    /// Whether it precedes a prompt or a restore.
     pub kind: CheckpointKind,
     /// The turn; `None` for a restore.
     pub turn: Option<TurnId>,
@@ -44,20 +44,20 @@ pub struct Checkpoint {
     pub after: u64,
 }
 
-/// What a checkpoint precedes.
+/// Whether a checkpoint was made for a prompt or for a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointKind {
-    /// A prompt.
+    /// A user's prompt: the state right before its turn.
     Prompt,
     /// A restore. Restoring this checkpoint undoes it.
     Restore,
 }
 
-/// A file that was changed.
+/// A file that changed between a checkpoint and the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TouchedFile {
-    /// The absolute path.
+    /// The absolute path of the file.
     pub path: String,
     /// What happened to it.
     pub change: ChangeKind,
@@ -119,6 +119,7 @@ impl CheckpointLog {
                 // A turn without an input continues the last prompt.
                 let Some(input) = &data.input else { return };
                 let prompt = self.prompts.shift_remove(input).unwrap_or_default();
+                // A turn without an id is of an old journal; its position identifies it as well.
                 let id = envelope.turn.as_ref().map_or_else(
                     || format!("seq-{}", envelope.seq),
                     |turn| turn.as_str().to_owned(),

@@ -11,7 +11,7 @@ use crate::state::{FoldError, State};
 /// One event of the replay vocabulary, made of one or more events of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayEvent {
-    /// The name, for example `provider_request`.
+    /// The name in the replay vocabulary, for example `provider_request`.
     pub name: &'static str,
     /// The data; always with `execution_id` and `conversation_id`.
     pub data: Map<String, Value>,

@@ -7,7 +7,7 @@ use crate::event::Event;
 /// How a display changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextUpdate<'a> {
-    /// Print this text.
+    /// Print this text after what is already shown.
     Append(Cow<'a, str>),
     /// The text since the last committed answer is void: its model call failed and is retried.
     /// Remove the text, or print [`TextUpdate::RESET_NOTICE`].

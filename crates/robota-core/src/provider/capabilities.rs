@@ -42,18 +42,18 @@ pub enum WebSupport {
 /// Which native web tools a call or an instance uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NativeWeb {
-    /// Use the native web search.
+    /// Whether the model may use the service's own web search.
     pub search: bool,
-    /// Use the native web fetch.
+    /// Whether the model may use the service's own fetch of pages.
     pub fetch: bool,
 }
 
 /// A native web tool, for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NativeWebTool {
-    /// Web search.
+    /// The service's own web search.
     Search,
-    /// Web fetch.
+    /// The service's own fetch of pages.
     Fetch,
 }
 

@@ -9,7 +9,7 @@ use crate::env_ref::Secret;
 /// of options, since users put tokens and headers there.
 #[derive(Clone, PartialEq)]
 pub struct ProviderConfig {
-    /// The type of provider.
+    /// The type of provider, by which its definition is found.
     pub provider_type: String,
     /// The model's id; `None` uses the default of the provider's definition.
     pub model: Option<String>,

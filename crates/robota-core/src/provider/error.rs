@@ -23,9 +23,9 @@ pub enum FailureReason {
     Quota,
     /// Too many requests at the moment.
     RateLimit,
-    /// The service refuses the content.
+    /// The service refuses the content of the request.
     ContentFilter,
-    /// The service is overloaded.
+    /// The service has no capacity at the moment; a retry can help.
     Overloaded,
     /// The service says that the request is not valid.
     BadRequest,
@@ -48,7 +48,7 @@ pub struct ProviderError {
     data: ErrorData,
     /// How long the service asks to wait before a retry; `None` if it does not say.
     pub retry_after: Option<Duration>,
-    /// The specific reason, if known.
+    /// The specific reason; `None` if the adapter did not recognise it.
     #[serde(default)]
     pub reason: Option<FailureReason>,
     /// The service's id of the request, to give to its support.
@@ -118,7 +118,7 @@ impl ProviderError {
         self
     }
 
-    /// Sets the specific reason.
+    /// Sets the specific reason, which decides about retries and hints.
     #[must_use]
     pub fn with_reason(mut self, reason: FailureReason) -> Self {
         self.reason = Some(reason);

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadKind {
-    /// The request.
+    /// The request that was sent.
     Request,
-    /// The complete response.
+    /// The complete response, as one value.
     Response,
-    /// One event of a stream.
+    /// One event of a streamed response.
     StreamEvent,
 }
 
@@ -28,7 +28,7 @@ pub struct NativePayload {
     pub kind: PayloadKind,
     /// The position among the payloads of the call; `None` numbers it by arrival.
     pub sequence: Option<u64>,
-    /// The payload as JSON.
+    /// The payload as JSON. The session removes secrets before it records it.
     pub payload: Value,
     /// Scalar values about the payload.
     pub metadata: Map<String, Value>,

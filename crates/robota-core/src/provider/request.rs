@@ -17,7 +17,7 @@ pub type View = Arc<Vec<Arc<Message>>>;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// The model decides.
+    /// The model decides whether it calls a tool.
     #[default]
     Auto,
     /// The model must not call a tool. The tools stay in the request, so that services can reuse the
@@ -49,11 +49,11 @@ impl OutputSchema {
 /// One request that a provider sends to a model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ModelRequest {
-    /// The model's id.
+    /// The id of the model, as the service names it.
     pub model: String,
     /// The system prompt; `None` sends none.
     pub system: Option<Arc<str>>,
-    /// The conversation.
+    /// The messages of the conversation, shared with the state.
     pub messages: View,
     /// A message for this request only, after the conversation.
     pub instruction: Option<Message>,

@@ -71,6 +71,7 @@ impl RetryPolicy {
     fn backoff(&self, failures: u32, seed: impl std::hash::Hash) -> Duration {
         // The cap is reached long before; the limit keeps the shift below from overflowing.
         let doublings = failures.saturating_sub(1).min(16);
+        // The cap may be set below the base; the first delay is then the base.
         let full = self.base.saturating_mul(1 << doublings).min(self.cap.max(self.base));
         let mut hasher = DefaultHasher::new();
         (seed, failures).hash(&mut hasher);

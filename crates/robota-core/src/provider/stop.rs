@@ -36,11 +36,11 @@ pub enum AnswerEnd {
     Whole,
     /// A limit cut the answer short; its beginning is usable.
     Cut,
-    /// The model refused to answer.
+    /// The model refused to answer; later requests have a note in place of what it wrote.
     Refused,
     /// A filter of the service removed the answer.
     Filtered,
-    /// The service paused the answer.
+    /// The service paused a long answer; another call continues it.
     Paused,
 }
 

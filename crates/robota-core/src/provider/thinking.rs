@@ -18,7 +18,7 @@ use serde_json::Value;
 pub enum Thinking {
     /// As much as the model wants.
     On,
-    /// Not at all.
+    /// The model answers without reasoning, if it can.
     Off,
     /// At most about this many tokens, where the model takes a number.
     Tokens(u64),

@@ -9,11 +9,11 @@ use crate::provider::ModelRequest;
 pub struct Expect {
     /// The text of the last user or tool message contains this.
     pub last: Option<String>,
-    /// The system prompt contains this.
+    /// The system prompt contains this text.
     pub system: Option<String>,
     /// Tools that are offered; others may be offered too.
     pub tools: Vec<String>,
-    /// No tools can be called.
+    /// The request offers no tool that the model may call.
     pub no_tools: bool,
     /// The number of messages in the conversation.
     pub messages: Option<usize>,

@@ -71,7 +71,7 @@ impl Script {
         self.looped
     }
 
-    /// Returns the answers, in order.
+    /// Returns the answers in the order in which calls get them.
     #[must_use]
     pub fn answers(&self) -> &[Answer] {
         &self.answers
@@ -88,7 +88,7 @@ impl Script {
 pub struct Answer {
     /// The conditions that the request must meet.
     pub expect: Expect,
-    /// The steps, in order.
+    /// The steps, played in order.
     pub steps: Vec<Step>,
 }
 
@@ -106,7 +106,7 @@ impl Answer {
         self
     }
 
-    /// Adds text, as one piece.
+    /// Adds text that is streamed as one piece.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.chunks([text])
@@ -128,7 +128,7 @@ impl Answer {
         })
     }
 
-    /// Adds a tool call.
+    /// Adds a tool call with these arguments, streamed as one block.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         self.step(Step::Tool(ToolStep {
@@ -211,17 +211,17 @@ impl Answer {
     }
 }
 
-/// One step of an answer.
+/// One step of an answer: what the service sends, or does not send, next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Text.
+    /// Text of the answer.
     Text {
         /// The pieces that are streamed.
         chunks: Vec<String>,
         /// Splits each piece further, into this many characters.
         chunk: Option<NonZeroUsize>,
     },
-    /// Reasoning.
+    /// Reasoning before the answer.
     Thinking {
         /// The text of the reasoning.
         thinking: String,
@@ -230,28 +230,28 @@ pub enum Step {
         /// Splits it into pieces of this many characters.
         chunk: Option<NonZeroUsize>,
     },
-    /// A tool call.
+    /// A tool call that the model asks for.
     Tool(ToolStep),
     /// The tokens of the call so far.
     Usage(Usage),
-    /// Bytes without content.
+    /// Bytes without content, such as a keep-alive: they restart the idle timer.
     Activity,
-    /// A silence.
+    /// The service sends nothing for a while.
     Stall(Stall),
     /// The call fails. As the first step, the service refuses the call.
     Error(ProviderError),
     /// The stream ends without a terminal record.
     Drop,
-    /// The answer ends.
+    /// The answer ends with this reason; later steps are not played.
     Stop(StopReason),
 }
 
 /// A tool call of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStep {
-    /// The tool's name.
+    /// The name of the tool that is called.
     pub name: String,
-    /// The arguments.
+    /// The arguments of the call, valid or not.
     pub input: ToolInput,
     /// The provider's id of the call; `None` uses `call_0`, `call_1`, … from the start in each
     /// answer, as many services do.
@@ -263,9 +263,9 @@ pub struct ToolStep {
 /// How long a silence lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stall {
-    /// Indefinitely.
+    /// Until the call is cancelled or times out.
     Forever,
-    /// Until this gate is opened.
+    /// Until the test opens the gate of this name.
     Gate(String),
     /// This long, in tokio's time.
     For(Duration),

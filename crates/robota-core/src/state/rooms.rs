@@ -22,7 +22,7 @@ pub struct RoomState {
 /// A message that some members have not received yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwedMessage {
-    /// The number of the message.
+    /// The number of the message in the room.
     pub number: u64,
     /// The sequence number of its `room_said`.
     pub seq: u64,
@@ -33,7 +33,7 @@ pub struct OwedMessage {
 /// The last message that a session received of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeardMessage {
-    /// The number of the message.
+    /// The number of the message in its room; earlier ones were received too.
     pub number: u64,
     /// How many messages led to it.
     #[serde(default)]
@@ -55,6 +55,7 @@ pub(super) fn fold_room(room: &mut Option<Box<RoomState>>, event: &Event, seq: u
         Event::RoomSaid(data) => {
             let room = room.get_or_insert_default();
             room.said = data.number;
+            // A message without receivers is in the journal only.
             if !data.to.is_empty() {
                 room.owed.push(OwedMessage { number: data.number, seq, to: data.to.clone() });
             }

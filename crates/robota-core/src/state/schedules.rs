@@ -9,7 +9,7 @@ use crate::event::{Event, InputAccepted, InputSource, ScheduleAdded, Trigger};
 use crate::ids::{InputId, ScheduleId};
 use crate::message::MessageState;
 
-/// A schedule of a session.
+/// A schedule of a session, with what has happened to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     /// What it does and when.
@@ -23,7 +23,7 @@ pub struct Schedule {
 /// What has happened to a schedule since it was added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleProgress {
-    /// Whether it is paused.
+    /// Whether it is paused: due times that pass meanwhile do not count.
     #[serde(default)]
     pub paused: bool,
     /// The time up to which all due times are settled: fired, skipped, or before it began.
@@ -77,6 +77,7 @@ pub(super) fn fold(
         }) => {
             let Some(schedule) = schedules.get_mut(schedule) else { return };
             let progress = &mut schedule.progress;
+            // Never back: a clock that was set back must not make times due again.
             if let Some(due) = due {
                 progress.settled = progress.settled.max(*due);
             }

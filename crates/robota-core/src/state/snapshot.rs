@@ -91,6 +91,7 @@ impl State {
             // the next safe moment comes soon.
             Some(_) => return None,
         };
+        // Without `session_created` there is no event that a snapshot could refer to.
         if self.session.is_none() || self.compacting || self.restoring.is_some() {
             return None;
         }
@@ -162,6 +163,8 @@ impl State {
             state.fold_event(&event(seq)?, None, cursor);
         }
         for it in &snapshot.schedules {
+            // The epoch of the snapshot, since that of the event is not known here; the fold uses
+            // only the number.
             let cursor = crate::event::Cursor { epoch: at.epoch, seq: it.added };
             let added = event(it.added)?;
             state.fold_event(&added, None, cursor);
@@ -189,6 +192,7 @@ impl State {
         }
         state.name.clone_from(&snapshot.name);
         state.mode = snapshot.mode;
+        // Chunks and calls are left empty: a snapshot is taken only when the turn has none.
         state.turn = snapshot.turn.as_ref().map(|turn| OpenTurn {
             id: turn.id.clone(),
             input: turn.input.clone(),

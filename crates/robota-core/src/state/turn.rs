@@ -13,7 +13,7 @@ use crate::process::ProcessIdentity;
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
-/// A turn in progress.
+/// A turn in progress, or one that a crash left open.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OpenTurn {
     /// The turn's id; `None` in journals that do not have it.
@@ -64,7 +64,7 @@ pub struct OpenCall {
     /// The end of its output so far.
     #[serde(default, skip_serializing_if = "OutputTail::is_empty")]
     pub output: OutputTail,
-    /// The processes that it started.
+    /// The processes that it started and that a recovery has to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessIdentity>,
     /// The files of its last `files_changing`.
@@ -135,7 +135,7 @@ pub(crate) fn join_context(context: &mut Option<String>, text: Option<&str>) {
 pub enum CallStage {
     /// The model asked for it; nothing is decided.
     Called,
-    /// Its PreToolUse hooks run.
+    /// Its PreToolUse hooks run; it is judged and not allowed yet.
     InPreHook,
     /// A user is asked to approve it.
     Asked,
@@ -179,6 +179,8 @@ impl OpenTurn {
         match event {
             Event::ModelRequested(data) => self.round = data.round,
             Event::TextChunk(data) => self.text.push_str(&data.text),
+            // Apart from the text: an interrupted answer is committed with both, in separate
+            // blocks.
             Event::ThinkingChunk(data) => self.thinking.push_str(&data.text),
             Event::StreamReset(_) => {
                 self.text.clear();
@@ -222,6 +224,8 @@ impl OpenTurn {
                         CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
                             CallStage::Finished(data.outcome.clone().map_or(outcome, Box::new))
                         }
+                        // Before the outcome is known, the hook was that of PreToolUse; the gate
+                        // judges next.
                         _ => CallStage::Called,
                     };
                 }

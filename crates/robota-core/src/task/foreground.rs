@@ -106,6 +106,7 @@ impl ForegroundCall {
 
 impl Drop for ForegroundCall {
     fn drop(&mut self) {
+        // By channel and not only by call: the same call may wait twice, one wait after the other.
         let own = |waiting: &Waiting| {
             waiting.call == self.call && waiting.requests.same_channel(&self.requests)
         };

@@ -13,7 +13,7 @@ use crate::ids::{GroupId, TaskId};
 pub enum WaitPolicy {
     /// No caller waits for the tasks.
     Detached,
-    /// When all tasks have ended.
+    /// When all tasks have ended, in whatever way.
     #[default]
     WaitAll,
     /// When one task has completed, or all have ended.
@@ -22,7 +22,7 @@ pub enum WaitPolicy {
     Manual,
 }
 
-/// The state of a group.
+/// Whether a group still waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupStatus {
@@ -36,28 +36,28 @@ pub enum GroupStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum GroupChange {
-    /// It was created.
+    /// The group was created, possibly with tasks.
     Created {
         /// What its tasks do, in a few words.
         label: String,
         /// When it is done.
         policy: WaitPolicy,
-        /// Its tasks.
+        /// The tasks that it starts with.
         tasks: Vec<TaskId>,
     },
-    /// Tasks were added.
+    /// Tasks were added while it waited.
     Added {
-        /// The tasks.
+        /// The new tasks only; those that it has stay.
         tasks: Vec<TaskId>,
     },
-    /// It is done.
+    /// Its policy is fulfilled, or its creator says so.
     Done,
 }
 
 /// The state of a group: a copy, which does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupState {
-    /// Its id.
+    /// The id by which callers wait for it.
     pub group: GroupId,
     /// Whether it is done.
     pub status: GroupStatus,
@@ -65,9 +65,9 @@ pub struct GroupState {
     pub label: String,
     /// When it is done.
     pub policy: WaitPolicy,
-    /// Its tasks.
+    /// The tasks that belong to it, in the order in which they were added.
     pub tasks: Vec<TaskId>,
-    /// When it was created.
+    /// The time of the event that created it.
     #[schemars(with = "String")]
     pub created: Timestamp,
 }
@@ -75,15 +75,15 @@ pub struct GroupState {
 /// How the tasks of a group ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupSummary {
-    /// The group.
+    /// The group at the time of the summary.
     pub group: GroupState,
     /// How many tasks have not ended.
     pub open: usize,
     /// How many tasks ended with a result.
     pub completed: usize,
-    /// How many tasks failed.
+    /// How many tasks ended with an error.
     pub failed: usize,
-    /// How many tasks were cancelled.
+    /// How many tasks were cancelled before they ended.
     pub cancelled: usize,
     /// The tasks, without those that were closed.
     pub tasks: Vec<TaskState>,

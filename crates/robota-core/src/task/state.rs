@@ -13,11 +13,11 @@ use crate::ids::{CallId, GroupId, SessionId, TaskId};
 /// The state of a task: a copy, which does not change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskState {
-    /// Its id.
+    /// The id that the model and users name it by.
     pub task: TaskId,
     /// Where it is in its life.
     pub status: TaskStatus,
-    /// What runs it.
+    /// Whether an agent or a process runs it.
     pub kind: TaskKind,
     /// Whether a tool call waits for it.
     pub mode: TaskMode,
@@ -28,18 +28,18 @@ pub struct TaskState {
     /// The tool call that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// The group it belongs to.
+    /// The group it belongs to; absent if it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupId>,
-    /// The type of the agent.
+    /// The type of the agent; absent for a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The command line, or the beginning of the prompt.
     pub input: String,
-    /// The process id.
+    /// The process id, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The session of an agent.
+    /// The session of an agent, whose journal is the transcript; absent for a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The file with the text that it writes.
@@ -54,24 +54,24 @@ pub struct TaskState {
     /// The calls that wait for approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<TaskQuestion>,
-    /// When it was created.
+    /// When it was created, and began to wait for a slot.
     #[schemars(with = "String")]
     pub created: Timestamp,
-    /// When it started to run.
+    /// When it got a slot; absent while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub started: Option<Timestamp>,
-    /// When it did something last.
+    /// When it last changed. Reporting its end to the model does not count.
     #[schemars(with = "String")]
     pub last_activity: Timestamp,
-    /// When it ended.
+    /// When it ended; absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub ended: Option<Timestamp>,
     /// Its result, or a part of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// Why it failed.
+    /// Why it failed; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
     /// The watchdog that ended it.
@@ -94,7 +94,7 @@ pub struct TaskState {
 pub struct InvalidChange {
     /// The state of the task.
     pub status: TaskStatus,
-    /// The change.
+    /// The name of the change, as the journal writes it.
     pub change: &'static str,
 }
 

@@ -10,7 +10,7 @@ use crate::message::{ResultBlock, ToolResult, ToolUse};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DidRun {
-    /// The call ran.
+    /// The call ran to its end, with or without success.
     #[default]
     Yes,
     /// The call did not run.
@@ -35,7 +35,7 @@ pub enum DidRun {
 pub struct ToolOutcome {
     /// Whether the call succeeded.
     pub ok: bool,
-    /// Whether the call ran.
+    /// Whether the call ran, did not run, or may have run.
     #[serde(default)]
     pub ran: DidRun,
     /// The content that the model sees.
@@ -70,7 +70,7 @@ impl ToolOutcome {
         Self { ran: DidRun::No, ..Self::failed(code, text) }
     }
 
-    /// Adds one metadata entry.
+    /// Adds a value under a key, or replaces the one that is there.
     #[must_use]
     pub fn with_metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());

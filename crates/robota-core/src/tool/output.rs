@@ -34,7 +34,7 @@ pub trait OutputWriter: Send {
     async fn finish(self: Box<Self>) -> Result<KeptOutput, ErrorData>;
 }
 
-/// Output that was stored.
+/// Output that was stored because it is too long for a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptOutput {
     /// The name under which the model can read it.

@@ -48,6 +48,7 @@ impl ToolSet {
     /// Returns the tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        // A search over all tools, but only for names that are no tool's own: aliases are rare.
         let by_alias = || self.tools.values().find(|tool| tool.aliases().contains(&name));
         self.tools.get(name).or_else(by_alias)
     }
@@ -80,7 +81,7 @@ impl ToolSet {
         &self.sha256
     }
 
-    /// Returns the names, sorted.
+    /// Returns the names of the tools, without their aliases, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.tools.keys().cloned().collect()

@@ -20,6 +20,7 @@ impl Turn {
         env: &Env<'_>,
         out: &mut Out,
     ) {
+        // Before the event: nothing should keep running while a slow journal is written.
         self.cancel_running(out);
         out.emit(Interrupted { cause, note });
         if cause == Cause::User {
@@ -72,6 +73,7 @@ impl Turn {
             | Phase::Closing
             | Phase::Finished => {}
         }
+        // Judgements are not cancelled: they have no effects, and their answers are ignored.
         for call in &self.calls {
             let id = call.tool_use.call.clone();
             match call.stage {
@@ -125,6 +127,7 @@ impl Turn {
         if !self.committed || self.ending.is_some() {
             return;
         }
+        // Set before the calls are finished, so that none of them starts in between.
         self.ending = Some(Ending::Stopped);
         for at in 0..self.calls.len() {
             let id = self.calls[at].tool_use.call.clone();

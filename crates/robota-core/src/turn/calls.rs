@@ -10,7 +10,7 @@ use crate::permission::Class;
 use crate::state::{CallStage, OpenCall};
 use crate::tool::{DidRun, ToolOutcome};
 
-/// A call and its stage.
+/// A call of the current answer and its stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CallState {
     pub(super) tool_use: ToolUse,
@@ -54,13 +54,13 @@ pub(super) enum Stage {
     /// The gate has judged the call. It waits for the answer to be committed, or for its hooks or
     /// the approval.
     Judged(Judgement),
-    /// Its PreToolUse hooks run.
+    /// Its PreToolUse hooks run; their reply may change the judgement.
     PreHook(Judgement),
     /// A user is asked to approve it.
     Asking(Judgement),
-    /// It may run.
+    /// It may run and waits for its place in the order.
     Allowed(Class),
-    /// It runs.
+    /// It runs; the driver will report its outcome.
     Running(Class),
     /// It ran, and its PostToolUse hooks run.
     PostHook(Class, ToolOutcome),
@@ -96,6 +96,7 @@ impl CallState {
     /// Returns true if the call has started, whether or not it has ended.
     pub(super) fn has_started(&self) -> bool {
         match &self.stage {
+            // A call whose PostToolUse hook runs has had its effects.
             Stage::Running(_) | Stage::PostHook(..) => true,
             Stage::Done(outcome) => outcome.ran != DidRun::No,
             Stage::Judging
@@ -108,6 +109,7 @@ impl CallState {
 
     /// Returns true if a later read-only call may run at the same time.
     pub(super) fn allows_parallel_reads(&self) -> bool {
+        // A call that has ended no longer matters for the order, whatever it did.
         matches!(
             self.stage,
             Stage::Running(Class::Inspect) | Stage::PostHook(Class::Inspect, _) | Stage::Done(_)

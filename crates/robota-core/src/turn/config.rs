@@ -7,7 +7,7 @@ use crate::context::{COMPACT, ContextEstimate};
 use crate::hook::HookPoint;
 use crate::provider::{ModelLimits, RetryPolicy};
 
-/// The default limit of rounds.
+/// The round limit of an agent in memory. Sessions have none by default.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
 
 /// The shortest answer that is asked for, in tokens.
@@ -21,7 +21,7 @@ pub const DEFAULT_MAX_REPEATS: u32 = 5;
 /// The user's settings for turns. A turn uses those it started with until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRules {
-    /// The model's id.
+    /// The id of the model, as the service names it.
     pub model: String,
     /// The maximum number of rounds; 0 means no limit.
     pub max_rounds: u32,
@@ -143,7 +143,7 @@ pub enum AtLimit {
     /// It calls the model once more, without tools, for a summary.
     #[default]
     Summarise,
-    /// It ends.
+    /// It ends without another model call.
     Stop,
 }
 
@@ -152,7 +152,7 @@ pub enum AtLimit {
 pub struct TurnFacts {
     /// The provider's name, for events only.
     pub provider: String,
-    /// Whether a compactor is configured.
+    /// Whether a compactor is configured; without one, a full window ends the turn.
     pub has_compactor: bool,
     /// Whether the limits of the model are assumed, so that the service is asked for them when the
     /// conversation gets long.
@@ -200,7 +200,7 @@ impl ToolConcurrency {
     }
 }
 
-/// A set of hook points.
+/// The hook points of a turn that have hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HookPoints(Vec<HookPoint>);
 

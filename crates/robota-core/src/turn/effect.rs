@@ -19,14 +19,14 @@ use crate::provider::{Delta, ModelLimits, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
-/// What a turn starts with.
+/// What a turn starts with: a message, or nothing new.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnInput {
-    /// A message from a client.
+    /// A message from a client, which becomes a user message unless a hook blocks it.
     Message {
         /// The accepted input that it came from; `None` if it was not queued as an input.
         input: Option<InputId>,
-        /// The content of the message.
+        /// The blocks of the message.
         content: Vec<Block>,
     },
     /// The turn continues the conversation without a new message.
@@ -58,32 +58,32 @@ pub enum Input {
     Delta(Delta),
     /// The model call failed, or its stream ended without a terminal record.
     ModelFailed(ProviderError),
-    /// The gate judged a call.
+    /// The gate judged a call, or its arguments are not valid.
     Judged {
-        /// The call.
+        /// The call that [`Effect::Judge`] named.
         call: CallId,
         /// The judgement, or why the arguments are not valid.
         judged: JudgeResult,
     },
-    /// The approver answered.
+    /// The approver answered a question.
     Answered {
         /// The call that it was asked about.
         call: CallId,
-        /// The answer.
+        /// The approver's decision about the call.
         answer: Answer,
     },
-    /// Hooks finished.
+    /// The hooks of [`Effect::RunHook`] finished.
     Hooked {
         /// The call; `None` at points that do not concern a call.
         call: Option<CallId>,
-        /// Their merged reply.
+        /// The reply of all hooks of the point, merged.
         reply: HookReply,
     },
     /// A running call ended.
     ToolFinished {
-        /// The call.
+        /// The call that [`Effect::RunTool`] named.
         call: CallId,
-        /// Its outcome.
+        /// What the call returned, without secrets.
         outcome: ToolOutcome,
         /// How long it ran.
         duration: Duration,
@@ -96,7 +96,7 @@ pub enum Input {
     WaitOver,
     /// The turn is interrupted.
     Abort {
-        /// What interrupts it.
+        /// What interrupts it: the user, or a shutdown.
         cause: Cause,
         /// The reason that the client gave, as text.
         note: Option<String>,
@@ -105,7 +105,7 @@ pub enum Input {
     },
 }
 
-/// The result of [`Effect::Judge`].
+/// The result of [`Effect::Judge`]: whether the arguments are valid, and the verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JudgeResult {
     /// The arguments are valid; this is the gate's judgement.
@@ -123,7 +123,7 @@ pub enum Effect {
     CallModel(ModelCall),
     /// Check the arguments of a call and let the gate judge it.
     Judge(ToolUse),
-    /// Run a call.
+    /// Run a call that may run.
     RunTool {
         /// The call, with the arguments that it runs with.
         tool_use: ToolUse,
@@ -164,12 +164,12 @@ pub struct ModelCall {
     pub max_output: u64,
 }
 
-/// What [`Effect::Cancel`] cancels.
+/// What [`Effect::Cancel`] cancels; no input follows, except from a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The model call.
+    /// The model call, whose connection is closed.
     Model,
-    /// A running tool call.
+    /// A running tool call. It is asked to stop and still reports its outcome.
     Tool(CallId),
     /// The question to the approver about a call.
     Question(CallId),
@@ -177,9 +177,9 @@ pub enum Target {
     Hook(Option<CallId>),
     /// The question for the model's limits.
     Limits,
-    /// The compaction.
+    /// The running compaction; the conversation stays as it was.
     Compaction,
-    /// The wait.
+    /// The wait before a retry.
     Wait,
 }
 
@@ -204,7 +204,7 @@ pub struct TurnReport {
     pub stop: Option<StopReason>,
     /// How many rounds the turn took.
     pub rounds: u32,
-    /// How many tool calls ran.
+    /// How many tool calls ran to their end, successful or not.
     pub tools_executed: u32,
     /// The tool calls that failed, were denied or did not run, in order. Those of an answer are
     /// added when all its calls have ended.
@@ -256,9 +256,9 @@ const FAILED_TEXT: usize = 1_000;
 /// A tool call of a turn that failed, was denied or did not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCall {
-    /// The call.
+    /// The id that the events of the call have.
     pub call: CallId,
-    /// The tool.
+    /// The tool's name as the model wrote it.
     pub tool: String,
     /// A stable code of the failure, such as `denied`.
     pub code: Option<String>,
@@ -281,6 +281,7 @@ pub(super) struct Out(Vec<Effect>);
 
 impl Out {
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
+        // Only into the last effect: an event must not move before an effect that precedes it.
         match self.0.last_mut() {
             Some(Effect::Append(events)) => events.push(event.into()),
             _ => self.0.push(Effect::Append(vec![event.into()])),

@@ -49,6 +49,7 @@ impl Repeats {
 
     /// Returns the tools of the failing calls.
     pub(super) fn tools(&self) -> Vec<&str> {
+        // From the right: the name of a tool may contain spaces, the hash does not.
         let tools = self.failed.keys().filter_map(|key| key.rsplit_once(' '));
         let tools: BTreeSet<_> = tools.map(|(tool, _)| tool).collect();
         tools.into_iter().collect()

@@ -59,6 +59,7 @@ impl Turn {
         // If the service does not name its window, it is smaller than what it refused.
         let refused = env.state.context(self.rules.context_window).effective;
         let window = error.context_window.unwrap_or(refused.max(1));
+        // For the rest of the turn: the service has shown what it accepts.
         self.rules.context_window = self.rules.context_window.min(window);
         self.overflow = Some(Overflow::Compacting);
         self.start_compaction(env.state.context(self.rules.context_window), out);
@@ -82,6 +83,7 @@ impl Turn {
         self.commit_interrupted(Cause::Provider, env, out);
         self.ending = Some(Ending::ProviderFailed(error));
         for at in 0..self.calls.len() {
+            // Running calls are awaited: their outcomes are facts, whatever became of the answer.
             if !self.calls[at].is_done() && !self.calls[at].has_started() {
                 let text = "This tool call was not executed: the model's answer failed before it \
                             was complete.";

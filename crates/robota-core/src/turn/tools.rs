@@ -144,6 +144,7 @@ impl Turn {
     }
 
     fn may_start(&self, at: usize, class: Class) -> bool {
+        // After an ending, calls get their results without running.
         if self.ending.is_some() {
             return false;
         }
@@ -297,6 +298,7 @@ impl Turn {
     ) -> Option<Judgement> {
         match decision {
             AfterChange::Judge => {}
+            // Only an ask is lifted. An allow stays, and a denial never gets here.
             AfterChange::Allow { reason } => {
                 if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
                     let reason = reason.unwrap_or_else(|| "a hook allows it".to_owned());
@@ -305,6 +307,7 @@ impl Turn {
                 }
             }
             AfterChange::Ask(question) => {
+                // A hook can make a verdict stricter, never weaker: `max` keeps a denial.
                 judgement.verdict = judgement.verdict.max(Verdict::Ask);
                 // So that no later hook can lift the ask that this hook requires.
                 judgement.source = Source::Rule;
@@ -349,7 +352,7 @@ impl Turn {
         self.apply_extras(at, extras, out);
     }
 
-    /// Handles the approver's answer.
+    /// Handles the approver's answer to the question about a call.
     pub(super) fn on_permission_answer(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
@@ -455,6 +458,7 @@ impl Turn {
         out: &mut Out,
     ) {
         let Some(at) = self.position(call) else { return };
+        // A call that is not running has an outcome already; a late report is ignored.
         let Stage::Running(class) = self.calls[at].stage else { return };
         // Counted here and not at the start: a call that a crash interrupted has no place in a
         // report.
@@ -491,6 +495,7 @@ impl Turn {
         let (mut added, mut skipped, mut failed) = (0, 0, 0);
         self.repeats.next_round();
         for call in std::mem::take(&mut self.calls) {
+            // All calls are done here; the pattern only avoids a panic.
             let Stage::Done(outcome) = call.stage else { continue };
             self.repeats.record(&call.tool_use, call.class, &outcome);
             if !outcome.ok {

@@ -54,7 +54,7 @@ const OUTPUT_DETAILS: &[&str] = &[
 /// Requests of the provider's own tools.
 const SERVER_TOOLS: &[&str] = &["server_tool_use", "serverToolUse"];
 
-/// Implements [`Usage::from_provider_value`].
+/// Implements [`Usage::from_provider_value`]: the report itself, or a field that contains it.
 pub(super) fn normalise(value: &Value) -> Option<Usage> {
     read(value).or_else(|| {
         ["usage", "usageMetadata", "usage_metadata"].iter().find_map(|key| read(value.get(key)?))

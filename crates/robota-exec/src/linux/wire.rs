@@ -63,7 +63,7 @@ impl MonitorCommand {
 pub(crate) enum Notice {
     /// The monitor has the request; nothing was started yet.
     Taken,
-    /// The program runs.
+    /// The program runs; its identity can be recorded.
     Started { pid: i32, start_time: u64 },
     /// The program could not be started.
     Failed { errno: i32 },

@@ -115,7 +115,7 @@ fn denial(notification: &libc::seccomp_notif) -> Denial {
     Denial { action: action.to_owned(), subject }
 }
 
-/// Receives the next notification.
+/// Receives the next notification; fails if its process died meanwhile.
 fn receive_notification(listener: &OwnedFd) -> io::Result<libc::seccomp_notif> {
     let data = libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] };
     let mut notification = libc::seccomp_notif { id: 0, pid: 0, flags: 0, data };

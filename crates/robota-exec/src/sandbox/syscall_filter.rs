@@ -168,11 +168,12 @@ enum Action {
     Deny,
     /// Answers that the call does not exist. Libraries then use an older one.
     Hide,
-    /// `ioctl`: denies some requests.
+    /// `ioctl`: denies requests that insert terminal input or, without attributes, change those of
+    /// files.
     Requests,
-    /// `clone`: denies new namespaces.
+    /// `clone`: denies flags that create a namespace.
     Namespaces,
-    /// `socketpair`: allows connected pairs only.
+    /// `socketpair`: allows connected local pairs only, which cannot reach a socket outside.
     Pairs,
 }
 

@@ -204,6 +204,7 @@ async fn start_monitored(
     request: &crate::linux::wire::LaunchRequest,
     streams: ChildStreams,
 ) -> Result<MonitoredGroup, StartError> {
+    // Repeated only while the request was certainly not taken: a program must not run twice.
     for _ in 0..REAPER_ATTEMPTS {
         match MonitoredGroup::start(client, request, &streams).await {
             Err(StartError::NotTaken) => client.discard(),

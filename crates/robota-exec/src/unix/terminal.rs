@@ -12,11 +12,11 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::spec::TerminalSize;
 
-/// A new terminal.
+/// The two ends of a new pseudoterminal.
 pub(super) struct Terminal {
-    /// The supervisor's end.
+    /// The supervisor's end: it reads the output and writes the input.
     pub(super) master: OwnedFd,
-    /// The program's end.
+    /// The program's end, which becomes its three streams.
     pub(super) slave: OwnedFd,
     /// The file of the program's end.
     pub(super) path: PathBuf,

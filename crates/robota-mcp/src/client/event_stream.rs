@@ -13,7 +13,7 @@ use super::link::{LinkError, MAX_MESSAGE};
 pub(super) struct Event {
     /// The name; empty if it has none.
     pub(super) name: String,
-    /// The data.
+    /// The data, with line breaks between its lines.
     pub(super) data: String,
     /// Where to continue after a lost connection.
     pub(super) id: Option<String>,

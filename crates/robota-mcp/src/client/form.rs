@@ -8,7 +8,7 @@ use crate::text::{clean, clean_line};
 /// How many fields a form may have.
 // A person answers the form; longer ones are an error of the server or an attack.
 const MAX_FIELDS: usize = 50;
-/// How many choices a field may have.
+/// How many choices a field may have. A longer list cannot be shown.
 const MAX_CHOICES: usize = 500;
 /// The longest name of a field, in bytes.
 const MAX_NAME: usize = 200;
@@ -23,17 +23,17 @@ pub struct Form {
 /// One value that a server asks the user for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormField {
-    /// The name in the answer.
+    /// The name in the answer; people see `title`.
     pub name: String,
-    /// The name for people.
+    /// The name for people; that of the answer if the server gave none.
     pub title: String,
     /// What is asked for; empty if the server does not say it.
     pub description: String,
     /// Whether an answer is needed.
     pub required: bool,
-    /// What can be answered.
+    /// What can be answered, and within which limits.
     pub kind: FieldKind,
-    /// The value if the user answers nothing.
+    /// The value if the user answers nothing; none if the server gave none that the field allows.
     pub default: Option<Value>,
 }
 
@@ -42,33 +42,33 @@ pub struct FormField {
 pub enum FieldKind {
     /// A text, with its limits in characters.
     Text {
-        /// The shortest length.
+        /// The shortest length; none for any.
         min: Option<u64>,
-        /// The longest length.
+        /// The longest length; none for any.
         max: Option<u64>,
-        /// `email`, `uri`, `date` or `date-time`.
+        /// `email`, `uri`, `date` or `date-time`; others are not checked.
         format: Option<String>,
     },
-    /// A number.
+    /// A number, with its limits.
     Number {
-        /// Whether it has no fraction.
+        /// Whether a fraction is refused.
         integer: bool,
-        /// The smallest value.
+        /// The smallest value that is accepted.
         min: Option<f64>,
-        /// The largest value.
+        /// The largest value that is accepted.
         max: Option<f64>,
     },
-    /// Yes or no.
+    /// Yes or no, as a boolean.
     Switch,
-    /// One of several texts.
+    /// One of several texts; the answer is its value.
     One(Vec<Choice>),
     /// Several of several texts.
     Many {
-        /// The texts.
+        /// The texts, as the server lists them.
         choices: Vec<Choice>,
-        /// How many are needed.
+        /// How many are needed; none for any number.
         min: Option<u64>,
-        /// How many are possible.
+        /// How many are possible; none for all.
         max: Option<u64>,
     },
 }
@@ -76,9 +76,9 @@ pub enum FieldKind {
 /// A text to choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The value in the answer.
+    /// The value in the answer, which the user does not see.
     pub value: String,
-    /// The name for people.
+    /// The name for people; the value if the server gave none.
     pub title: String,
 }
 

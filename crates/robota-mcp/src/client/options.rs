@@ -16,7 +16,7 @@ use crate::store::CatalogStore;
 /// What all servers of a session share.
 #[derive(Clone)]
 pub struct McpOptions {
-    /// Starts the programs.
+    /// Starts the programs and ends them with this process.
     pub supervisor: Supervisor,
     /// The working folder of programs, and the first root.
     pub cwd: PathBuf,
@@ -28,13 +28,13 @@ pub struct McpOptions {
     pub catalogs: Option<CatalogStore>,
     /// The tokens of logins; none sends no tokens.
     pub tokens: Option<TokenStore>,
-    /// The host program, for the servers in it.
+    /// Reaches the servers in the host program; none if there is no host.
     pub host: Option<Arc<dyn HostChannel>>,
     /// Answers questions of servers; none declines them.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Lets servers use the model of the user, those whose configuration allows it; none refuses.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// Receives messages for the user.
+    /// Receives messages for the user: failures of servers, and changes that need approval.
     pub on_notice: Arc<dyn Fn(String) + Send + Sync>,
     /// Stores images of results outside of a call.
     pub blobs: Option<Arc<dyn Blobs>>,
@@ -66,9 +66,9 @@ impl McpOptions {
 /// A question of a server to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elicitation {
-    /// The server.
+    /// The name of the server in the configuration.
     pub server: String,
-    /// The question.
+    /// The question, without hidden characters and at most 4 KB.
     pub message: String,
     /// What the user is asked for.
     pub kind: ElicitationKind,
@@ -79,16 +79,16 @@ pub struct Elicitation {
 pub enum ElicitationKind {
     /// To fill in a form.
     Form {
-        /// The form.
+        /// The form, read and checked.
         form: Form,
         /// The schema of the form, for clients that show it themselves.
         schema: Value,
     },
     /// To open an address.
     Address {
-        /// The address.
+        /// The address; `http` or `https` only.
         url: String,
-        /// The id that the server uses when the user is done there.
+        /// The id by which the server says later that the user is done there; none if it gave none.
         id: Option<String>,
     },
 }
@@ -98,16 +98,16 @@ pub enum ElicitationKind {
 pub enum ElicitAnswer {
     /// The user agreed, with the content of the form. Fields without a value get their defaults.
     Accept(Value),
-    /// The user refused.
+    /// The user refused; the server should not ask again.
     Decline,
-    /// The user did not decide.
+    /// The user closed the question without an answer.
     Cancel,
 }
 
 /// Asks the user for a server.
 #[async_trait::async_trait]
 pub trait Elicitor: Send + Sync {
-    /// Asks and returns the answer.
+    /// Asks and returns the answer. It may wait for the user as long as it needs.
     async fn ask(&self, question: Elicitation) -> ElicitAnswer;
 
     /// Returns whether it can ask the user to open an address. It is part of the client's capabilities.

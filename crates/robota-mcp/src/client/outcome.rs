@@ -11,6 +11,7 @@ use crate::error::McpError;
 use crate::text::clean_line;
 
 /// Images of these types can be shown to models.
+// SVG is not among them: no model service takes it.
 const SHOWN: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Images above this size are not passed on, in bytes.
 const MAX_IMAGE: usize = 5 * 1024 * 1024;

@@ -16,9 +16,9 @@ use crate::names::server_part;
 pub struct PromptCommand {
     /// The name of the command, without the slash.
     pub name: String,
-    /// What the prompt is for.
+    /// What the prompt is for, in the words of the server.
     pub description: String,
-    /// The arguments, for people.
+    /// The arguments, for people: `<needed>` and `[optional]`.
     pub argument_hint: String,
     pub(super) server: String,
     pub(super) definition: PromptDefinition,

@@ -13,7 +13,6 @@ use crate::text::clean_line;
 /// At most this many resources are listed.
 const MAX_LISTED: usize = 200;
 
-/// Lists resources.
 pub(super) struct ListResources {
     spec: ToolSpec,
     servers: McpServers,
@@ -79,7 +78,6 @@ fn line(server: &str, resource: &Value) -> String {
     format!("{server}: {} {} {}", text("uri"), text("name"), text("description")).trim().to_owned()
 }
 
-/// Reads a resource.
 pub(super) struct ReadResource {
     spec: ToolSpec,
     servers: McpServers,

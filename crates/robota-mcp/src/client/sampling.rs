@@ -25,11 +25,11 @@ pub trait Sampler: Send + Sync {
 /// What a server asks the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingRequest {
-    /// The server.
+    /// The name of the server, for the person who decides.
     pub server: String,
-    /// The system prompt that the server asks for.
+    /// The system prompt that the server asks for; none if it asks for none.
     pub system: Option<String>,
-    /// The conversation.
+    /// The conversation, in order; at least one message.
     pub messages: Vec<SamplingMessage>,
     /// The output limit that the server asks for, in tokens.
     pub max_tokens: u64,
@@ -38,18 +38,18 @@ pub struct SamplingRequest {
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingMessage {
-    /// Whether the model said it.
+    /// Whether the model said it; otherwise the user.
     pub by_model: bool,
-    /// The text.
+    /// The text, without hidden characters.
     pub text: String,
 }
 
 /// What the model answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingAnswer {
-    /// The model.
+    /// The id of the model that answered; the server gets it.
     pub model: String,
-    /// The text.
+    /// The text of the answer.
     pub text: String,
     /// Whether the answer was cut at the limit of tokens.
     pub cut: bool,

@@ -15,11 +15,11 @@ use super::tool::McpTool;
 use crate::catalog::ToolDefinition;
 use crate::names::tool_names;
 
-/// The name of the tool that finds tools.
+/// The name of the tool that finds tools. Permission rules can name it.
 pub const TOOL_SEARCH: &str = "ToolSearch";
-/// The name of the tool that lists resources.
+/// The name of the tool that lists resources. Permission rules can name it.
 pub const LIST_RESOURCES: &str = "ListMcpResources";
-/// The name of the tool that reads a resource.
+/// The name of the tool that reads a resource. Permission rules can name it.
 pub const READ_RESOURCE: &str = "ReadMcpResource";
 
 /// Up to this many tools are offered at once.

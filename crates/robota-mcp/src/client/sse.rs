@@ -24,7 +24,7 @@ use crate::oauth::{self, SendError, StoredToken};
 /// How long the server may take to name the address for messages.
 const ENDPOINT_LIMIT: Duration = Duration::from_secs(15);
 
-/// The transport to a server.
+/// Receives messages from an event stream and sends them as requests of their own.
 pub(super) struct SseTransport {
     requests: Requests,
     post: Url,
@@ -41,7 +41,6 @@ struct Requests {
 }
 
 impl Requests {
-    /// Sends a request.
     async fn send(
         &self,
         request: impl Fn(&reqwest::Client) -> reqwest::RequestBuilder,

@@ -100,7 +100,7 @@ impl StdioState {
     }
 }
 
-/// The transport to a program.
+/// Reads and writes the messages of a program, one in each line.
 pub(super) struct StdioTransport {
     running: Running,
     state: StdioState,
@@ -126,7 +126,7 @@ impl Unasked {
     }
 }
 
-/// Starts a program.
+/// Starts the program of a server, under the supervisor of the session.
 pub(super) async fn start(
     options: &McpOptions,
     command: &str,

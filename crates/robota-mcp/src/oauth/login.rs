@@ -33,12 +33,12 @@ pub enum LoginError {
     /// The redirect address cannot be used.
     #[error("cannot wait for the browser at port {port}: {problem}")]
     Redirect {
-        /// The port.
+        /// The port that was asked for; 0 for any free one.
         port: u16,
-        /// What happened.
+        /// Why it cannot be used, in the words of the system.
         problem: String,
     },
-    /// The authorisation failed.
+    /// The authorisation failed; the text may be that of the authorisation server.
     #[error("the login failed: {0}")]
     Failed(String),
 }

@@ -118,6 +118,8 @@ impl TokenStore {
         if let Some(folder) = self.file.parent() {
             std::fs::create_dir_all(folder)?;
         }
+        // A file of its own: that of the tokens is replaced by a rename, after which a lock would
+        // be on the old one.
         let file = std::fs::File::create(self.file.with_extension(extension))?;
         // A lock of the kernel, which ends with the process.
         file.lock()?;

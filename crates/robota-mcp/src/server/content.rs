@@ -5,20 +5,20 @@ use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 /// A part of a result, or of a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServedContent {
-    /// Text.
+    /// Plain text or Markdown.
     Text(String),
-    /// An image.
+    /// An image, whole.
     Image {
         /// The bytes, as base64.
         data: String,
-        /// The media type.
+        /// The media type, such as `image/png`.
         media_type: String,
     },
-    /// A recording.
+    /// A recording, whole.
     Audio {
         /// The bytes, as base64.
         data: String,
-        /// The media type.
+        /// The media type, such as `audio/wav`.
         media_type: String,
     },
     /// A resource with its content.
@@ -28,18 +28,18 @@ pub enum ServedContent {
 /// A resource with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedResource {
-    /// The address.
+    /// The address by which the host knows the resource.
     pub uri: String,
     /// The media type; none if it is not known.
     pub media_type: Option<String>,
-    /// The content.
+    /// The content, whole.
     pub body: ResourceBody,
 }
 
 /// The content of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
-    /// Text.
+    /// Text in UTF-8.
     Text(String),
     /// Bytes, as base64.
     Base64(String),
@@ -50,7 +50,7 @@ pub enum ResourceBody {
 pub struct ServedMessage {
     /// Whether the model says it; otherwise the user does.
     pub by_model: bool,
-    /// The content.
+    /// One part; a message with several parts is several messages.
     pub content: ServedContent,
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Asks {
     Requests,
     /// By the result of the call, which the host repeats with the answers.
     Rounds {
-        /// What the host can do.
+        /// What the host can do, which each of its requests repeats.
         capabilities: Box<ClientCapabilities>,
         /// Passes the questions to the request that waits for the call.
         questions: mpsc::Sender<RoundQuestion>,
@@ -43,9 +43,9 @@ pub(super) enum Asks {
 /// What a user answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The values of the form.
+    /// The values of the form, not checked against its schema.
     Accepted(Value),
-    /// The user did not want to answer.
+    /// The user refused, or closed the question.
     Declined,
     /// The host cannot ask its user.
     Unsupported,
@@ -101,16 +101,16 @@ impl OpenQuestion {
 /// How important a log message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum LogLevel {
-    /// Details for developers.
+    /// Details for developers of the server.
     Debug,
-    /// Normal events.
+    /// Normal events; the default.
     #[default]
     Info,
-    /// Notable events.
+    /// Events that an administrator may want to see.
     Notice,
     /// Something is not as it should be.
     Warning,
-    /// Something failed.
+    /// One operation failed; others still work.
     Error,
     /// A part of the server failed.
     Critical,
@@ -267,7 +267,7 @@ impl McpHost {
     }
 }
 
-/// Asks by the result of the call; none if nobody waits for it.
+/// Asks by the result of the call; none if no caller waits for it.
 async fn round(
     questions: &mpsc::Sender<RoundQuestion>,
     request: InputRequest,

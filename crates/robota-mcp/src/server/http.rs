@@ -23,7 +23,7 @@ pub struct HttpOptions {
     /// The web pages that may use the server, as `scheme://host:port`. Requests of other pages are
     /// refused; requests of programs have no origin.
     pub origins: Vec<String>,
-    /// Stops all connections.
+    /// Stops all connections, also those that have a stream open.
     pub stop: CancellationToken,
     /// Makes the ids of streams and of calls that wait for answers, which must not be guessable.
     pub ids: Arc<dyn Ids>,

@@ -49,7 +49,7 @@ pub(super) struct RunningCall {
     open: BTreeMap<String, RoundQuestion>,
     /// How many questions there were.
     asked: u32,
-    /// Cancels the call when nobody waits for it any more.
+    /// Cancels the call when no caller waits for it any more.
     _cancel: DropGuard,
 }
 
@@ -63,7 +63,7 @@ impl RunningCall {
     ) -> Self {
         let (sender, result) = oneshot::channel();
         tokio::spawn(async move {
-            // Fails if nobody waits any more.
+            // Fails if no caller waits any more.
             let _ = sender.send(call.await);
         });
         Self {
@@ -128,6 +128,7 @@ impl Rounds {
         state: &str,
     ) -> Result<RunningCall, ErrorData> {
         let mut waiting = self.lock();
+        // Compared, so that the answer to one question cannot start another call.
         let same = waiting.get(state).is_some_and(|call| {
             let arguments = request.arguments.as_ref();
             call.tool == request.name && *arguments.unwrap_or(&Map::new()) == call.arguments
@@ -169,6 +170,7 @@ impl Rounds {
         waiting.insert(state.clone(), call);
         drop(waiting);
         let (rounds, waits) = (Arc::downgrade(&self.0), state.clone());
+        // A call that was resumed in time is no longer in the map, so this does nothing to it.
         tokio::spawn(async move {
             tokio::time::sleep(ANSWER_LIMIT).await;
             if let Some(shared) = rounds.upgrade() {

@@ -82,9 +82,9 @@ async fn announce(
     }
 }
 
-/// What changed.
+/// What changed since the last look of one receiver.
 pub(super) enum Changed {
-    /// One resource.
+    /// The resource with this address.
     One(String),
     /// More resources than were remembered for this receiver.
     Any,

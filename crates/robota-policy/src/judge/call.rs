@@ -104,6 +104,8 @@ pub(super) fn call_matches(rule: &Rule, call: &ToolCall<'_>, allow: bool) -> boo
                     || (*boundary
                         && text.split_whitespace().next().is_some_and(|w| want.matches(w)))
             };
+            // For an allow rule every field that may name the agent has to match, or a second field
+            // could name another one.
             if allow { !given.is_empty() && given.iter().all(hit) } else { given.iter().any(hit) }
         }
         Matcher::Parameter { tool, name: param, value } => {
@@ -116,6 +118,8 @@ pub(super) fn call_matches(rule: &Rule, call: &ToolCall<'_>, allow: bool) -> boo
             }
             let Some(fields) = call.input.as_object() else { return false };
             let mut texts = fields.values().filter_map(call::scalar);
+            // Another field could change what the call does, so an allow rule needs a call with
+            // this one alone.
             if allow {
                 fields.len() == 1 && texts.next().is_some_and(|text| value.matches(&text))
             } else {

@@ -90,15 +90,18 @@ impl Policy {
             return (Base::ByMode(Class::Execute), false);
         };
         let given = given_dirs(call);
+        // Tools differ in which field they use, so two different folders cannot both be right.
         if given.windows(2).any(|pair| pair[0] != pair[1]) {
             found.ask(VerdictSource::Input, "the call names two working directories", None);
         }
         let shell = Shell::new(self, disk, script);
         let mut unknown = false;
+        // Before the base: what forbids is looked for in everything, also in what is not proven.
         shell.forbid(0, found, &mut unknown);
         shell.doubts(text, unknown, found);
 
         let (mut base, proof) = shell.base(call, found);
+        // Relative names in the command are files of that folder.
         if !self.roots.holds(&disk.lookup(&self.shell_cwd(&given))) {
             base = base.and(Base::ReadOutside);
         }
@@ -186,6 +189,8 @@ impl Shell<'_, '_> {
             *unknown = true;
         }
         let analysed = self.script.analysed();
+        // Beyond the limit only rules about the text are applied: the rest would take too long, and
+        // the verdict is at least an ask already.
         for (part, seen) in self.parts().skip(analysed) {
             for view in &seen.views {
                 self.forbid_by_rule(part, &view.words, found);
@@ -205,6 +210,7 @@ impl Shell<'_, '_> {
                 if let Some(why) = self.removal(part, &scope).of_command(&view.words) {
                     found.ask(VerdictSource::Critical, why, Some(&part.shown()));
                 }
+                // What is proven to read needs no guess about its other words.
                 if !self.is_proven_read(part, &view.words) {
                     self.forbid_mentions(part, &view.words, found);
                     self.forbid_runs(part, &view.words, found);
@@ -252,6 +258,8 @@ impl Shell<'_, '_> {
             for part in &mut inner.parts {
                 part.hidden = true;
             }
+            // The variables of the script around it may be exported, so they count as possible
+            // values.
             for (name, values) in self.script.vars.iter().chain(*given) {
                 inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
             }
@@ -277,6 +285,8 @@ impl Shell<'_, '_> {
         }
         let inline = |view: &View| Program::of(&view.words).is_some_and(|p| p.is(Trait::Inline));
         let inline = self.seen.iter().flat_map(|seen| &seen.views).any(inline);
+        // The text itself is searched where its meaning is not certain: a removal must not hide in
+        // a text that is run later.
         if unknown || inline || !self.script.doubts.is_empty() {
             self.policy.scan(text, found);
         }

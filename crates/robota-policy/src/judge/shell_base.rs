@@ -27,6 +27,7 @@ impl Shell<'_, '_> {
         if self.script.is_crowded() {
             return (Base::ByMode(Class::Execute), false);
         }
+        // Nothing to run, such as a comment or an empty text.
         if self.script.parts.is_empty() && proven {
             return (Base::ReadOnly, whole.is_none());
         }
@@ -133,6 +134,7 @@ impl Shell<'_, '_> {
     }
 
     fn writes_base(&self, files: &[Rc<FileRef>], unknown: bool) -> Base {
+        // A file that is not known may be anywhere.
         let mut base = if unknown { Base::OutsideWrite } else { Base::ReadOnly };
         for file in files {
             if !is_sink(&file.name) {
@@ -173,6 +175,7 @@ impl Shell<'_, '_> {
             vars::is_inert(name)
                 || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
         };
+        // In this order, because most commands are proven by their own words.
         let proven = || {
             self.read_only_base(part, core)
                 .or_else(|| self.fed_base(part))
@@ -252,6 +255,8 @@ impl Shell<'_, '_> {
         if whole.is_some() {
             return true;
         }
+        // A variable that is not harmless can change what the program does, so a rule for the
+        // command does not cover it.
         if !harmless || part.substituted {
             return false;
         }
@@ -388,6 +393,7 @@ impl Shell<'_, '_> {
         if reads.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
             return None;
         }
+        // Without a path the program starts in the working directory.
         let here = [Word::plain(".")];
         let starts = if reads.paths.is_empty() { &here[..] } else { &reads.paths };
         let inside = |word: &Word| {
@@ -398,6 +404,7 @@ impl Shell<'_, '_> {
             return None;
         }
         let mut base = Base::ReadOnly;
+        // Relative names, and what the program finds itself, are in the working directory.
         for dir in &part.cwd.dirs {
             base = base.and(self.policy.read_base(&self.disk.lookup(dir), "Read"));
         }

@@ -24,7 +24,7 @@ const NAME: &str = "./…";
 
 struct Listed {
     starts: Vec<Word>,
-    /// Links may be among them.
+    /// Whether links may be among the listed files, which could lead out of the workspace.
     links: bool,
     /// Names may be at the beginning of a line, as they are.
     bare: bool,
@@ -119,6 +119,8 @@ impl Shell<'_, '_> {
             let shell = Shell::new(self.policy, self.disk, &inner);
             for (part, seen) in shell.parts() {
                 let this = shell.part_base(part, seen, None, &mut Findings::default());
+                // Only what is proven: an allow rule for an inner command is not enough for the
+                // shell that runs it.
                 if !matches!(this, Base::ReadOnly | Base::ReadOutside) {
                     return None;
                 }
@@ -200,6 +202,7 @@ impl Shell<'_, '_> {
     /// Returns whether no name below this folder can become anything but a file of the workspace.
     fn tidy(&self, start: &Path, fed: &Fed, listed: &Listed) -> bool {
         let paths = self.disk.paths;
+        // Names that end with a NUL and can be neither links nor options need no look at the disk.
         if fed.nul && !listed.links && !listed.bare {
             return true;
         }

@@ -22,6 +22,7 @@ impl Shell<'_, '_> {
         let policy = self.policy;
         let reads = policy.has_read_rules();
         let writes = !policy.lax() || policy.has_edit_rules();
+        // Without such rules nothing can be forbidden, and the files need not be looked up.
         if !reads && !writes {
             return;
         }
@@ -63,6 +64,7 @@ impl Shell<'_, '_> {
         }
         if reads {
             for file in suspects.iter().flat_map(|token| self.named(part, token)) {
+                // An ask and not a denial: whether the text is a file at all is not certain.
                 if let Some(rule) = policy.deny.about(&file, READ) {
                     found.rule(Verdict::Ask, rule, Some(file.shown()));
                 }
@@ -201,6 +203,7 @@ impl Shell<'_, '_> {
 
     fn forbid_text(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let lists = self.policy.forbidding();
+        // Without rules about commands the spellings need not be computed.
         if lists.iter().all(|(rules, _)| rules.commands().next().is_none()) {
             return;
         }

@@ -19,6 +19,7 @@ impl Shell<'_, '_> {
         let folders = read_only::git_folders(words)?;
         let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
         let unknown = || Some("which repository git uses cannot be known".to_owned());
+        // From a folder that is not known, git may find any repository on its way up.
         if part.cwd.lost && (part.cwd.moved || !folders.is_empty()) {
             return unknown();
         }
@@ -145,6 +146,8 @@ fn names_programs(config: &str) -> bool {
         let line = line.trim().to_lowercase();
         let mut rest = line.as_str();
         if let Some(head) = line.strip_prefix('[') {
+            // A section that does not end on its line is not understood, so it counts as one that
+            // runs programs.
             let Some((name, after)) = head.split_once(']') else { return true };
             section = name.trim().to_owned();
             rest = after.trim();

@@ -43,6 +43,7 @@ impl Shell<'_, '_> {
         let Some(first) = words.first() else { return false };
         self.forbid_by_rule(part, words, found);
         if !self.policy.lax() {
+            // A proven read is not dangerous, whatever its options are called.
             let danger = if self.is_proven_read(part, words) {
                 None
             } else {
@@ -52,6 +53,7 @@ impl Shell<'_, '_> {
                 found.ask(VerdictSource::Danger, why, Some(&part.shown()));
             }
         }
+        // A name that the shell computes, or a function or an alias that replaces one.
         first.is_dynamic() || danger::redefines(words)
     }
 
@@ -165,6 +167,7 @@ impl Shell<'_, '_> {
         {
             return;
         }
+        // Asked only where some file must not be read; otherwise an unknown name is harmless.
         let asks = sure && self.policy.has_read_rules();
         self.forbid_each(part, words, asks.then_some("read"), found, |file, found| {
             self.forbid_read(file, found);
@@ -266,6 +269,7 @@ impl Shell<'_, '_> {
         let is_dir = |path: &Path| is(path) || paths.canonical(path).is_some_and(|real| is(&real));
         let mut out = Vec::new();
         for path in &expansion.paths {
+            // A path that ends with a slash is a folder, or the copy fails.
             let into_folder =
                 is_dir(path) || target.value().is_some_and(|text| text.ends_with('/'));
             if !into_folder {
@@ -301,6 +305,7 @@ pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
     let mut text = CommandText::default();
     let mut forms: Vec<Cow<'_, [Word]>> = vec![words.into()];
     if let Some(program) = words.first().and_then(Word::value) {
+        // `/usr/bin/git` is `git` for a rule.
         let short = base(&program);
         if short != program {
             let mut form = words.to_vec();
@@ -327,6 +332,7 @@ pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
             text.holes.push(holes(form));
         }
     }
+    // As it is written, too: a rule may have been made from that text.
     text.known.push(words.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "));
     text
 }
@@ -343,6 +349,7 @@ fn without_globals(name: &str, words: &[Word]) -> Option<Vec<Word>> {
         }
         i += 1;
         let arity = program.option(&text).map(|option| option.arity);
+        // `make -j 4`: the number belongs to the option, not to the target.
         let number = |word: &Word| word.value().is_some_and(|text| text.parse::<u32>().is_ok());
         if arity == Some(Arity::Required)
             || (arity == Some(Arity::Attached) && words.get(i).is_some_and(number))

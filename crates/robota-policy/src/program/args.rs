@@ -149,6 +149,7 @@ impl Args {
         let path = first.value()?;
         let name = base(&path);
         let program = Program::find(name)?;
+        // The shell makes several words of braces before the program sees them.
         let words: Vec<Word> = rest.iter().flat_map(braced).collect();
         let mut args = Self {
             name: name.to_owned(),
@@ -171,6 +172,7 @@ impl Args {
 
     fn subcommand(&mut self, words: &[Word]) {
         let at = self.read(words, 0, true);
+        // What comes before the subcommand belongs to the program.
         self.globals = std::mem::take(&mut self.options);
         self.operands.clear();
         let Some(first) = words.get(at).and_then(known) else {
@@ -193,6 +195,7 @@ impl Args {
                 self.read(words, next + 1, false);
             }
             None => {
+                // The second word belongs to no name, so everything behind the first is read again.
                 self.open = open;
                 self.options.clear();
                 self.operands.clear();
@@ -208,6 +211,7 @@ impl Args {
         let mut i = from;
         while let Some(word) = words.get(i) {
             let (text, whole) = prefix(word);
+            // Some programs have `--` as an option of their own.
             if whole && text == "--" && self.spec.option("--").is_none() {
                 self.ended = Some(self.operands.len());
                 self.operands.extend(words[i + 1..].iter().cloned());
@@ -251,6 +255,7 @@ impl Args {
             Some(value) => splits(value),
             None => !at.whole,
         };
+        // Options of the program count behind the subcommand as well.
         match self.spec.long(name).or_else(|| self.program.long(name)) {
             Some(opt) => self.give(opt, value, at.words, at.i),
             None => self.unlisted(name, value, at.i),
@@ -346,6 +351,7 @@ impl Args {
                 next += 2;
             }
             Arity::Command => {
+                // A value in the same word is the beginning of the command.
                 given.command.extend(given.value.clone());
                 while let Some(word) = words.get(next) {
                     next += 1;
@@ -357,6 +363,7 @@ impl Args {
             }
         }
         self.options.push(given);
+        // A missing value must not lead beyond the words.
         next.min(words.len())
     }
 

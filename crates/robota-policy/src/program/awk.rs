@@ -95,6 +95,7 @@ impl<'p> Parser<'p> {
     /// Parses a statement, with a `;` or the end of the line after it if required.
     fn statement(&mut self) -> Parsed {
         self.depth += 1;
+        // Deeper than any program that people write; the parser recurses.
         if self.depth > 32 {
             return None;
         }
@@ -126,6 +127,7 @@ impl<'p> Parser<'p> {
         self.expect(")")?;
         self.lexer.skip_newlines();
         self.body()?;
+        // An `else` may follow on a later line; without one the ends belong to the next statement.
         let mark = self.lexer.mark();
         self.lexer.skip_ends();
         if self.lexer.peek(true)? == Token::Name("else") {
@@ -168,6 +170,8 @@ impl<'p> Parser<'p> {
         let up = self.step(name)?;
         (up == compare.starts_with('<')).then_some(())?;
         self.expect(")")?;
+        // With known numbers the rounds are counted. Other bounds are limited by the input, so only
+        // their nesting is.
         match (from, to) {
             (Bound::Number(a), Bound::Number(b)) => ((b - a).abs() <= MAX_ROUNDS).then_some(())?,
             _ => (self.loops.len() < 4).then_some(())?,

@@ -14,9 +14,9 @@ pub struct FreeCommand {
 /// An option of a command that only reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreeOption {
-    /// The name with its dashes.
+    /// The name with its dashes, such as `-n` or `--lines`.
     pub name: &'static str,
-    /// It takes a value.
+    /// It takes a value, behind it or in the same word.
     pub value: bool,
     /// The value is in the same word, if there is one.
     pub attached: bool,

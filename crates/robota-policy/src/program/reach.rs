@@ -117,6 +117,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
         let head = flag_head(word);
         let before =
             i.checked_sub(1).and_then(|at| args.get(at)).map(flag_head).unwrap_or_default();
+        // The text of a message is no file, whatever it looks like.
         if how.is_message(&head) {
             skip = !has_value(word);
             continue;
@@ -139,6 +140,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             }
             out.any.push(value);
         }
+        // What `uses` finds about these operands is complete.
         if how.exact && !flag {
             continue;
         }
@@ -149,6 +151,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             let list = if how.script { &mut out.inside } else { &mut out.suspects };
             list.extend(tokens(text));
         }
+        // An interpreter only reads the script that it is given first.
         let reads = how.reads_only || (how.script && operands == 1 && !flag);
         let list = if reads { &mut out.reads } else { &mut out.any };
         list.push(word.clone());
@@ -299,6 +302,7 @@ fn parts(word: &Word) -> Vec<Word> {
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = String> {
+    // A backslash may only quote what follows, so names are searched without it.
     let bare = text.replace('\\', "");
     let list: Vec<String> = bare
         .split(|c: char| c.is_whitespace() || "\"'`;|&<>(){}[],=:@!#".contains(c))
@@ -370,6 +374,7 @@ fn runs(given: &Given) -> bool {
 
 /// Cuts a text into what would be commands.
 pub(crate) fn pieces(text: &str, single: bool, out: &mut Vec<Vec<Word>>) {
+    // A single word is a command only where an option asks for one.
     if !single && !text.contains([' ', '\t', ',', '!', '(']) {
         return;
     }

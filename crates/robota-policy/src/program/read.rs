@@ -73,6 +73,7 @@ pub(super) fn program(entry: &'static str) -> Program {
         let line = line.split_once(" #").map_or(line, |(before, _)| before);
         if let Some(sub) = line.strip_prefix('.') {
             let mut sub = head(sub);
+            // How options are written is the same for all subcommands of a program.
             let inherited = [Trait::Gnu, Trait::Single].into_iter();
             sub.traits.extend(inherited.filter(|inherited| whole.is(*inherited)));
             whole.subs.push(sub);

@@ -51,6 +51,7 @@ impl Removal<'_> {
         let git = args.program.is(Trait::Git);
         let sources = given.len().saturating_sub(1);
         match spec.shape {
+            // `git rm` and `git mv` only touch files of the repository.
             Shape::Removes | Shape::Moves if git => None,
             Shape::Removes => {
                 let device = |word: &&Word| device(word, self.scope);
@@ -64,6 +65,7 @@ impl Removal<'_> {
             Shape::Moves if args.has_any(&["-t", "--target-directory"]) => removed(&given),
             Shape::Moves => removed(&given[..sources]),
             Shape::Modes if args.has(Effect::Deep) => {
+                // In the workspace this is usual.
                 let mut elsewhere = given.into_iter().filter(|word| !self.is_here(word));
                 elsewhere.find_map(|word| self.all(word))
             }
@@ -93,6 +95,7 @@ impl Removal<'_> {
 
     fn target(&self, word: &Word, recursive: bool) -> Option<String> {
         let scope = self.scope;
+        // A link may lead to one of these places.
         let holds = |path: &Path| {
             takes(self.dirs, path)
                 || scope.paths.canonical(path).is_some_and(|real| takes(self.dirs, &real))
@@ -102,6 +105,7 @@ impl Removal<'_> {
         for text in &texts {
             let Some(text) = tilde(text, scope.home) else { return what() };
             let (stem, all) = without_wildcards(&text);
+            // Without `-r`, `rm dir/*` leaves the folders in it.
             if all && !recursive {
                 continue;
             }

@@ -30,6 +30,7 @@ pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<R
         Proof::Public => only_if(!operands.is_empty() && all(&|name| !is_secret_variable(name))),
         Proof::Date => only_if(all(&|text| text.starts_with('+') && bomb::narrow(text))),
         Proof::Test => {
+            // These take names of variables, and the index of an array element is evaluated.
             let plain = words.iter().all(|word| {
                 !matches!(known(word).as_deref(), Some("-v" | "-R"))
                     && !word.has_unknown()
@@ -72,6 +73,7 @@ pub(super) fn reads(args: &Args, words: &[Word], part: &Part) -> Option<Option<R
             let prints = ["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"];
             only_if(args.has_any(&prints) || operands.is_empty())
         }
+        // Without both it is interactive or never ends.
         Proof::Batch => only_if(args.has_any(&["-b"]) && args.has_any(&["-n"])),
         // Alone they show what is set.
         Proof::Alone => free(words.is_empty()),
@@ -90,6 +92,7 @@ fn shown(words: &[Word]) -> Reads {
 fn folder(args: &Args) -> Option<Reads> {
     let paths = match args.operands.as_slice() {
         [] => vec![Word::parse("~")],
+        // Where `-` leads is not known.
         [one] if known(one).as_deref() != Some("-") => vec![one.clone()],
         _ => return None,
     };

@@ -87,6 +87,8 @@ pub(crate) fn see(part: &Part) -> Seen {
                 Inner::Unknown => seen.unknown = true,
             }
         }
+        // Kept only for an unclear wrapper, so that a rule for the wrapper does not cover the
+        // command.
         if clear || !is_wrapper(&words) {
             inner.clear();
         }
@@ -304,6 +306,7 @@ fn fills(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool
             }
         }
     }
+    // Options change what is appended, so rules for the command apply only without them.
     (inner, args.options.is_empty() && !args.open)
 }
 

@@ -42,6 +42,7 @@ pub(super) fn matcher(
     if text.len() > MAX_RULE {
         return Err(format!("it is longer than {MAX_RULE} bytes").into());
     }
+    // Such a rule would look different from what it matches.
     if text.chars().any(|c| c.is_control()) {
         return Err("it contains a control character or a line break".into());
     }
@@ -190,5 +191,6 @@ fn parameter(spec: &str) -> Option<(&str, &str)> {
     let mut chars = name.chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     let goes_on = chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    // `https://…` is an address and no parameter.
     (starts && goes_on && !value.is_empty() && !value.starts_with("//")).then_some((name, value))
 }

@@ -35,6 +35,7 @@ pub(crate) fn count(word: &Word) -> u64 {
                     // Padding makes long words out of few.
                     _ if from.len() > 12 || to.len() > 12 => u64::MAX,
                     (Ok(from), Ok(to)) => u64::try_from(from.abs_diff(to)).unwrap_or(u64::MAX),
+                    // Of letters there are at most as many as ASCII has.
                     _ if from.chars().count() == 1 && to.chars().count() == 1 => 128,
                     _ => u64::MAX,
                 }
@@ -61,6 +62,7 @@ pub(crate) fn short_sleep(args: &[Word]) -> bool {
             "d" => 86_400.0,
             _ => 1.0,
         };
+        // `parse` would also take `inf`, `nan` and exponents.
         let plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
         let Some(seconds) = number.parse::<f64>().ok().filter(|_| plain) else { return false };
         total += seconds * factor;
@@ -73,6 +75,7 @@ pub(crate) fn short_count(operands: &[Word]) -> bool {
     let numbers: Option<Vec<f64>> =
         operands.iter().map(|word| word.literal()?.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
+    // `seq inf` never ends.
     if numbers.iter().any(|n| !n.is_finite()) {
         return false;
     }

@@ -67,6 +67,7 @@ pub(crate) fn variants(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec
                     .take(MAX)
                     .collect();
             }
+            // What a computation or a command gives is not known here.
             Piece::Number | Piece::Unknown => return (Vec::new(), true),
         }
     }
@@ -104,6 +105,7 @@ pub(crate) fn variable(
     for value in values {
         match value {
             Value::Unknown => open = true,
+            // Without budget, what is left counts as unknown.
             _ if !scope.budget.spend(1) => open = true,
             Value::Set(_) | Value::Each(_) if depth >= MAX_CHAIN || known.len() >= MAX => {
                 open = true;
@@ -187,6 +189,7 @@ pub(crate) fn is_glob(text: &[Live]) -> bool {
 pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
     match text {
         [('~', true)] | [('~', true), ('/', _), ..] => {
+            // The path of the home is literal, whatever characters it has.
             let mut out: Vec<Live> = home.to_string_lossy().chars().map(|c| (c, false)).collect();
             out.extend_from_slice(&text[1..]);
             Some(out)

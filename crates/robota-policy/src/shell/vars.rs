@@ -35,6 +35,7 @@ pub(crate) fn readings(words: &[Word], scope: &Scope<'_>) -> Vec<Vec<Word>> {
     let mut replaced = false;
     for name in names {
         let values = variable(name, true, scope, 0).0;
+        // The variable stays in the words, as one that is not known.
         if values.is_empty() || out.len() * values.len() > MAX_COMBINATIONS {
             continue;
         }

@@ -24,13 +24,16 @@ pub(crate) struct Aws {
 impl Aws {
     /// Signs a request: its method, address, body, and the headers that identify it.
     pub(super) fn sign(&self, request: &mut Request, now: Timestamp) -> Result<(), Failure> {
+        // The form without separators that the algorithm prescribes.
         let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
         set_header(request, "x-amz-date", &time)?;
         if let Some(token) = &self.session_token {
             set_header(request, "x-amz-security-token", token.expose())?;
         }
+        // Sorted by name, as the algorithm requires; hence a `BTreeMap`.
         let mut headers = BTreeMap::from([("host".to_owned(), host(&request.url))]);
         for (name, value) in &request.headers {
+            // Only headers that no proxy changes on the way.
             let signed = name == "content-type" || name.as_str().starts_with("x-amz-");
             if let (true, Ok(value)) = (signed, value.to_str()) {
                 headers.insert(name.as_str().to_owned(), value.trim().to_owned());
@@ -68,6 +71,8 @@ impl Aws {
         let to_sign =
             format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(&Sha256::digest(canonical)));
         let secret = format!("AWS4{}", self.secret_access_key.expose());
+        // The key is bound to the date, the region and the service, so that a leaked one is of
+        // little use.
         let key = [date, &self.region, &self.service, "aws4_request"]
             .iter()
             .fold(secret.into_bytes(), |key, part| hmac_sha256(&key, part.as_bytes()).to_vec());

@@ -10,9 +10,10 @@ use crate::failure::Failure;
 use crate::http::Request;
 
 const AUTHORITY: &str = "https://login.microsoftonline.com";
+// The scope of all models on Azure; `.default` stands for the rights that the application was
+// given.
 const SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 
-/// An application.
 pub(super) struct Application {
     address: Url,
     client_id: String,

@@ -35,6 +35,8 @@ impl KeyHelper {
     pub(crate) async fn sign(&self, request: &mut Request, renew: bool) -> Result<(), Failure> {
         let key = self.0.key(renew).await;
         let key = key.map_err(|why| Failure::with_reason(FailureReason::BadKey, why))?;
+        // Both, because the helper does not say for which service the key is, and services ignore
+        // the other one.
         set_header(request, "authorization", &format!("Bearer {}", key.expose()))?;
         set_header(request, "x-api-key", key.expose())
     }

@@ -14,7 +14,6 @@ const PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token"
 const FLAVOR: HeaderName = HeaderName::from_static("metadata-flavor");
 const GOOGLE: HeaderValue = HeaderValue::from_static("Google");
 
-/// The metadata server.
 pub(super) struct MetadataServer {
     address: Url,
 }
@@ -24,6 +23,7 @@ impl MetadataServer {
     pub(super) fn new(host: &str) -> Result<Self, String> {
         let invalid = || format!("`{host}` is not the name of a metadata server");
         let address = Url::parse(&format!("http://{host}")).map_err(|_| invalid())?;
+        // A path or a query would send the request for a token to another page of that server.
         let only_host = address.path() == "/"
             && address.username().is_empty()
             && address.query().is_none()
@@ -43,10 +43,12 @@ impl Exchange for MetadataServer {
     }
 
     fn is_local(&self) -> bool {
+        // A proxy would see the token, and it could not reach this address anyway.
         true
     }
 
     fn accepts(&self, headers: &HeaderMap) -> bool {
+        // Other programs may answer at this address on machines that are not of Google.
         headers.get(FLAVOR) == Some(&GOOGLE)
     }
 }

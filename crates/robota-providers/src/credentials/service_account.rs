@@ -33,7 +33,6 @@ struct KeyFile {
     token_uri: Option<String>,
 }
 
-/// A service account.
 pub(super) struct ServiceAccount {
     email: String,
     key_id: Option<String>,
@@ -64,6 +63,7 @@ impl ServiceAccount {
         let claims = json!({
             "iss": self.email,
             "scope": SCOPE,
+            // The assertion is valid at this token service only.
             "aud": self.address.as_str(),
             "iat": issued,
             "exp": issued + LIFETIME,

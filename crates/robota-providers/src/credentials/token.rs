@@ -51,7 +51,7 @@ pub(super) fn form(address: &Url, fields: &[(&'static str, String)]) -> Request 
     Request { method: Method::Post, url: address.clone(), headers, body: Bytes::from(form) }
 }
 
-/// Returns tokens.
+/// Returns tokens, and requests a new one when the last is about to expire.
 pub(crate) struct TokenSource {
     exchange: Box<dyn Exchange>,
     /// The current token and when it expires.
@@ -82,6 +82,7 @@ impl TokenSource {
 
     /// Returns a token that is valid now. Requests that need one at the same time wait for the same.
     pub(super) async fn token(&self, host: &Host) -> Result<Secret, Failure> {
+        // Held during the request: calls that start at the same time wait for one token.
         let mut current = self.current.lock().await;
         let now = host.clock.now();
         if let Some((token, expires)) = &*current
@@ -111,6 +112,7 @@ impl TokenSource {
         if !(200..300).contains(&status) {
             let failure = Failure::from_body(&text);
             let message = format!("the token service refused the credentials: {}", failure.message);
+            // A failure of the token service may pass; refused credentials stay refused.
             let reason = if status >= 500 { FailureReason::Server } else { FailureReason::BadKey };
             return Err(Failure { status: Some(status), ..Failure::with_reason(reason, message) });
         }

@@ -14,7 +14,6 @@ use crate::http::Request;
 /// The `type` of the file of such a login.
 const TYPE: &str = "authorized_user";
 
-/// The file of a login.
 #[derive(Deserialize)]
 struct LoginFile {
     client_id: String,
@@ -26,7 +25,6 @@ struct LoginFile {
     quota_project_id: Option<String>,
 }
 
-/// A login of a user.
 pub(super) struct UserLogin {
     client_id: String,
     client_secret: Secret,
@@ -44,6 +42,8 @@ impl UserLogin {
             name: String,
         }
         let text = credentials_file.expose();
+        // Read in two steps: a broken file of this type gets a message about logins, not about
+        // service accounts.
         let kind: Kind = serde_json::from_str(text).ok()?;
         (kind.name == TYPE).then(|| {
             let file: LoginFile = serde_json::from_str(text)

@@ -55,7 +55,7 @@ pub type ProbeHook =
 /// The values that apply when the settings do not set them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProviderDefaults {
-    /// The model to use.
+    /// The model to use; `None` if the user must name one.
     pub model: Option<String>,
     /// The base URL of the service.
     pub base_url: Option<String>,
@@ -97,7 +97,7 @@ pub struct ProviderDefinition<P: ?Sized> {
     pub refresh: Option<RefreshHook>,
     /// Tests settings; `None` if the provider has no test.
     pub probe: Option<ProbeHook>,
-    /// Builds the provider.
+    /// Builds the provider from settings that are already complete.
     pub factory: Factory<P>,
 }
 

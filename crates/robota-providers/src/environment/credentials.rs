@@ -67,6 +67,8 @@ fn google(vendor: &Profile, lookup: Lookup<'_>) -> Result<Option<Credentials>, B
     if let Some(file) = gcloud_folder(lookup).map(|folder| folder.join(GCLOUD_FILE)) {
         match std::fs::read_to_string(&file) {
             Ok(text) => return Ok(of_file(text)),
+            // Only a missing file is normal. One that exists and cannot be read is an error the
+            // user has to see.
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(failed(&file.display().to_string(), &error)),
         }

@@ -24,6 +24,8 @@ pub fn vendor_for_model(
     let configured = configured(vendors, lookup);
     let makers = makers(vendors, model);
     let entry = Catalogue::builtin().find(model).map(|found| found.model);
+    // The maker comes first, also if a marketplace is configured: no other company then sees the
+    // prompt.
     if let Some(own) = configured.iter().find(|(vendor, _)| is_in(&makers, vendor)) {
         return Ok(Some(own.clone()));
     }
@@ -73,6 +75,7 @@ pub fn may_have_model(vendors: &Vendors, vendor: &Profile, at_own_host: bool, mo
 /// model's name begins with, for models that are newer than the catalogue.
 fn makers(vendors: &Vendors, model: &str) -> Vec<Arc<Profile>> {
     let maker = Catalogue::builtin().find(model).map(|found| found.model.vendor.as_str());
+    // Marketplaces write the maker before the model: `meta-llama/llama-4`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let end = name.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(name.len());
     let listed =

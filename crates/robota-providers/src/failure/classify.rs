@@ -36,6 +36,7 @@ pub(super) fn error(failure: Failure, service: &ServiceInfo, scrub: &Scrubber) -
     if !details.is_empty() {
         message.push_str(&format!(" ({})", details.join(", ")));
     }
+    // The service knows best: its explicit word wins over the reason.
     let mut retryable = failure.should_retry.unwrap_or_else(|| retryable(reason));
     if failure.retry_after.is_some_and(|delay| delay > MAX_RETRY_DELAY) {
         retryable = false;
@@ -96,6 +97,7 @@ fn retryable(reason: FailureReason) -> bool {
     }
 }
 
+// The lists have the words of many services and gateways, in lower case.
 const CONTEXT_TOO_LONG: &[&str] = &[
     "prompt is too long",
     "maximum context length",
@@ -203,6 +205,7 @@ fn reason(failure: &Failure) -> FailureReason {
             .iter()
             .any(|one| message.contains(one));
     match failure.status {
+        // Also a wrong address gives 404; the hint names both.
         Some(404) => return FailureReason::UnknownModel,
         Some(400..=499)
             if mentioned(UNKNOWN_MODEL) || (about_model && in_codes(&["not_found"])) =>
@@ -212,8 +215,11 @@ fn reason(failure: &Failure) -> FailureReason {
         Some(403) => return FailureReason::BadKey,
         Some(413) => return FailureReason::TooLarge,
         Some(429) => return FailureReason::RateLimit,
+        // 498 is Groq's "capacity exceeded", 529 is Anthropic's "overloaded".
         Some(498 | 503 | 529) => return FailureReason::Overloaded,
+        // Timeouts and conflicts, which the SDKs of the vendors retry, too.
         Some(408 | 409 | 425) => return FailureReason::Server,
+        // A server that does not implement something will not do so at the next try either.
         Some(501) => return FailureReason::BadRequest,
         Some(500..) => {
             return if in_codes(OVERLOADED) {

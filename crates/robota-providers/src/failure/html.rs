@@ -9,6 +9,7 @@ pub(super) fn summary(body: &str) -> String {
     if body.is_empty() {
         return "the service gave no reason".to_owned();
     }
+    // Only the beginning: an answer that quotes HTML somewhere is not a page.
     let lower = body.get(..body.len().min(1_024)).unwrap_or(body).to_ascii_lowercase();
     let is_html = body.starts_with('<') || lower.contains("<html") || lower.contains("<!doctype");
     if !is_html {
@@ -33,6 +34,7 @@ fn element_content<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str
 fn strip_tags(html: &str) -> String {
     let mut text = String::new();
     let mut in_tag = false;
+    // Pages can have megabytes of scripts.
     for letter in html.chars().take(20_000) {
         match letter {
             '<' => in_tag = true,

@@ -65,6 +65,7 @@ pub(crate) fn context_window(message: &str) -> Option<u64> {
             .take_while(|letter| letter.is_ascii_digit() || matches!(letter, ',' | '_'))
             .filter(char::is_ascii_digit)
             .collect();
+        // A smaller number is something else: no model has such a window.
         digits.parse().ok().filter(|window| *window >= 256)
     })
 }

@@ -56,14 +56,13 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
     Post,
 }
 
-/// One HTTP request.
+/// One HTTP request. Clones share the body.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -127,6 +126,7 @@ struct Clients {
 
 impl Clients {
     fn kind(&self, url: &Url) -> Kind {
+        // A proxy that is reached by TLS needs certificates, also for plain targets.
         let proxied_by_tls =
             self.transport.proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
         if url.scheme() == "http" && !proxied_by_tls { Kind::Plain } else { Kind::Secure }
@@ -138,6 +138,7 @@ impl Clients {
             Kind::Secure => &self.secure,
             Kind::Direct => &self.direct,
         };
+        // An error is kept, too: settings that cannot work do not become better by asking again.
         cell.get_or_init(|| build(&self.transport, kind)).as_ref().map_err(Clone::clone)
     }
 }
@@ -196,6 +197,7 @@ impl HttpClient {
             Method::Post => reqwest::Method::POST,
         };
         let mut builder = client.request(method, request.url).headers(request.headers);
+        // An empty body would add a `content-length` to GET requests.
         if !request.body.is_empty() {
             builder = builder.body(request.body);
         }
@@ -231,6 +233,7 @@ pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
     while let Some(cause) = source {
         unknown_host |= cause.is::<UnknownHost>();
         let text = cause.to_string();
+        // Errors of the HTTP stack repeat the text of their cause; the last one says the most.
         if !causes.iter().any(|seen: &String| seen.contains(&text)) {
             causes.push(text);
         }
@@ -283,6 +286,7 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(transport.connect_timeout)
         .pool_idle_timeout(Duration::from_secs(90))
+        // Requests are written in one piece; waiting for more would only delay them.
         .tcp_nodelay(true)
         .dns_resolver(Arc::new(SystemResolver::default()))
         .user_agent(&transport.user_agent);

@@ -12,6 +12,7 @@ use robota_core::provider::{RateLimit, RateLimits};
 /// header if there is one, so that a wrong local clock does not matter.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    // The SDKs of Anthropic and OpenAI prefer it, because it is finer than whole seconds.
     if let Some(millis) = get("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(millis / 1_000.0).ok();
     }
@@ -66,6 +67,7 @@ fn rate_limit_header(header: &str) -> Option<(&str, &str)> {
         return rest.rsplit_once('-').filter(is_kind);
     }
     let rest = header.strip_prefix("x-ratelimit-")?;
+    // Services with one limit send the three headers without a name.
     let (kind, name) = rest.split_once('-').unwrap_or((rest, "requests"));
     Some((name, kind)).filter(is_kind)
 }
@@ -75,12 +77,14 @@ fn reset(value: &str, now: Timestamp) -> Option<Duration> {
     if let Ok(then) = value.parse::<Timestamp>() {
         return Some(Duration::try_from(then.duration_since(now)).unwrap_or_default());
     }
+    // A larger number is a time since 1970 in seconds, not a duration.
     let seconds = || value.parse::<f64>().ok().filter(|seconds| *seconds < 1e6);
     crate::failure::duration(value).or_else(|| Duration::try_from_secs_f64(seconds()?).ok())
 }
 
 /// Returns the service's id of the request.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    // In this order: the id of the service itself first, that of the network before it last.
     ["request-id", "x-request-id", "x-oai-request-id", "cf-ray"]
         .iter()
         .find_map(|name| headers.get(*name)?.to_str().ok())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Names under this domain exist nowhere (RFC 6761), so nobody is asked about them.
+/// Names under this domain exist nowhere (RFC 6761), so no resolver is asked about them.
 const NOWHERE: &str = ".invalid";
 
 /// What resolvers say if another try may succeed.
@@ -60,6 +60,8 @@ async fn look_up(
             Ok(Box::new(addresses.into_iter()))
         }
         Err(error) => {
+            // A host that was found before still exists, so the network has failed and a retry may
+            // help.
             let known = found.lock().unwrap_or_else(PoisonError::into_inner).contains(&host);
             match is_final(&error) && !known {
                 true => Err(UnknownHost { host, cause: Some(error.to_string()) }.into()),

@@ -21,6 +21,7 @@ impl Scrubber {
             if secret.len() < MIN_SECRET_LEN {
                 continue;
             }
+            // Addresses in messages have the secret in this form.
             let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
             all.push(secret.to_owned());
             if encoded != secret {

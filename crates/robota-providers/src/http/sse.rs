@@ -21,6 +21,7 @@ pub(crate) struct Limits {
     pub(crate) response: u64,
 }
 
+// Far more than any answer has. They only stop a server that sends without end.
 impl Default for Limits {
     fn default() -> Self {
         Self { line: 16 << 20, event: 32 << 20, response: 512 << 20 }
@@ -126,6 +127,7 @@ impl Sse {
         }
         let line = if self.at_start {
             self.at_start = false;
+            // The standard allows a byte order mark at the start of a stream.
             line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
         } else {
             line
@@ -166,6 +168,7 @@ impl Sse {
                 self.name.push_str(value);
             }
             // A comment or an unknown field is ignored, unless it looks like JSON or HTML.
+            // A gateway that fails in the middle of a stream writes its error as bare JSON.
             _ if !self.has_data && text.trim_start().starts_with(['{', '[', '<']) => {
                 self.non_sse = Some(format!("{text}\n"));
             }

@@ -28,7 +28,7 @@ pub struct Quirks {
     pub think_marks: Vec<ThinkMark>,
     /// The forms of tool calls inside text; empty if the service sends calls separately.
     pub text_calls: Vec<TextCallForm>,
-    /// Whether the service accepts images.
+    /// Whether the service accepts images; otherwise a note replaces them.
     pub images: bool,
     /// Whether the service accepts PDF files.
     pub documents: bool,
@@ -64,6 +64,7 @@ impl Default for Quirks {
     fn default() -> Self {
         Self {
             max_tokens: MaxTokens::default(),
+            // Most services send the usage of a stream only on request.
             stream_usage: true,
             system_role: SystemRole::default(),
             empty_content: EmptyContent::default(),
@@ -107,7 +108,7 @@ choices! {
         /// `max_tokens`, or the wire's equivalent.
         #[default]
         MaxTokens,
-        /// `max_completion_tokens`.
+        /// `max_completion_tokens`, which reasoning models of OpenAI require.
         MaxCompletionTokens,
         /// No limit is sent: servers whose context is smaller than the limit would reject the
         /// request.
@@ -116,19 +117,19 @@ choices! {
 
     /// The role of the system prompt.
     SystemRole {
-        /// `system`.
+        /// `system`, which every service knows.
         #[default]
         System,
-        /// `developer`.
+        /// `developer`, as OpenAI calls it for reasoning models.
         Developer,
     }
 
     /// The content of an assistant message that has only tool calls.
     EmptyContent {
-        /// `null`.
+        /// `null`, as the specification says.
         #[default]
         Null,
-        /// An empty string.
+        /// An empty string, for services that refuse `null`.
         Empty,
         /// The field is omitted.
         Omit,
@@ -141,13 +142,13 @@ choices! {
         Never,
         /// As `reasoning_content` of messages with tool calls; empty if there is no reasoning.
         ReasoningContent,
-        /// As `reasoning_details`, unchanged.
+        /// As `reasoning_details`, unchanged, as OpenRouter requires.
         ReasoningDetails,
     }
 
     /// Which ids of tool calls a service accepts.
     ToolIds {
-        /// Any id.
+        /// Any id that is not empty.
         #[default]
         Any,
         /// Exactly nine letters and digits.
@@ -197,10 +198,10 @@ choices! {
 
     /// The word for a required tool call on the Chat wire.
     RequiredChoice {
-        /// `required`.
+        /// `required`, as OpenAI.
         #[default]
         Required,
-        /// `any`.
+        /// `any`, as Mistral.
         Any,
     }
 
@@ -217,7 +218,7 @@ choices! {
 
     /// How the option `effort` is sent on the Gemini wire.
     GeminiThinking {
-        /// As `thinkingLevel`.
+        /// As `thinkingLevel`, for models of generation 3 and later.
         #[default]
         Level,
         /// As `thinkingBudget`, for models that have no levels.
@@ -229,7 +230,7 @@ choices! {
         /// The OpenAPI subset, as `parameters`.
         #[default]
         OpenApi,
-        /// JSON Schema, as `parametersJsonSchema`.
+        /// JSON Schema, as `parametersJsonSchema`, without the limits of the subset.
         JsonSchema,
     }
 }

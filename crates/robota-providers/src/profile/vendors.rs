@@ -54,6 +54,7 @@ impl Vendors {
                     Some(_) => waiting.push(vendor),
                 }
             }
+            // A whole round without progress: a cycle, or a name that no file has.
             if waiting.len() == before {
                 return Err(invalid("`extends` names no vendor".to_owned()));
             }

@@ -22,6 +22,8 @@ impl HttpProvider {
         if let Some(limits) = known().get(model) {
             return *limits;
         }
+        // Also a failure is remembered: every turn would otherwise wait for a service that has no
+        // such page.
         let found = tokio::time::timeout(TIMEOUT, self.ask_limits(model)).await.ok().flatten();
         known().insert(model.to_owned(), found);
         found
@@ -68,6 +70,7 @@ fn window_in(page: &Value, model: &str) -> Option<u64> {
         lines.filter_map(|line| line.trim().strip_prefix("num_ctx")).next()?.trim().parse().ok()
     };
     let trained = || {
+        // Ollama names the key after the architecture of the model: `llama.context_length`.
         let fields = page.get("model_info")?.as_object()?;
         fields.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()
     };

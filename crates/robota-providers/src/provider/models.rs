@@ -37,6 +37,7 @@ impl HttpProvider {
             let before = entries.len();
             entries.extend(read_page(&page));
             match next_page(&first, &page) {
+                // A page that adds nothing would be followed by itself for ever.
                 Some(next) if entries.len() > before => url = next,
                 _ => break,
             }
@@ -84,6 +85,7 @@ fn read_entry(value: &Value) -> Option<ModelEntry> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let count = |keys: &[&str]| keys.iter().find_map(|key| value.pointer(key)?.as_u64());
     let id = text("id").or_else(|| text("name"))?;
+    // Google lists models for embeddings and images, too.
     let methods = value.get("supportedGenerationMethods").and_then(Value::as_array);
     if methods.is_some_and(|all| !all.iter().any(|method| method == "generateContent")) {
         return None;
@@ -94,6 +96,7 @@ fn read_entry(value: &Value) -> Option<ModelEntry> {
         .find_map(|key| text(key))
         .filter(|name| *name != id)
         .map(str::to_owned);
+    // What the server uses comes before what the model could do.
     entry.context_window = count(&[
         "/loaded_context_length",
         "/meta/n_ctx",

@@ -17,10 +17,10 @@ use tokio::time::Instant;
 
 use super::HttpProvider;
 
-/// The result of a probe.
+/// What one small model call showed about the settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Probe {
-    /// The model that was called.
+    /// The model that was called, as it was requested.
     pub model: String,
     /// Whether the service's list contains the model; absent if there is no list.
     pub listed: Option<bool>,
@@ -98,6 +98,8 @@ fn question(model: &str) -> ModelRequest {
     };
     ModelRequest {
         tools: Arc::from([tool]),
+        // Reasoning counts as output: with a small limit, a model that reasons would stop before
+        // its call.
         max_output_tokens: Some(2_048),
         ..ModelRequest::new(model, Arc::new(vec![Arc::new(ask)]))
     }

@@ -252,6 +252,8 @@ impl Stream for Reader {
         loop {
             match this.queue.front() {
                 Some(Delta::End(_)) if matches!(this.state, State::Reading | State::Stopped(_)) => {
+                    // Before the end is reported: the caller would drop the stream, and the
+                    // connection with it.
                     this.state = State::Draining(Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
                 }
                 Some(Delta::End(_)) if matches!(this.state, State::Draining(_)) => {}

@@ -32,6 +32,7 @@ pub(super) fn json_calls(body: &str) -> Option<Vec<Call>> {
 
 fn json_call(value: &Value) -> Option<Call> {
     let value = value.get("function").filter(|inner| inner.is_object()).unwrap_or(value);
+    // Models mix the notations that they were trained with, so several names are understood.
     let name = ["name", "tool", "tool_name"].iter().find_map(|key| value.get(key)?.as_str())?;
     let arguments =
         ["arguments", "parameters", "input", "args"].iter().find_map(|key| value.get(key)).cloned();
@@ -40,6 +41,7 @@ fn json_call(value: &Value) -> Option<Call> {
         Some(value) => value,
         None => json!({}),
     };
+    // A text with a name and a list, for instance in an example, is not a call.
     arguments.is_object().then(|| (name.to_owned(), arguments))
 }
 
@@ -89,6 +91,7 @@ fn coerce(text: &str, schema: Option<&Value>, key: &str) -> Value {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
         _ => false,
     };
+    // Without a type the text is kept: a tool for code must not get a number for `1e5`.
     if wants("string") || kind.is_none() {
         return text.into();
     }

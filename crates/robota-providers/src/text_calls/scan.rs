@@ -65,6 +65,7 @@ pub(super) struct Scanner {
 
 impl Scanner {
     pub(super) fn new(forms: &[TextCallForm], tools: Arc<[ToolSpec]>) -> Self {
+        // Without tools nothing can be a call, and text need not be held back.
         let marks = if tools.is_empty() {
             Vec::new()
         } else {
@@ -199,6 +200,8 @@ impl Scanner {
         };
         let offered = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
         match calls {
+            // A name that was not offered is text that looks like a call, such as an example in an
+            // answer.
             Some(calls) if !calls.is_empty() && calls.iter().all(|(name, _)| offered(name)) => {
                 self.buffer.drain(..end + length);
                 self.inside = None;

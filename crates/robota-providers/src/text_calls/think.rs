@@ -77,6 +77,8 @@ impl ReasoningSplitter {
                     {
                         return;
                     } else {
+                        // The mark counts at the beginning only: an answer may write about
+                        // `<think>`.
                         self.state = State::Text;
                     }
                 }

@@ -48,6 +48,8 @@ impl PieceCache {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&(Arc::as_ptr(message) as usize))?;
         let same = std::ptr::eq(entry.message.as_ptr(), Arc::as_ptr(message));
+        // The fingerprint differs when another model or another prefix makes the same message
+        // encode differently.
         (same && entry.fingerprint == fingerprint).then(|| entry.encoded.clone())
     }
 
@@ -141,6 +143,8 @@ impl BodyWriter<'_> {
         let has_calls = request.messages.iter().any(|message| message.tool_uses().next().is_some());
         let mut options = options.clone();
         let cache_ttl = options.shift_remove("cache_ttl");
+        // Requests of one session share a prefix; the key makes the service route them to the same
+        // cache.
         if self.quirks.prompt_cache_key
             && let Some(key) = &request.cache_key
             && !options.contains_key("prompt_cache_key")

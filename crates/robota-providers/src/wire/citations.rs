@@ -49,6 +49,7 @@ pub fn citations(block: &Opaque, text: &str) -> Option<Vec<Citation>> {
         MESSAGES => Some(items().map(of_messages).collect()),
         RESPONSES => Some(items().map(|item| annotation(item, text)).collect()),
         CHAT => Some(
+            // Chat nests the fields one level deeper than Responses.
             items()
                 .map(|item| annotation(item.get("url_citation").unwrap_or(item), text))
                 .collect(),

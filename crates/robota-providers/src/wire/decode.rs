@@ -110,6 +110,8 @@ pub(crate) fn origin(wire: Wire, model: &str) -> Map<String, Value> {
 /// Returns the stop reason: an answer with calls stops for tool use, also if the service reports
 /// another reason.
 pub(crate) fn stop(reason: StopReason, calls: bool) -> StopReason {
+    // Services report `stop` although the answer has a call, for instance after a forced choice of
+    // a tool.
     match reason {
         StopReason::EndTurn | StopReason::StopSequence if calls => StopReason::ToolUse,
         reason => reason,

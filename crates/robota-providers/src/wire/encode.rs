@@ -24,7 +24,6 @@ use crate::schema;
 pub(crate) enum PieceRole {
     /// The user, including tool results on wires that send them in user messages.
     User,
-    /// The model.
     Model,
     /// Tool results, on wires that separate them from user messages.
     Tool,
@@ -48,6 +47,7 @@ pub(crate) trait Element: Serialize {
 impl Element for Value {
     fn markable(&self) -> bool {
         let kind = self.get("type").and_then(Value::as_str).unwrap_or_default();
+        // The Messages API refuses markers on reasoning.
         self.is_object() && !matches!(kind, "thinking" | "redacted_thinking")
     }
 }
@@ -234,7 +234,7 @@ pub(crate) trait Encode: Send + Sync {
     /// Returns what the wire requires of tool call ids.
     fn ids(&self, quirks: &Quirks) -> IdRule;
 
-    /// Encodes a message.
+    /// Encodes a message; no piece if nothing of it can be sent.
     fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece>;
 
     /// Encodes results for calls that have none.

@@ -45,6 +45,8 @@ impl IdRule {
             Self::Any | Self::Plain => 22,
             Self::Alnum9 => 9,
         };
+        // A hash and not a counter: the same call must have the same id in every later request, or
+        // the cache of the service misses.
         let digest = Sha256::digest(call.as_str().as_bytes());
         let letters = digest.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % 62]));
         let id: String = letters.take(length).collect();

@@ -67,6 +67,8 @@ impl<'a> Plan<'a> {
                     }
                 }
             } else {
+                // Another message between a call and its result would be refused, so open calls are
+                // answered here.
                 plan.close(&mut open);
             }
             for call in message.tool_uses() {

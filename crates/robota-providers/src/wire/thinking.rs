@@ -54,12 +54,14 @@ pub(crate) fn encode(options: &mut Map<String, Value>, wire: Wire, request: &Mod
 fn messages(thinking: Thinking, model: &str, limit: u64) -> Option<Value> {
     let model = Claude::parse(model);
     let budget = |tokens: u64| {
+        // The budget must be smaller than the limit, because it is part of it.
         let tokens = tokens.max(MIN_TOKENS).min(limit.saturating_sub(1));
         (tokens >= MIN_TOKENS).then(|| json!({"type": "enabled", "budget_tokens": tokens}))
     };
     match thinking {
         Thinking::Off if model.always_thinks => None,
         Thinking::Off => Some(json!({"type": "disabled"})),
+        // From 4.6 on models decide themselves how much to reason; older ones need a number.
         Thinking::On if model.version <= (4, 5) => budget(DEFAULT_TOKENS),
         Thinking::Tokens(tokens) if model.version <= (4, 6) => budget(tokens),
         Thinking::On | Thinking::Tokens(_) => Some(json!({"type": "adaptive"})),

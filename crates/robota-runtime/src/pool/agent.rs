@@ -96,6 +96,7 @@ pub struct PooledSession {
 impl PooledSession {
     /// Counts a user of an open session. The caller holds the slot.
     pub(super) fn new(inner: Arc<Inner>, session: Session, entry: Arc<Entry>) -> Self {
+        // While the slot is held, so that `passivate` sees either the pin or an unused session.
         entry.pins.fetch_add(1, Ordering::AcqRel);
         Self { inner, session, entry }
     }
@@ -111,6 +112,7 @@ impl std::ops::Deref for PooledSession {
 
 impl Drop for PooledSession {
     fn drop(&mut self) {
+        // Before the count falls: a session whose last user leaves was used until now.
         self.inner.touch(&self.entry);
         self.entry.pins.fetch_sub(1, Ordering::AcqRel);
     }

@@ -27,7 +27,7 @@ pub enum PoolError {
     /// The pool has as many sessions as it may have.
     #[error("the pool is full: it has {limit} sessions")]
     Full {
-        /// The limit.
+        /// [`PoolLimits::max_sessions`](crate::PoolLimits::max_sessions) of the pool.
         limit: usize,
     },
     /// The tenant has as many sessions as it may have.
@@ -35,13 +35,13 @@ pub enum PoolError {
     TenantFull {
         /// The tenant: the first part of the ids of its sessions.
         tenant: String,
-        /// The limit.
+        /// [`PoolLimits::max_per_tenant`](crate::PoolLimits::max_per_tenant) of the pool.
         limit: usize,
     },
     /// As many sessions as may be live are busy.
     #[error("{limit} sessions are live and none of them is idle")]
     AllBusy {
-        /// The limit.
+        /// [`PoolLimits::max_live`](crate::PoolLimits::max_live) of the pool.
         limit: usize,
     },
     /// The pool is shutting down.

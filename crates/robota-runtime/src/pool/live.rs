@@ -17,7 +17,7 @@ use crate::schedule::{ScheduleDriver, first_due};
 pub(super) enum Slot {
     /// It is not open.
     Passive,
-    /// It is open.
+    /// It is open in this process.
     Live(Session),
     /// The pool no longer has it.
     Removed,

@@ -17,7 +17,7 @@ pub enum RoomError {
     /// A member's session could not be opened.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// A member's session failed.
+    /// A member's session is open and failed, or its journal did.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The journal with this id is that of a session.
@@ -26,21 +26,21 @@ pub enum RoomError {
     /// The name cannot be a member's.
     #[error("`{name}` cannot be a name in a room: {reason}")]
     Name {
-        /// The name.
+        /// The name that was to be a member's.
         name: String,
-        /// The reason.
+        /// Which rule of names it breaks.
         reason: String,
     },
     /// A member with this name is in the room.
     #[error("the room already has a member `{0}`")]
     NameTaken(String),
-    /// No member has this name.
+    /// No member of the room has this name.
     #[error("the room has no member `{0}`")]
     NotMember(String),
     /// Too many answers followed each other.
     #[error("{limit} answers followed each other in the room without a message from outside")]
     TooManyHops {
-        /// The limit.
+        /// The hop limit of the room.
         limit: u32,
     },
 }

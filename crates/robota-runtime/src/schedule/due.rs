@@ -34,7 +34,7 @@ pub(super) enum Plan {
     Steps { steps: u32 },
 }
 
-/// Due times that have passed.
+/// Due times that have passed and are not settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passed {
     /// The last of them, at most [`MAX_LISTED`], oldest first.

@@ -18,7 +18,7 @@ pub enum ScheduleError {
     /// A time, a zone, a period or a pattern is not valid.
     #[error("`{value}` is not {expected}{reason}")]
     Invalid {
-        /// The value.
+        /// The text that was given.
         value: String,
         /// What it should be.
         expected: &'static str,

@@ -60,6 +60,7 @@ pub(crate) fn first_due(state: &State) -> Option<Timestamp> {
 fn next_due(state: &State, now: Timestamp) -> Option<Timestamp> {
     let schedules = state.schedules.values().filter(|schedule| !schedule.progress.paused);
     let next = schedules.filter_map(|schedule| {
+        // At the time without jitter, as the due times are computed.
         let due = Plan::of(&schedule.spec).ok()?.after(settled_by(schedule, now))?;
         Some(with_jitter(due, &schedule.spec))
     });

@@ -33,7 +33,7 @@ pub(super) trait Conversation: Send {
         reporter: &TaskReporter,
     ) -> TaskFinished;
 
-    /// Ends the session.
+    /// Ends the session, for the reason that its journal records.
     async fn close(&mut self, reason: &str);
 }
 

@@ -27,7 +27,7 @@ pub(super) struct AgentProgress {
 }
 
 impl AgentProgress {
-    /// Takes an event.
+    /// Takes an event of the agent's session and reports what it means for the task.
     pub(super) fn take(&mut self, envelope: &Arc<Envelope>, reporter: &TaskReporter) {
         if let Event::TurnStarted(_)
         | Event::UserMessage(_)

@@ -11,7 +11,7 @@ use super::events::AgentProgress;
 use super::{AgentHooks, AgentJob, AgentSessions, NoAgentHooks};
 use crate::task::{TaskJob, TaskReporter, TaskRunner};
 
-/// Runs agents in this process.
+/// Runs agents in this process, each in a session of its own.
 #[derive(Clone)]
 pub struct InProcessAgents {
     sessions: Arc<dyn AgentSessions>,

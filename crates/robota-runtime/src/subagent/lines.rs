@@ -18,31 +18,31 @@ pub enum ToAgent {
         /// What the program that is started reads.
         start: Value,
     },
-    /// Starts a turn.
+    /// Starts a turn; at most one runs.
     Prompt {
-        /// The prompt.
+        /// The text of the user message.
         text: String,
     },
     /// Adds a follow-up to the running turn.
     Input {
-        /// The text.
+        /// The text, which is delivered before the next model call.
         text: String,
     },
     /// Interrupts the running turn.
     Cancel {
-        /// Why.
+        /// Why it is interrupted, for people.
         reason: String,
     },
     /// Replies to a request.
     Reply {
-        /// The number of the request.
+        /// The number of the request, which the agent chose.
         number: u64,
-        /// The reply.
+        /// The reply, of the same kind as the request.
         reply: AgentReply,
     },
     /// Ends the session and the process.
     Close {
-        /// Why.
+        /// The reason that the journal of the agent records.
         reason: String,
     },
 }
@@ -66,29 +66,29 @@ pub enum FromAgent {
     Opened,
     /// The session could not be opened.
     Failed {
-        /// Why.
+        /// Why it could not be opened.
         error: TaskError,
     },
-    /// An event of the session.
+    /// An event of the session, after it was written.
     Event {
         /// The event, as it is written in journals.
         line: String,
     },
     /// Asks for something that only the parent can decide.
     Request {
-        /// The number of the request.
+        /// The number by which the reply names the request; unique in the process.
         number: u64,
-        /// The request.
+        /// What the parent has to decide.
         request: Box<AgentRequest>,
     },
     /// The agent withdrew a request.
     Withdrawn {
-        /// The number of the request.
+        /// The number of the request that needs no reply any more.
         number: u64,
     },
-    /// The turn has ended.
+    /// The turn has ended; another prompt or the end may follow.
     Ended {
-        /// How.
+        /// How it ended: the end of the task, unless a hook continues it.
         finished: Box<TaskFinished>,
     },
 }
@@ -101,9 +101,9 @@ pub enum AgentRequest {
     Question(Question),
     /// Hooks of the parent's program run for a call.
     Hook {
-        /// Which of the hooks.
+        /// The position of the hooks in the list that the parent passed with the first line.
         hooks: usize,
-        /// What they receive.
+        /// What the hooks of a point receive.
         input: HookInput,
     },
 }
@@ -112,9 +112,9 @@ pub enum AgentRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentReply {
-    /// The answer to a question.
+    /// The answer to [`AgentRequest::Question`].
     Answer(Answer),
-    /// The reply of hooks.
+    /// The reply to [`AgentRequest::Hook`].
     Hook(HookReply),
 }
 

@@ -167,7 +167,7 @@ struct AgentProcess {
     job: AgentJob,
     /// Why the process ended before its session was closed.
     crashed: Option<String>,
-    /// Why the agent was stopped.
+    /// Why this side stopped the agent; none if it did not.
     stopped: Option<String>,
     replies: FuturesUnordered<BoxFuture<'static, Replied>>,
     requests: HashMap<u64, AbortHandle>,
@@ -329,7 +329,7 @@ fn how_it_ended(outcome: Result<robota_exec::Outcome, String>) -> String {
 /// Runs each agent where its work says: in this process, or in one of its own.
 #[derive(Clone)]
 pub struct AgentRunners {
-    /// Runs agents in this process.
+    /// Runs agents whose work does not ask for a process of its own.
     pub in_process: Arc<dyn TaskRunner>,
     /// Runs agents in processes of their own; none if this program cannot.
     pub process: Option<Arc<dyn TaskRunner>>,

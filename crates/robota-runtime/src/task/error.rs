@@ -8,10 +8,10 @@ use robota_core::task::{TaskKind, TaskStatus};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskManagerError {
-    /// There is no such task.
+    /// No task of the session has this id, or it was closed.
     #[error("there is no background task `{0}`")]
     UnknownTask(TaskId),
-    /// There is no such group.
+    /// No group of the session has this id.
     #[error("there is no group `{0}`")]
     UnknownGroup(GroupId),
     /// Nothing here runs tasks of this kind.
@@ -23,7 +23,7 @@ pub enum TaskManagerError {
     /// No slot is free, and the task may not wait.
     #[error("{limit} tasks of kind {} run already; end one of them first", kind.name())]
     Full {
-        /// The kind.
+        /// The kind of task that was to start.
         kind: TaskKind,
         /// How many may run.
         limit: usize,
@@ -31,34 +31,34 @@ pub enum TaskManagerError {
     /// The manager was shut down.
     #[error("the session is ending; no task can be started")]
     Closed,
-    /// The task has ended.
+    /// The task has ended, so it cannot be changed.
     #[error("the task `{task}` has ended ({})", status.name())]
     Ended {
-        /// The task.
+        /// The task that was to be changed.
         task: TaskId,
-        /// How it ended.
+        /// How it ended: completed, failed or cancelled.
         status: TaskStatus,
     },
-    /// The task has not ended.
+    /// The task has not ended, so it cannot be closed.
     #[error("the task `{task}` is {}; cancel it first", status.name())]
     NotEnded {
-        /// The task.
+        /// The task that was to be closed.
         task: TaskId,
-        /// What it does.
+        /// Whether it waits, runs or waits for approval.
         status: TaskStatus,
     },
-    /// The task takes no input.
+    /// The task does not run, or its program was started without an open input.
     #[error("the task `{0}` takes no input")]
     NoInput(TaskId),
-    /// The log cannot be read.
+    /// The log of the task cannot be read.
     #[error("the log of the task `{task}` cannot be read: {message}")]
     Log {
-        /// The task.
+        /// The task whose output the log has.
         task: TaskId,
-        /// Why.
+        /// The message of the system.
         message: String,
     },
-    /// The journal cannot be written.
+    /// The journal of the session cannot be written; the text says why.
     #[error("the task could not be recorded: {0}")]
     Journal(String),
 }

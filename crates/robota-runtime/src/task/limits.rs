@@ -14,14 +14,14 @@ pub struct TaskLimits {
     pub runtime: Option<Duration>,
     /// The most bytes of text.
     pub output: Option<u64>,
-    /// The most pieces of text.
+    /// The most pieces of text, as the model or the program wrote them.
     pub pieces: Option<u64>,
     /// The longest text, in bytes, that counts as a repetition, and how often it must be repeated.
     pub repetition: Option<(usize, usize)>,
 }
 
 impl TaskLimits {
-    /// No limits.
+    /// No limits: nothing ends the task but itself and its users.
     pub const NONE: Self =
         Self { idle: None, runtime: None, output: None, pieces: None, repetition: None };
 

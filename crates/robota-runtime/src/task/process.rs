@@ -15,18 +15,18 @@ const MAX_OUTPUT: usize = 4_000;
 /// A command to run.
 #[derive(Debug)]
 pub struct ProcessWork {
-    /// The command line, for people.
+    /// The command line as people read it; it is recorded as the task's input.
     pub command: String,
-    /// The program.
+    /// The program: to be started, or running already.
     pub program: ProcessProgram,
 }
 
-/// The program of a command.
+/// Whether the program of a command is started by the task or runs already.
 #[derive(Debug)]
 pub enum ProcessProgram {
-    /// It is started.
+    /// The task starts it.
     Start {
-        /// The program.
+        /// The program with its arguments, folder and limits.
         spec: Box<CommandSpec>,
         /// Receives the running program, or why it could not be started.
         started: Option<oneshot::Sender<Result<Running, ExecError>>>,

@@ -22,12 +22,12 @@ const MAX_INPUT_CHARS: usize = 400;
 /// The most text that waits to be logged. A process that writes faster than the disk loses the rest.
 const MAX_PENDING: usize = 8 * 1024 * 1024;
 
-/// What a task does.
+/// What a task does: the work of its runner.
 #[derive(Debug)]
 pub enum TaskWork {
     /// An agent works on a prompt.
     Agent(Box<AgentWork>),
-    /// A process runs.
+    /// A command runs, in the background or as a call that waits.
     Process(Box<ProcessWork>),
 }
 
@@ -42,10 +42,10 @@ impl TaskWork {
     }
 }
 
-/// A task to start.
+/// A task that is to be started, as the caller describes it.
 #[derive(Debug)]
 pub struct TaskRequest {
-    /// What it does.
+    /// The work, which decides about the runner.
     pub work: TaskWork,
     /// What it does, in a few words.
     pub label: String,
@@ -53,7 +53,7 @@ pub struct TaskRequest {
     pub mode: TaskMode,
     /// The tool call that starts it.
     pub call: Option<CallId>,
-    /// The group it belongs to.
+    /// The group it belongs to; none by default.
     pub group: Option<GroupId>,
     /// How many agents are above it; 1 for a task of the session itself.
     pub depth: u32,
@@ -112,9 +112,9 @@ impl TaskRequest {
 
 /// A task that a runner runs.
 pub struct TaskJob {
-    /// Its id.
+    /// The id by which the runner reports.
     pub task: TaskId,
-    /// What it does.
+    /// The work that the runner has to do.
     pub work: TaskWork,
     /// The tool call that started it.
     pub call: Option<CallId>,
@@ -127,7 +127,7 @@ pub struct TaskJob {
     pub ids: Arc<dyn Ids>,
 }
 
-/// Runs tasks of one kind.
+/// Runs tasks of one kind; the manager has one runner per kind.
 #[async_trait]
 pub trait TaskRunner: Send + Sync {
     /// Returns the kind of tasks that it runs.
@@ -146,7 +146,7 @@ pub struct TaskReporter {
 
 /// What a running task reports, in order.
 pub(super) enum TaskReport {
-    /// A change for the journal.
+    /// A change that is recorded, unless the table of transitions forbids it.
     Change(TaskChange),
     /// Where the task is about to run; the runner waits until this is recorded.
     Intent(TaskPlace, oneshot::Sender<Result<(), String>>),

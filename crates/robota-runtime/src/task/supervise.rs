@@ -52,6 +52,7 @@ pub(super) async fn supervise(
     // function is dropped.
     let mut run = tokio::task::JoinSet::new();
     run.spawn(async move { runner.run(job, reporter).await });
+    // Why the task ends is decided once: a limit and a cancellation may come together.
     let mut ending: Option<Ending> = None;
     let mut give_up: Option<Instant> = None;
     let ended = loop {

@@ -11,37 +11,37 @@ pub enum WorktreeError {
     /// The folder is in no repository.
     #[error("{} is not in a git repository: {message}", folder.display())]
     NoRepository {
-        /// The folder.
+        /// The folder that was given.
         folder: PathBuf,
-        /// What git says.
+        /// The first lines of git's message.
         message: String,
     },
-    /// The repository has no commit.
+    /// The repository has no commit with which a worktree could begin.
     #[error("the repository {} has no commit yet, so a worktree cannot begin with one", .0.display())]
     NoCommit(PathBuf),
-    /// Git failed.
+    /// A git command ended with an error, or could not be run.
     #[error("git {action} failed: {message}")]
     Git {
         /// What it was to do.
         action: String,
-        /// What it says.
+        /// The first lines of git's message.
         message: String,
     },
     /// A file cannot be read or written.
     #[error("{}: {message}", path.display())]
     File {
-        /// The file.
+        /// The file that was read or written.
         path: PathBuf,
-        /// Why.
+        /// The message of the system.
         message: String,
     },
     /// There is no such worktree.
     #[error("there is no worktree `{0}`; `robota worktrees list` shows all")]
     Unknown(String),
-    /// The worktree has changes.
+    /// The worktree has changes that would be lost.
     #[error("{} has changes ({}); nothing was removed", path.display(), changes.join(", "))]
     HasChanges {
-        /// The worktree.
+        /// The folder of the worktree, which stays.
         path: PathBuf,
         /// What would be lost.
         changes: Vec<String>,
@@ -49,12 +49,12 @@ pub enum WorktreeError {
     /// A running process uses the worktree.
     #[error("{} is used by a running agent (process {pid})", path.display())]
     InUse {
-        /// The worktree.
+        /// The folder of the worktree, which stays.
         path: PathBuf,
-        /// The process.
+        /// The id of the process that locked it.
         pid: u32,
     },
-    /// A hook refused it.
+    /// A WorktreeCreate hook refused it, for this reason.
     #[error("a WorktreeCreate hook refused it: {0}")]
     Refused(String),
 }

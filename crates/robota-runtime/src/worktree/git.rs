@@ -32,7 +32,7 @@ impl Worktrees {
         self.git_with(cwd, args, Environment::new()).await
     }
 
-    /// Runs git with further variables.
+    /// Runs git with further variables, and without the filters of the repository.
     pub(super) async fn git_with(
         &self,
         cwd: &Path,

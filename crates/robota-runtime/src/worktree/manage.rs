@@ -7,10 +7,10 @@ use super::leftovers::is_alive;
 use super::prepare::text;
 use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
 
-/// A worktree of a repository.
+/// A worktree that this program made, with what would be lost with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedWorktree {
-    /// The worktree.
+    /// The worktree, with the commit it began with as far as it is known.
     pub worktree: Worktree,
     /// What would be lost with it; an error if git fails.
     pub changes: Result<Vec<Change>, String>,
@@ -23,12 +23,12 @@ pub struct ListedWorktree {
 pub enum Removed {
     /// It was removed, and its branch too, if it had no commits.
     Removed {
-        /// Whether the branch was kept.
+        /// Whether the branch was kept, because it has commits.
         branch_kept: bool,
     },
     /// It was kept, because it has changes, or because git could not check it.
     Kept {
-        /// Why.
+        /// What would be lost, or why that could not be checked.
         reasons: Vec<String>,
     },
 }
@@ -38,6 +38,7 @@ impl Worktrees {
     pub async fn settle(&self, worktree: &Worktree) -> Removed {
         let kept = |reasons| Removed::Kept { reasons };
         let place = worktree.path.display().to_string();
+        // Unlocked first: git does not remove a locked worktree.
         if let Err(error) = self.git(&worktree.repository, &["worktree", "unlock", &place]).await {
             tracing::debug!(%error, "a worktree was not locked");
         }

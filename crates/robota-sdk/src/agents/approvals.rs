@@ -72,8 +72,11 @@ impl Approver for AgentApprover {
         let Some(parent) = self.open.get(&self.parent) else {
             return Answer::Unanswered { reason: "the session has ended".to_owned() };
         };
+        // A definition can run several times at once; the task says which of them asks.
         question.agent = Some(format!("{} ({})", self.agent, self.task));
         let permissions = parent.session().permissions();
+        // Released before the wait: a strong handle would keep the session open as long as the
+        // question.
         drop(parent);
         match permissions.ask(question).await {
             // The parent has saved the rules; the agent has them until it ends.

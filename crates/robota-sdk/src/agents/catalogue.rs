@@ -7,7 +7,8 @@ use robota_config::{ContextReader, ReadCounts, TrustStore};
 
 use crate::project::Project;
 
-/// The most files that are read for the description of the Agent tool.
+/// The most files that are read for the description of the Agent tool. The start of a session opens
+/// few files: the list of skills may open fewer by what is read here.
 const LISTED_FILES: usize = 32;
 
 /// The agent definitions of a session.
@@ -56,7 +57,7 @@ impl AgentCatalogue {
         Self { listed: None, all: Agents::of(definitions).into(), source: None }
     }
 
-    /// Returns all definitions.
+    /// Returns all definitions. The first call may read files, so it can block for a moment.
     pub(crate) fn all(&self) -> &Agents {
         self.all.get_or_init(|| match &self.source {
             Some(source) => source.read(&ContextReader::new(&source.project.places), None),

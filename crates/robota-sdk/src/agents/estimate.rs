@@ -53,6 +53,8 @@ pub(crate) struct EstimatingGate {
 impl EstimatingGate {
     fn estimate(&self, agents: usize) -> Estimate {
         let ended = self.tasks.list();
+        // A task without usage is a command, or an agent that has not ended: neither says what an
+        // agent uses.
         let uses: Vec<_> = ended.iter().filter(|task| !task.usage.is_empty()).collect();
         let count = uses.len();
         let catalogue = Catalogue::builtin();
@@ -86,8 +88,10 @@ impl EstimatingGate {
 
 /// Returns how many agents a call starts at once.
 fn batch(call: &ToolUse) -> Option<usize> {
+    // The tool has two names; a call under the older one must not escape the estimate.
     let is_agent = matches!(call.name.as_str(), "Agent" | "Task");
     let jobs = call.input.json().filter(|_| is_agent)?.get("jobs").and_then(Value::as_array)?;
+    // The question about a single agent needs no estimate: the user sees the one task.
     Some(jobs.len()).filter(|jobs| *jobs > 1)
 }
 
@@ -101,6 +105,7 @@ impl Gate for EstimatingGate {
             Verdict::Deny => {}
             Verdict::Ask => judgement.reason = format!("{}; {estimate}", judgement.reason),
             Verdict::Allow => {
+                // Rules allow the call, but they cannot know what it costs.
                 if let Some(why) = self.exceeds(&estimate) {
                     judgement.verdict = Verdict::Ask;
                     judgement.reason = format!("{why}: {estimate}");

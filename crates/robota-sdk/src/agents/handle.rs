@@ -84,6 +84,7 @@ impl AgentHandle {
     /// See [`state`](Self::state).
     pub async fn transcript_path(&self) -> Result<Option<PathBuf>, TaskManagerError> {
         let Some(session) = self.session()? else { return Ok(None) };
+        // Kept with the handle, because the file is removed with the transcript.
         let transcript = self.transcript.get_or_init(|| async {
             let cwd = self.runs.parts.project.cwd().display().to_string();
             SessionTranscript::new(self.runs.parts.store.clone(), session, cwd)

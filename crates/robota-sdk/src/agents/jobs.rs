@@ -74,13 +74,13 @@ pub struct AgentResult {
     pub success: bool,
     /// Its answer; empty if it was not started.
     pub output: String,
-    /// Why it failed.
+    /// Why it failed, for people; none if it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The worktree that was kept.
+    /// The worktree with its changes; none if it had none of its own, or left no changes in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree_path: Option<String>,
-    /// The branch of that worktree.
+    /// The branch that the worktree has checked out; present together with `worktree_path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 }
@@ -203,10 +203,14 @@ impl AgentRuns {
             agent: state.agent.clone().unwrap_or_default(),
             prompt: text.to_owned(),
             cwd: kept.filter(|path| path.is_dir()),
+            // Resumed, so that the agent still knows what it did.
             resume: Some(session),
             ..AgentWork::default()
         };
+        // Lists show which of two tasks of one agent is the later one.
         let label = format!("{} (continued)", state.label);
+        // Not again in a worktree of its own: a new one would not have the changes of the first
+        // run.
         let isolation = Some(Isolation::None);
         let run = AgentRun { label, work, isolation, own_process: None };
         Ok(self.start(run, TaskMode::Background, None).await?.id().clone())
@@ -218,6 +222,7 @@ impl AgentRuns {
         let Some(session) = &task.session else { return };
         let store = &self.parts.store;
         let Ok(head) = store.head(session).await else { return };
+        // Only the last event: a closed journal ends with it.
         let last = store.read(session, head.last.seq.saturating_sub(1), 1).await;
         let ended = |event: &Envelope| matches!(event.event, Event::Closed(_));
         // An agent that still ends has its journal open; it writes the end itself.
@@ -365,7 +370,7 @@ impl AgentRuns {
 
 /// How the wait of a call for agents ended.
 pub(crate) enum Waited<T> {
-    /// They ended.
+    /// They ended before the user moved them; the value is their result.
     Ended(T),
     /// The user moved them to the background; these tasks continue.
     Moved(Vec<TaskId>),
@@ -429,6 +434,7 @@ impl AgentRuns {
         let waited = loop {
             tokio::select! {
                 biased;
+                // The end comes first, so that a task that has ended is never reported as moved.
                 ended = &mut ended => break Waited::Ended(ended),
                 request = waiting.asked() => {
                     let mut moved = Vec::new();
@@ -439,6 +445,7 @@ impl AgentRuns {
                         }
                     }
                     if moved.is_empty() {
+                        // The loop continues: the end arrives with its next round.
                         request.answer(Err("it has just ended".to_owned()));
                         continue;
                     }
@@ -447,6 +454,7 @@ impl AgentRuns {
                 }
             }
         };
+        // Moved tasks continue without a caller, so the guard must not cancel them either.
         guard.disarm();
         waited
     }
@@ -484,6 +492,7 @@ impl Drop for CancelOnDrop {
         let Some((manager, tasks)) = self.0.take() else { return };
         for task in tasks {
             let manager = manager.clone();
+            // A destructor cannot wait; the manager records the end on its own.
             drop(tokio::spawn(async move { drop(manager.cancel(&task).await) }));
         }
     }

@@ -13,7 +13,8 @@ use crate::context::lock;
 use crate::notice::Notice;
 use crate::project::Project;
 
-/// The most lines and bytes of a memory that the prompt contains.
+/// The most lines and bytes of a memory that the prompt contains: the limits of the memory of the
+/// project.
 const MAX_LINES: usize = 200;
 const MAX_BYTES: usize = 25 * 1024;
 
@@ -53,6 +54,8 @@ impl AgentParts {
                 Ok((folder, text)) => {
                     loaded.parts.push(("memory".to_owned(), text));
                     let path = folder.display();
+                    // The second slash makes the rule an absolute path; the memory of the user is
+                    // outside of the workspace.
                     loaded.allow = vec![format!("Read(/{path}/**)")];
                 }
                 Err(error) => problem(format!("its memory is not used: {error}")),
@@ -69,6 +72,8 @@ impl AgentParts {
             arguments: "",
             session_id: None,
             effort: None,
+            // A definition can come from a checkout, so a skill that it names must not run commands
+            // at the start.
             commands_disabled: true,
         };
         let parts = body.expand(&invocation).map_err(|error| error.to_string())?;
@@ -94,9 +99,12 @@ fn memory_of(
     };
     let name: String = agent
         .chars()
+        // The name is data of a file: without this, `../..` would name a folder outside of the
+        // memory.
         .map(|c| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '-' })
         .collect();
     let folder = root.join(folder).join(name);
+    // Before anything is read.
     inside(&root, &folder)?;
     let index = read_index(&folder.join(INDEX));
     let mut text = format!(

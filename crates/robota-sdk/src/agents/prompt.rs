@@ -17,7 +17,8 @@ const SUBAGENT: &str = "You work alone on one task: no user answers questions. T
 const WORKER: &str = "You are a worker for one part of a larger job: no user answers questions, and only your \
     last message is used. Answer in at most 500 words.";
 
-/// Composes the prompt.
+/// Composes the system prompt. The pair `worker` and `preloaded` comes from the job; `servers` are
+/// the MCP servers whose tools the agent has.
 pub(super) fn compose(
     definition: &AgentDefinition,
     (instructions, servers): (&str, &[ServerInstructions]),

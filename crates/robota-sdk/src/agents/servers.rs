@@ -28,6 +28,8 @@ impl NamedServers {
     pub(super) fn of(definition: &AgentDefinition) -> Option<Self> {
         let mut named = Self::default();
         let mut add = |name: &str, config: &Value| match config {
+            // `{"name": {}}` names a server of the session, as the plain name does: an empty object
+            // starts nothing.
             Value::Object(config) if !config.is_empty() => {
                 named.own.insert(name.to_owned(), Value::Object(config.clone()));
             }
@@ -54,6 +56,8 @@ pub(super) fn names_server(definition: &AgentDefinition, server: &str) -> bool {
     let part = server_part(server);
     let is_tool_of = |entry: &String| {
         let tool = entry.split('(').next().unwrap_or_default().trim();
+        // The end of the part is checked, because `mcp__docs` must not match tools of a server
+        // `docs-old`.
         let rest = tool.strip_prefix("mcp__").and_then(|tool| tool.strip_prefix(part.as_str()));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
     };
@@ -83,6 +87,7 @@ impl AgentServers {
             }
             let tools = tools.tools();
             all.retain(|one| {
+                // A server whose tools the agent does not have should not instruct it.
                 let prefix = format!("mcp__{}__", server_part(&one.server));
                 tools.iter().any(|tool| tool.spec().name.starts_with(&prefix))
             });
@@ -131,6 +136,7 @@ impl AgentParts {
         if let Some(own) = own {
             let setup = McpSetup {
                 arguments: vec![json!({ "mcpServers": own }).to_string()],
+                // Only the servers of the definition. Those of the session are in the list already.
                 strict: true,
                 ..McpSetup::default()
             };
@@ -163,6 +169,7 @@ struct AgentTools {
 impl AgentTools {
     fn is_of_server(&self, tool: &str) -> bool {
         let Some(servers) = &self.servers else { return true };
+        // The search for tools and the tools for resources have no prefix and serve all servers.
         let Some(rest) = tool.strip_prefix("mcp__") else { return !servers.is_empty() };
         servers.iter().any(|name| rest.starts_with(&format!("{name}__")))
     }
@@ -177,6 +184,8 @@ impl ToolSource for AgentTools {
         let mut all = self.inner.tools();
         all.retain(|tool| {
             let spec = tool.spec();
+            // As for the built-in tools: with a read-only sandbox, nothing that changes files is
+            // offered.
             (!self.read_only || spec.class != Class::Modify) && self.is_of_server(&spec.name)
         });
         tools::filter(&mut all, &self.definition, self.only.as_deref());

@@ -49,12 +49,14 @@ impl TaskRunner for AgentTool {
     }
 
     async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+        // Before any is started, so that a denied one stops the whole batch.
         for request in &requests {
             if let Err(reason) = self.judge(&request.agent, &context).await {
                 return ToolOutcome::not_run("denied", reason);
             }
         }
         let label = requests.first().map(|it| it.description.clone()).unwrap_or_default();
+        // One agent that the model waits for makes the whole call wait.
         let background = requests.iter().all(|request| self.is_background(request));
         let runs = requests.into_iter().map(agent_run).collect();
         if background {
@@ -80,6 +82,8 @@ impl TaskRunner for AgentTool {
                 moved(&tasks, &ended).with_metadata("group_id", group.as_str())
             }
             Ok((group, Waited::Ended(results))) => {
+                // The results name those that failed, so a partial success is a success of the
+                // call.
                 let success = results.iter().any(|result| result.success);
                 let ids: Vec<_> = results.iter().map(|result| &result.agent_id).collect();
                 let text = json!({"groupId": group, "results": results}).to_string();
@@ -97,6 +101,7 @@ impl TaskRunner for AgentTool {
 }
 
 fn kinds(agents: &Agents) -> Vec<AgentKind> {
+    // One line for each agent: a line break in a description would look like another agent.
     let short = |text: &str| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
     let kind = |agent: &AgentDefinition| AgentKind {
         name: agent.name.clone(),
@@ -165,6 +170,8 @@ impl AgentTool {
         let session = session.ok_or_else(|| "the session is not open".to_owned())?;
         let input = ToolInput::Json(json!({ "subagent_type": agent }));
         let call = ToolUse::new(context.call.clone(), "agent", "Agent", input);
+        // A rule such as `Agent(Explore)` looks at the name of the tool and the type of the agent
+        // only.
         let spec = ToolSpec {
             name: "Agent".to_owned(),
             description: String::new(),
@@ -175,6 +182,7 @@ impl AgentTool {
         match judgement.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Deny => Err(judgement.reason),
+            // One question about several agents could not be answered for each of them.
             Verdict::Ask => Err(format!(
                 "{}; give the task to `{agent}` in a call of its own, which can be approved",
                 judgement.reason

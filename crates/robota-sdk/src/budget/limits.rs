@@ -43,9 +43,9 @@ pub struct BudgetLimits {
 pub struct Budget {
     /// The limits of all turns of this process together, those of forks included.
     pub session: BudgetLimits,
-    /// The limits of each turn.
+    /// The limits of each turn. What agents use while it runs counts for it too.
     pub turn: BudgetLimits,
-    /// The limits of each subagent.
+    /// The limits of each subagent. What it uses counts for the session and the running turns too.
     pub subagent: BudgetLimits,
 }
 
@@ -94,10 +94,12 @@ impl Budget {
         match name.trim() {
             "usd" => {
                 let usd = value.trim().parse().ok();
+                // NaN and infinity parse as numbers, and no use would ever reach them.
                 let usd = usd.filter(|usd: &f64| usd.is_finite() && *usd > 0.0);
                 limits.usd = Some(usd.ok_or_else(unknown)?);
             }
             "tokens" => limits.tokens = Some(number().ok_or_else(unknown)?),
+            // `turn.turns` would always be one.
             "turns" if part != "turn" => limits.turns = Some(number().ok_or_else(unknown)?),
             "seconds" => {
                 limits.time = Some(Duration::from_secs(number().ok_or_else(unknown)?));

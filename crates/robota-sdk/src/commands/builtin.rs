@@ -30,7 +30,8 @@ use robota_core::error::{Diagnose, error_chain};
 
 use super::{CommandModule, CommandResult, SystemCommand};
 
-/// Returns the built-in commands.
+/// Returns the built-in commands as a module. Sessions add it first, so that no other module
+/// replaces one of them.
 #[must_use]
 pub fn commands() -> CommandModule {
     let commands: Vec<Arc<dyn SystemCommand>> = vec![

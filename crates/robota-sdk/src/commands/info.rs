@@ -16,7 +16,7 @@ pub enum CommandOrigin {
     Builtin,
     /// A skill or a command file of the user or the folder.
     Skill,
-    /// A plugin.
+    /// A plugin; the name begins with that of the plugin and a colon.
     Plugin,
     /// A prompt of an MCP server.
     Mcp,
@@ -33,7 +33,7 @@ pub enum CommandOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandSafety {
-    /// It only reads.
+    /// It only reads: as a tool it runs without a question where reading does.
     ReadOnly,
     /// It changes the session or files.
     Modifies,
@@ -50,7 +50,7 @@ pub enum CommandSafety {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CommandInfo {
-    /// The name, without the slash.
+    /// The name without the slash, by which commands are found. The first command with a name wins.
     pub name: String,
     /// What the command does.
     pub description: String,

@@ -19,7 +19,7 @@ use super::{CommandInfo, SystemCommand};
 /// assert_eq!(Two.commands().len(), 2);
 /// ```
 pub trait CommandSource: Send + Sync {
-    /// Returns the commands.
+    /// Returns the commands as they are now. Menus call it each time they are shown.
     fn commands(&self) -> Vec<CommandInfo>;
 }
 
@@ -33,9 +33,9 @@ pub trait CommandSource: Send + Sync {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CommandModule {
-    /// The name of the module.
+    /// A name for people; nothing looks a module up by it.
     pub name: String,
-    /// The commands that it executes.
+    /// The commands that it executes, in order: the first with a name wins.
     pub commands: Vec<Arc<dyn SystemCommand>>,
     /// The commands that it lists.
     pub sources: Vec<Arc<dyn CommandSource>>,
@@ -56,7 +56,7 @@ pub struct CommandModule {
 pub enum SessionPart {
     /// The tool Agent, and the agents in its description.
     Agents,
-    /// The tool BackgroundProcess.
+    /// The tool BackgroundProcess, another name for Bash with `run_in_background`.
     BackgroundProcess,
     /// Schedules that fire while the session is open.
     Schedules,
@@ -82,7 +82,7 @@ impl CommandModule {
         self
     }
 
-    /// Adds a source of commands.
+    /// Adds a source of commands that are listed in menus and executed elsewhere.
     #[must_use]
     pub fn source(mut self, source: impl CommandSource + 'static) -> Self {
         self.sources.push(Arc::new(source));
@@ -120,7 +120,7 @@ impl CommandRegistry {
         self.sources.extend(module.sources.iter().cloned());
     }
 
-    /// Adds a source of commands.
+    /// Adds a source of commands. Its commands come after those of all modules.
     pub fn add_source(&mut self, source: Arc<dyn CommandSource>) {
         self.sources.push(source);
     }
@@ -152,6 +152,7 @@ impl CommandRegistry {
         let mut all: Vec<CommandInfo> = Vec::new();
         for info in own.chain(listed) {
             let matches = info.name.starts_with(prefix);
+            // The order decides: a skill cannot hide a command.
             if matches && all.iter().all(|other| other.name != info.name) {
                 all.push(info);
             }

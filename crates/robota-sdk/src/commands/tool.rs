@@ -62,6 +62,7 @@ impl Tool for CommandTool {
     }
 
     async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
+        // The tool holds no session: it is a part of one, and would keep it open for ever.
         let Some(session) = self.open.get(&self.session) else {
             return ToolOutcome::not_run("unavailable", "the session is not open");
         };

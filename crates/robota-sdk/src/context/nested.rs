@@ -51,10 +51,12 @@ impl Hooks for NestedContext {
             return HookAnswer::PostToolUse(PostToolDecision::Continue).into();
         };
         let path = tool_use.input.json().and_then(|input| input.get("file_path")?.as_str());
+        // A call that failed has used no file; its path may not even exist.
         let used = outcome.ok && FILE_TOOLS.contains(&tool_use.name.as_str());
         let context = match path.filter(|_| used).map(PathBuf::from) {
             Some(path) => {
                 let nested = self.clone();
+                // Files are read, which must not block the task of the session.
                 let read = tokio::task::spawn_blocking(move || nested.on_access(&path));
                 read.await.ok().flatten()
             }

@@ -13,7 +13,8 @@ use robota_core::tool::Tool;
 use super::answer::{self, INSTRUCTIONS};
 use super::{OnHookUsage, within};
 
-/// The maximum number of rounds of an agent hook.
+/// The maximum number of rounds of an agent hook: that of Claude Code, so that its hooks have the
+/// same room.
 pub const MAX_AGENT_ROUNDS: u32 = 50;
 
 /// The tools of agent hooks. Other tools that change no file ask the user or end commands.
@@ -40,7 +41,7 @@ pub struct HookTask {
     pub prompt: String,
     /// The model that the hook names; `None` for the default.
     pub model: Option<String>,
-    /// The maximum number of rounds.
+    /// The most model calls of the agent; [`MAX_AGENT_ROUNDS`] for those of the settings.
     pub max_rounds: u32,
 }
 
@@ -98,6 +99,8 @@ impl ReadOnlyHookAgent {
     ) -> Self {
         let reads = |tool: &Arc<dyn Tool>| {
             let spec = tool.spec();
+            // The class is checked besides the name: a tool of another source could have the name
+            // Read.
             spec.class == Class::Inspect && TOOLS.contains(&spec.name.as_str())
         };
         let tools = tools.into_iter().filter(reads).collect();
@@ -131,6 +134,7 @@ impl HookAgent for ReadOnlyHookAgent {
             .max_rounds(task.max_rounds)
             .build();
         let report = agent.map_err(|error| error.to_string())?.run(task.prompt).await;
+        // Also when the agent failed: its calls cost the same.
         if let Some(on_usage) = &self.on_usage {
             on_usage(&model, report.usage);
         }

@@ -54,6 +54,7 @@ pub(super) fn exit_of(text: &str, payload: &str) -> HookExit {
         return HookExit::code(0, "", "");
     }
     let reason = answer.reason.filter(|reason| !reason.trim().is_empty());
+    // A block without a reason would leave the model nothing to act on.
     let reason = reason.unwrap_or_else(|| "the condition does not hold".to_owned());
     let at_end = serde_json::from_str(payload).is_ok_and(|event: Value| {
         matches!(event["hook_event_name"].as_str(), Some("Stop" | "SubagentStop"))

@@ -91,6 +91,8 @@ impl HttpHooks {
     async fn post(&self, hook: &HttpHook, payload: &str) -> Result<HookExit, String> {
         let url = Url::parse(&hook.url).map_err(|error| format!("its URL is invalid: {error}"))?;
         let matching = |url: &Url| self.urls.iter().flatten().any(|it| it.matches(url));
+        // Checked before variables are expanded: a secret is not read for an address that is not
+        // allowed.
         if self.urls.is_some() && !matching(&url) {
             return Err("`allowedHttpHookUrls` does not allow its URL".to_owned());
         }
@@ -113,16 +115,19 @@ impl HttpHooks {
 
 fn exit_of(fetched: Fetched) -> Result<HookExit, String> {
     if let Some(redirect_to) = fetched.redirect_to {
+        // The target may be an address that no pattern allows.
         return Err(format!("it redirects to {redirect_to}; hooks follow no redirects"));
     }
     let body = fetched.body;
     if !(200..300).contains(&fetched.status) {
         let text: String =
             String::from_utf8_lossy(&body).trim().chars().take(SHOWN_CHARS).collect();
+        // Escaped, because the text of a server is shown in a terminal.
         let text = text.escape_debug();
         return Err(format!("the server answered with status {}: {text}", fetched.status));
     }
     let start = body.trim_ascii_start();
+    // A byte order mark is not JSON, but some servers write one.
     let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start).trim_ascii_start();
     match start.first() {
         None if !fetched.cut => Ok(HookExit::code(0, "", "")),

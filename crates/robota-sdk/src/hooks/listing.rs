@@ -21,7 +21,7 @@ use serde::Serialize;
 pub struct HookListing {
     /// Whether `disableAllHooks` turns them all off.
     pub disabled: bool,
-    /// The hooks, by event.
+    /// The hooks by event, in the order of the settings; duplicates are included.
     pub hooks: Vec<ListedHook>,
 }
 
@@ -49,7 +49,7 @@ pub struct ListedHook {
     pub timeout: Duration,
     /// The file and line of its group.
     pub origin: Origin,
-    /// Whether it runs.
+    /// Whether it runs, and why not.
     pub effect: HookEffect,
     /// What a user should know about it.
     pub notes: Vec<String>,
@@ -76,7 +76,7 @@ pub enum HookEffect {
     Duplicate,
     /// It cannot run and blocks where hooks decide.
     Blocks(String),
-    /// It never runs.
+    /// It never runs; the text says why.
     Never(String),
 }
 
@@ -88,6 +88,7 @@ impl HookListing {
         for (event, groups) in &settings.hooks {
             let mut seen: Vec<(Option<&str>, &HookDefinition)> = Vec::new();
             for sourced in groups {
+                // An empty matcher matches everything, as an absent one does.
                 let matcher = sourced.group.matcher.as_deref().filter(|text| !text.is_empty());
                 for hook in &sourced.group.hooks {
                     let mut listed = list(event, matcher, hook, sourced.origin.clone(), kinds);

@@ -13,7 +13,7 @@ use robota_core::typed::output_of;
 use super::answer::{self, Answer, INSTRUCTIONS};
 use super::{OnHookUsage, within};
 
-/// The maximum number of tokens of an answer.
+/// The maximum number of tokens of an answer: enough for a reason, too few to be anything else.
 const MAX_OUTPUT_TOKENS: u64 = 1_024;
 
 /// Runs prompt hooks: the model answers `{"ok": true}` or `{"ok": false, "reason": "…"}`. Any other
@@ -78,6 +78,7 @@ impl PromptHooks {
         let model = hook.model.as_ref().unwrap_or(&self.model);
         let mut request = ModelRequest::new(model, Arc::new(vec![Arc::new(question)]));
         request.system = Some(INSTRUCTIONS.into());
+        // A provider that supports it then cannot answer with anything but the object.
         request.output = Some(output_of::<Answer>());
         request.max_output_tokens = Some(MAX_OUTPUT_TOKENS);
         let asked = ask(&*self.provider, request, &self.context, self.limits, &*self.ids).await;

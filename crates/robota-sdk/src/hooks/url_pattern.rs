@@ -67,10 +67,12 @@ impl UrlPattern {
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
+        // `https://hooks.example.com@other.org/` is a URL of other.org.
         if authority.contains('@') {
             return Err(invalid("it contains a user name"));
         }
         let (host, port) = match authority.rsplit_once(':') {
+            // A colon inside of brackets belongs to an IPv6 address.
             Some((host, port)) if !port.contains(']') => (host, Some(port)),
             _ => (authority, None),
         };
@@ -90,6 +92,7 @@ impl UrlPattern {
             url.host_str().ok_or_else(|| invalid("it has no host"))?.to_owned()
         };
         let path = match path {
+            // `http://localhost:*` means every path; a plain host means its root only.
             "" if authority.ends_with('*') => None,
             "" => Some("/".to_owned()),
             path => Some(path.to_owned()),
@@ -128,6 +131,8 @@ fn wildcard(pattern: &str, text: &str) -> bool {
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let mut parts: Vec<_> = parts.collect();
     let Some(last) = parts.pop() else { return rest.is_empty() };
+    // The first match of each part is enough: `*` matches everything between, and only the end is
+    // fixed.
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],

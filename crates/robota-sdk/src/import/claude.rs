@@ -21,7 +21,7 @@ use branch::Tree;
 /// The model name of messages that no model wrote.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Reads a transcript.
+/// Reads a transcript. `id` is used if no line names the session.
 pub(super) fn read(bytes: &[u8], id: &str) -> (Record, ImportReport) {
     let mut report = ImportReport::default();
     let lines = parse(bytes, &mut report);
@@ -56,6 +56,7 @@ fn items(lines: &[Value], tree: &Tree<'_>, active: &[usize]) -> Vec<Item> {
         let Some(message) = line.get("message") else { continue };
         let uuid = text(line, "uuid").unwrap_or_default();
         match text(line, "type") {
+            // It is the summary of a compaction, which the boundary line brings.
             Some("user") if flag(line, "isCompactSummary") => {}
             Some("user") => {
                 let parts = parts(message);
@@ -104,6 +105,7 @@ fn add_blocks(turn: &mut Turn, message: &Value) {
             Some("thinking") => turn.thinking.extend(text(&block, "thinking").map(str::to_owned)),
             Some("tool_use") => {
                 if let (Some(id), Some(name)) = (text(&block, "id"), text(&block, "name"))
+                    // A line that was written twice must not repeat its call.
                     && turn.calls.iter().all(|call| call.id != id)
                 {
                     let arguments = block.get("input").cloned().unwrap_or_else(|| json!({}));
@@ -125,6 +127,7 @@ fn compaction(boundary: &Value, lines: &[Value], became: &HashMap<&str, String>)
         |line: &&Value| flag(line, "isCompactSummary") && text(line, "parentUuid") == Some(uuid);
     let summary = lines.iter().find(is_summary).and_then(|line| line.get("message"));
     let summary = summary.map(|message| joined(&parts(message))).unwrap_or_default();
+    // Without the line of the summary, the boundary has a short text of its own.
     let summary = if summary.is_empty() {
         text(boundary, "content").unwrap_or("Conversation compacted").to_owned()
     } else {

@@ -24,7 +24,7 @@ const CONTEXT: [&str; 6] = [
     "<turn_aborted>",
 ];
 
-/// Reads a rollout.
+/// Reads a rollout. `id` is used if no line names the session.
 pub(super) fn read(bytes: &[u8], id: &str) -> (Record, ImportReport) {
     let mut reader = Reader::default();
     let lines = parse(bytes, &mut reader.report);
@@ -37,7 +37,9 @@ pub(super) fn read(bytes: &[u8], id: &str) -> (Record, ImportReport) {
         reader.number = number;
         match (text(line, "type"), line.get("payload")) {
             (Some(kind), Some(payload)) => reader.line(kind, payload, line),
+            // The oldest versions: the line itself is the item.
             (Some(kind), None) if kind != "event_msg" => reader.item(kind, line, line),
+            // Their first line has the facts of the session, and no type.
             (None, None) if number == 0 && text(line, "id").is_some() => reader.meta(line),
             (Some(kind), None) => skip(&mut reader.report, kind),
             (None, _) => skip(&mut reader.report, text(line, "record_type").unwrap_or("no type")),
@@ -67,6 +69,7 @@ impl Reader {
         match kind {
             "session_meta" => self.meta(payload),
             "turn_context" => {
+                // The model of the last turn counts; a user can change it in between.
                 let model = text(payload, "model").map(str::to_owned);
                 self.record.model = model.or_else(|| self.record.model.take());
                 if self.record.cwd.is_empty() {
@@ -117,6 +120,7 @@ impl Reader {
             "local_shell_call" => {
                 let action = item.get("action").cloned().unwrap_or_default();
                 let mut item = item.clone();
+                // The item has no name; its type says which tool it is.
                 item["name"] = "local_shell".into();
                 self.call(&item, &action.to_string(), line);
             }
@@ -192,6 +196,8 @@ impl Reader {
         match text(payload, "type") {
             Some("token_count") => {
                 let usage = payload.pointer("/info/last_token_usage").and_then(usage);
+                // The count belongs to the answer that is being read, which must be in the list to
+                // get it.
                 self.finish_answer();
                 let last = self.items.iter_mut().rev().find_map(|item| match item {
                     Item::Message(turn) if !turn.from_user => Some(turn),
@@ -254,6 +260,8 @@ fn part(part: &Value) -> Option<Value> {
     match text(part, "type")? {
         "input_text" | "output_text" | "text" => text(part, "text").map(text_part),
         "input_image" => {
+            // Only images that the file contains: an address would have to be fetched, and may be
+            // gone.
             let (head, data) = text(part, "image_url")?.strip_prefix("data:")?.split_once(',')?;
             let kind = head.strip_suffix(";base64")?;
             Some(json!({"type": "image_inline", "mimeType": kind, "data": data}))
@@ -267,6 +275,7 @@ fn part(part: &Value) -> Option<Value> {
 fn output_text(output: &Value) -> (String, bool) {
     match output {
         Value::String(raw) => match serde_json::from_str::<Value>(raw) {
+            // Some versions wrap the output of a command into JSON, as text.
             Ok(value) if value.get("output").is_some() => {
                 let code = value.pointer("/metadata/exit_code").and_then(Value::as_i64);
                 (output_text(&value["output"]).0, code.is_some_and(|code| code != 0))

@@ -30,11 +30,11 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// The path of the file.
+    /// The path, below the folder that was searched.
     pub path: PathBuf,
     /// When it was changed last.
     pub modified: SystemTime,
-    /// Its size in bytes.
+    /// Its size in bytes when it was found.
     pub bytes: u64,
 }
 
@@ -76,6 +76,7 @@ fn search(agent: Agent, folder: &Path, depth: usize, files: &mut Vec<FoundFile>)
 fn is_session(agent: Agent, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".jsonl") else { return false };
     match agent {
+        // Older versions wrote subagents beside the sessions, as `agent-*.jsonl`.
         Agent::Claude => !stem.starts_with("agent-"),
         Agent::Codex => stem.starts_with("rollout-"),
     }
@@ -87,6 +88,7 @@ impl FoundFile {
     pub fn cwd(&self) -> Option<String> {
         let mut head = Vec::new();
         std::fs::File::open(&self.path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        // The last line may be cut at the limit. It is then no JSON, and left out.
         head.split(|byte| *byte == b'\n').find_map(|line| {
             let line: Value = serde_json::from_slice(line).ok()?;
             let payload = line.get("payload").unwrap_or(&line);

@@ -45,38 +45,38 @@ pub enum InteractiveEvent {
     PromptAccepted {
         /// The id of the prompt; the later events about it have the same.
         input: InputId,
-        /// The text to show.
+        /// What the user typed, which may differ from what the model gets.
         text: String,
     },
     /// A waiting prompt was changed, or moved to another place of the queue.
     PromptChanged {
-        /// The prompt.
+        /// The id from [`PromptAccepted`](Self::PromptAccepted).
         input: InputId,
-        /// The text to show.
+        /// What the user typed, after the change.
         text: String,
         /// How many prompts are answered before it.
         position: u32,
     },
     /// A waiting prompt was cancelled, or a hook blocked it.
     PromptCancelled {
-        /// The prompt.
+        /// The id from [`PromptAccepted`](Self::PromptAccepted).
         input: InputId,
         /// Why a hook blocked it; none if it was cancelled.
         reason: Option<String>,
     },
     /// The turn of a prompt began: the prompt is part of the conversation.
     PromptStarted {
-        /// The prompt.
+        /// The id from [`PromptAccepted`](Self::PromptAccepted).
         input: InputId,
-        /// The text to show.
+        /// What the user typed, or the text of the message if the acceptance was not seen.
         text: String,
     },
-    /// The permission mode changed.
+    /// The permission mode changed, by a client or by a tool for plan mode.
     ModeChanged {
         /// The mode that applies from now on.
         mode: Mode,
     },
-    /// The model wrote text.
+    /// The model wrote a piece of its answer.
     TextDelta {
         /// The piece that is appended to the answer so far.
         text: String,
@@ -85,14 +85,14 @@ pub enum InteractiveEvent {
     TextReset,
     /// The session started or stopped to work on a prompt.
     Thinking {
-        /// Whether it works.
+        /// True when a turn begins, false when it has ended.
         active: bool,
     },
-    /// A tool call starts.
+    /// A tool call starts: it was allowed.
     ToolStart(ToolState),
     /// A running tool call printed something.
     ToolOutput {
-        /// The call.
+        /// The call, whose [`ToolStart`](Self::ToolStart) came before.
         call: CallId,
         /// The piece that was printed since the last event of this call.
         text: String,
@@ -103,7 +103,7 @@ pub enum InteractiveEvent {
     ApprovalAsked {
         /// The call, by which it is decided.
         call: CallId,
-        /// The tool.
+        /// The name of the tool; empty if the event of the call was not seen.
         tool: String,
         /// Why the call needs approval.
         reason: String,
@@ -112,40 +112,40 @@ pub enum InteractiveEvent {
     },
     /// A tool call that waited for approval was decided.
     ApprovalDecided {
-        /// The call.
+        /// The call of the [`ApprovalAsked`](Self::ApprovalAsked) before.
         call: CallId,
     },
     /// The number of tokens in the context window changed.
     ContextUpdate(ContextState),
-    /// The conversation was compacted.
+    /// The conversation was compacted: a summary replaces the older messages.
     Compacted {
         /// The text that replaces the older messages.
         summary: String,
     },
     /// The model call failed and is tried again.
     Retry {
-        /// The failure.
+        /// The failure of the call that is tried again.
         error: ErrorData,
         /// How long the session waits before the next try, in milliseconds.
         delay_ms: u64,
     },
     /// Something happened to a background task.
     BackgroundTaskEvent {
-        /// The task.
+        /// The id of the task, as the session's tasks have it.
         task: TaskId,
-        /// What happened.
+        /// The change, as the journal records it.
         change: Box<TaskChange>,
     },
     /// Something happened to a group of background tasks.
     BackgroundJobGroupEvent {
-        /// The group.
+        /// The id of the group, as the session's tasks have it.
         group: GroupId,
-        /// What happened.
+        /// The change, as the journal records it.
         change: GroupChange,
     },
     /// The prompt was answered. Every turn ends with this, `Interrupted` or `Error`.
     Complete(Box<ExecutionResult>),
-    /// The turn was interrupted.
+    /// The turn was interrupted, by a client or by the budget. The result has what was done so far.
     Interrupted(Box<ExecutionResult>),
     /// The turn failed, or a hook blocked the prompt.
     Error(Box<ExecutionResult>),
@@ -219,6 +219,7 @@ impl Projection {
             Event::UserMessage(data) => {
                 if let Some(input) = data.input.clone() {
                     let text = self.prompts.remove(&input);
+                    // A client that attached later has not seen that the prompt was accepted.
                     let text = text.unwrap_or_else(|| data.message.text());
                     out.push(InteractiveEvent::PromptStarted { input, text });
                 }
@@ -267,6 +268,7 @@ impl Projection {
             Event::ToolFinished(data) => {
                 let state = self.running.remove(&data.call);
                 let call = self.calls.remove(&data.call);
+                // A call that was denied has no start.
                 let state = state.or_else(|| Some(ToolState::started(call.as_ref()?, None)));
                 if let Some(state) = state {
                     let state = state.ended(&data.outcome);
@@ -276,6 +278,7 @@ impl Projection {
             }
             Event::ContextMeasured(data) => self.update_context(&data.estimate, out),
             Event::AssistantMessage(data) => {
+                // The provider has counted the tokens of this answer; before, they were estimated.
                 let exact = estimate(&ContextInputs {
                     latest_usage: data.message.usage,
                     usage_is_last: true,
@@ -296,6 +299,7 @@ impl Projection {
             Event::TurnFinished(data) => {
                 out.push(InteractiveEvent::Thinking { active: false });
                 let usage = UsageSnapshot::new(&self.model, data.usage, self.context.as_ref());
+                // Boxed, because the other events are small and there are many of them.
                 let result = Box::new(ExecutionResult {
                     response: std::mem::take(&mut self.answer.text),
                     end: data.end,
@@ -306,6 +310,7 @@ impl Projection {
                     rounds: data.rounds,
                     last: Some(envelope.cursor()),
                 });
+                // An interrupted turn leaves calls without an end.
                 self.calls.clear();
                 self.running.clear();
                 out.push(match data.end {
@@ -313,6 +318,7 @@ impl Projection {
                     TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked => {
                         InteractiveEvent::Error(result)
                     }
+                    // No failure: the field `end` says what ended the turn.
                     TurnEnd::Complete
                     | TurnEnd::RoundLimit
                     | TurnEnd::UnknownTools

@@ -81,7 +81,6 @@ impl InteractiveHistory {
         }
     }
 
-    /// Returns the entries.
     pub(super) fn finish(mut self) -> Vec<HistoryEntry> {
         self.entries.extend(self.messages.finish());
         self.entries

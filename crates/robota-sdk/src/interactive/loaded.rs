@@ -23,7 +23,7 @@ use crate::prompt::PromptPart;
 pub struct LoadedContext {
     /// The parts of the system prompt, with their size.
     pub parts: Vec<PromptPart>,
-    /// How much was read.
+    /// How many files, folders and bytes were read, those of agent definitions included.
     pub read: ReadCounts,
     /// The name of the output style; none for the default.
     pub output_style: Option<String>,
@@ -36,6 +36,7 @@ impl InteractiveSession {
     pub(super) async fn report_instructions(&self, places: &Places) {
         for part in &self.0.loaded.parts {
             let file = Path::new(&part.name);
+            // Only parts that come from files have a path as their name.
             if file.is_absolute() {
                 let data = HookData::InstructionsLoaded {
                     file_path: part.name.clone(),

@@ -35,6 +35,7 @@ impl OpenSessions {
 
     pub(super) fn add(&self, id: SessionId, session: &SharedHandle) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Entries of sessions that have ended are removed here, because nothing else removes them.
         sessions.retain(|_, open| open.strong_count() > 0);
         sessions.insert(id, Arc::downgrade(&session.0));
     }

@@ -23,9 +23,9 @@ use crate::error::SdkError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueuedPrompt {
-    /// Its id.
+    /// The id, by which the prompt is edited, moved or cancelled.
     pub input: InputId,
-    /// The text to show.
+    /// What the user typed, as clients show it.
     pub text: String,
 }
 
@@ -109,6 +109,7 @@ impl PromptQueue {
     pub async fn clear(&self) -> Result<usize, SdkError> {
         let mut cancelled = 0;
         for prompt in self.0.list().await? {
+            // False if it was delivered in the meantime.
             cancelled += usize::from(self.0.cancel(&prompt.input).await?);
         }
         Ok(cancelled)

@@ -113,9 +113,9 @@ pub struct UsageSnapshot {
     pub scope: &'static str,
     /// The tokens of all model calls of the turn.
     pub total_tokens: u64,
-    /// The tokens that were sent.
+    /// The tokens that were sent, over all model calls of the turn.
     pub prompt_tokens: u64,
-    /// The tokens that were received.
+    /// The tokens that were generated, over all model calls of the turn.
     pub completion_tokens: u64,
     /// The tokens in the context window after the turn.
     pub context_used_tokens: u64,
@@ -136,6 +136,7 @@ impl UsageSnapshot {
         if usage.is_zero() && context.is_none() {
             return None;
         }
+        // A turn without tokens has an unknown price, not the price 0.
         let cost = Catalogue::builtin().cost(model, usage).filter(|_| !usage.is_zero());
         Some(Self {
             kind: if usage.is_zero() { UsageKind::Estimated } else { UsageKind::Exact },

@@ -148,6 +148,7 @@ impl InteractiveSession {
         let mut attachments = reader.attach(self.session(), &mut content).await;
         attachments.extend(self.attach_resources(&typed, &mut content).await);
         if !attachments.is_empty() {
+            // A text that the caller set stays, such as the command that made the prompt.
             metadata.entry(DISPLAY).or_insert_with(|| typed.as_str().into());
             // Hooks judge what the user typed.
             metadata.entry(RAW_INPUT).or_insert_with(|| typed.as_str().into());
@@ -171,6 +172,7 @@ impl InteractiveSession {
         let options = SendOptions { metadata, rules, ..SendOptions::default() };
         let mut chat =
             self.session().chat_with(Content(content), options, EventFilter::Everything).await?;
+        // A question about a call must not end the wait for the result.
         chat.wait_for_approvals();
         Ok(Submission { chat })
     }

@@ -38,6 +38,7 @@ impl InteractiveSession {
         let interrupted = tasks.attach(Arc::new(journal), recorded).await;
         if let Some(runs) = self.agent_runs() {
             let ended = |task: &TaskState| task.reported && task.mode == TaskMode::Background;
+            // Without such tasks no report can be lost, and the journal is not read.
             if tasks.list().iter().any(ended) {
                 for task in lost_reports(&*runs.parts.store, self.id()).await {
                     tasks.report_again(&task);

@@ -31,9 +31,9 @@ const MAIN_ARGUMENTS: [&str; 10] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEnd {
-    /// The call succeeded.
+    /// The call ran and succeeded.
     Success,
-    /// The call failed.
+    /// The call failed, or did not run for another reason than a denial.
     Error,
     /// The call was denied and did not run.
     Denied,
@@ -53,9 +53,9 @@ pub enum ToolEnd {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolState {
-    /// The id of the call.
+    /// The id of the call, which all events about it have.
     pub call: CallId,
-    /// The name of the tool.
+    /// The name of the tool, as the model calls it.
     #[serde(rename = "toolName")]
     pub tool: String,
     /// The argument that says best what the call is about, such as the file or the command.
@@ -131,6 +131,7 @@ impl ToolState {
         };
         let text = |key| outcome.metadata.get(key).and_then(Value::as_str);
         let diff = text("diff").map(diff_lines).unwrap_or_default();
+        // Tools report the path also for calls that changed nothing.
         let diff_file = text("file_path").filter(|_| !diff.is_empty()).map(str::to_owned);
         Self {
             running: false,
@@ -150,6 +151,8 @@ fn background_tasks(tool: &str, outcome: &ToolOutcome) -> Vec<String> {
     let value = |key| outcome.metadata.get(key);
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if tool == Bash::NAME {
+        // A command has an id only if it runs in the background, whether the model or the user put
+        // it there.
         return value("bash_id").and_then(text).into_iter().collect();
     }
     if value("background").and_then(Value::as_bool) != Some(true) {
@@ -189,21 +192,21 @@ pub enum DiffLine {
     Context {
         /// Its number in the new file.
         line: u32,
-        /// Its text.
+        /// The line without the mark at its start.
         text: String,
     },
     /// A line that was added.
     Add {
         /// Its number in the new file.
         line: u32,
-        /// Its text.
+        /// The line without the mark at its start.
         text: String,
     },
     /// A line that was removed.
     Remove {
         /// Its number in the old file.
         line: u32,
-        /// Its text.
+        /// The line without the mark at its start.
         text: String,
     },
 }
@@ -231,10 +234,12 @@ pub fn diff_lines(unified: &str) -> Vec<DiffLine> {
                 lines.push(DiffLine::Remove { line: *old, text });
                 *old += 1;
             }
+            // An empty line is a line of context whose space was removed.
             Some(b' ') | None => {
                 lines.push(DiffLine::Context { line: *new, text });
                 (*old, *new) = (*old + 1, *new + 1);
             }
+            // The note that the file has no newline at its end.
             Some(_) => {}
         }
     }

@@ -63,6 +63,7 @@ impl QuestionElicitor {
             loop {
                 let answer = self.0.ask(&question(intro, field, &problem)).await;
                 let Some(answer) = answer else { return ElicitAnswer::Decline };
+                // A field that is left out gets the default of the server.
                 if answer.trim().is_empty() && (!field.required || field.default.is_some()) {
                     break;
                 }

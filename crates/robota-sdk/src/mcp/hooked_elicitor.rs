@@ -43,6 +43,7 @@ impl Elicitor for HookedElicitor {
             None => self.asks.ask(question).await,
         };
         let (action, content) = match &answer {
+            // An address that was opened has no content.
             ElicitAnswer::Accept(Value::Null) => ("accept", None),
             ElicitAnswer::Accept(content) => ("accept", Some(content.clone())),
             ElicitAnswer::Decline => ("decline", None),

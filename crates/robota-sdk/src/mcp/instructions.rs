@@ -46,7 +46,7 @@ impl GivenInstructions {
 
 /// Gives the model the instructions that were not known when the session was opened.
 pub(crate) struct LateInstructions {
-    /// Returns what is known now.
+    /// Returns what is known now. A server that connects later adds its instructions.
     known: Box<dyn Fn() -> Vec<ServerInstructions> + Send + Sync>,
     /// What the system prompt has.
     first: Vec<ServerInstructions>,

@@ -13,6 +13,7 @@ pub(crate) fn mentions(text: &str, is_server: impl Fn(&str) -> bool) -> Vec<(Str
             continue;
         };
         let uri = uri.trim_end_matches([',', ';', ')', '"', '\'']);
+        // The end of a sentence is no part of the address.
         let uri = uri.strip_suffix(['.', '?', '!']).unwrap_or(uri);
         let mention = (server.to_owned(), uri.to_owned());
         if !uri.is_empty() && is_server(server) && !found.contains(&mention) {

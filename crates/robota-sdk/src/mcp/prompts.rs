@@ -4,7 +4,7 @@ use robota_mcp::client::McpServers;
 
 use crate::commands::{CommandInfo, CommandOrigin, CommandSource};
 
-/// Lists the prompts of servers.
+/// Lists the prompts that the servers have announced so far.
 pub(crate) struct PromptSource(pub(crate) McpServers);
 
 impl CommandSource for PromptSource {

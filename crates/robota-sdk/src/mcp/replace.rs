@@ -18,7 +18,7 @@ use crate::project::Project;
 pub struct McpReplaced {
     /// The servers that are new or have another configuration.
     pub added: Vec<String>,
-    /// The servers that were removed.
+    /// The servers that no entry names any longer.
     pub removed: Vec<String>,
     /// Why entries are not used, by name.
     pub errors: BTreeMap<String, String>,
@@ -35,6 +35,7 @@ impl SessionMcp {
         EntryReader::new(project).read_replaceable(entries, &mut found);
         let errors = found.errors.into_iter().map(|error| (error.name, error.message));
         let mut replaced = McpReplaced { errors: errors.collect(), ..McpReplaced::default() };
+        // Locked until the end, so that two calls do not mix their servers.
         let mut configured = self.configured();
         for name in std::mem::take(&mut configured.replaceable) {
             if !found.scopes.contains_key(&name) {
@@ -48,6 +49,7 @@ impl SessionMcp {
             let name = config.name.clone();
             configured.replaceable.insert(name.clone());
             match self.servers.config(&name) {
+                // The same entry again keeps its connection.
                 Some(running) if running == config => continue,
                 Some(_) => {
                     self.servers.remove(&name);

@@ -78,6 +78,8 @@ impl ModelSampler {
             name: TOOL.to_owned(),
             description: String::new(),
             input_schema: json!({"type": "object"}),
+            // It costs money and sends text to the service, so what allows reading must not allow
+            // it.
             class: Class::Execute,
         };
         let (server, summary) = (&request.server, request.summary());
@@ -106,6 +108,7 @@ impl ModelSampler {
                 };
                 match questions.ask(&question).await.as_deref() {
                     Some("Allow") => Ok(()),
+                    // An answer in other words is no permission.
                     _ => Err("the user did not allow the use of the model".to_owned()),
                 }
             }

@@ -18,20 +18,20 @@ pub enum MemoryCommand {
     List,
     /// `show [TOPIC]`: a topic, or the index.
     Show(Option<String>),
-    /// `add KIND TOPIC TEXT`.
+    /// `add KIND TOPIC TEXT`: stores an entry at once.
     Add {
-        /// The kind of the entry.
+        /// What the fact is about.
         kind: MemoryKind,
-        /// The topic of the entry.
+        /// The topic, which becomes the name of a file.
         topic: String,
-        /// The text of the entry.
+        /// The fact; it becomes one line.
         text: String,
     },
-    /// `pending`: the candidates.
+    /// `pending`: lists the candidates that wait for approval.
     Pending,
-    /// `approve ID`.
+    /// `approve ID`: stores the candidate with this id.
     Approve(String),
-    /// `reject ID`.
+    /// `reject ID`: drops the candidate with this id.
     Reject(String),
     /// `find QUESTION`: the topics that a question is about.
     Find(String),
@@ -53,7 +53,7 @@ pub enum MemoryCommand {
 pub struct MemoryReply {
     /// The text for a person.
     pub message: String,
-    /// The same as data.
+    /// The same as JSON, for programs.
     pub data: Value,
     /// What to record; `None` if nothing was changed or recalled.
     pub event: Option<MemoryEvent>,
@@ -129,6 +129,7 @@ impl ProjectMemory {
             MemoryCommand::Show(Some(topic)) => {
                 let text = self.topic(topic)?;
                 let data = json!({ "topic": topic, "text": text });
+                // What the model has read counts as recalled, whichever command showed it.
                 let event = MemoryEvent::Recalled { topics: vec![topic.clone()] };
                 Ok(MemoryReply { message: text, data, event: Some(event) })
             }

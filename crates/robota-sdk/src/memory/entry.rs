@@ -35,7 +35,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// All kinds.
+    /// All kinds, in the order in which messages list them.
     pub const ALL: [Self; 4] = [Self::User, Self::Feedback, Self::Project, Self::Reference];
 
     /// Returns the name that is used in commands and files.
@@ -101,6 +101,7 @@ impl MemoryEntry {
             )));
         }
         policy::check(&text).map_err(MemoryError::Refused)?;
+        // The topic is a file name and part of the prompt, like the text.
         policy::check(&topic).map_err(MemoryError::Refused)?;
         Ok(Self { kind, topic, text })
     }

@@ -27,7 +27,7 @@ pub enum MemoryError {
     Unknown {
         /// A topic or a candidate.
         what: &'static str,
-        /// The name that was given.
+        /// The name or id that was asked for.
         name: String,
         /// The command that lists those that exist.
         list: &'static str,
@@ -38,7 +38,7 @@ pub enum MemoryError {
     /// The list of candidates is damaged. It is not overwritten.
     #[error("{} cannot be read ({message}); correct or delete it", path.display())]
     Damaged {
-        /// The file.
+        /// The file with the list, which a person may have edited.
         path: PathBuf,
         /// What is wrong with it.
         message: String,

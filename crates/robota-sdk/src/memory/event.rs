@@ -16,46 +16,46 @@ use super::{MemoryKind, Refusal};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MemoryEvent {
-    /// An entry was added.
+    /// An entry was stored in its topic, or was there already.
     Added {
-        /// Its kind.
+        /// What the fact is about.
         kind: MemoryKind,
-        /// Its topic.
+        /// The name of the topic, also that of its file.
         topic: String,
-        /// Its text.
+        /// The fact. It has passed the check for secrets.
         text: String,
         /// Whether the topic had it already, so that nothing changed.
         deduplicated: bool,
     },
     /// A candidate was added to those that wait.
     Proposed {
-        /// The id of the candidate.
+        /// The id that the candidate has from now on.
         id: String,
-        /// Its topic.
+        /// The topic that it would be added to.
         topic: String,
     },
     /// A candidate was approved and added.
     Approved {
-        /// The id of the candidate.
+        /// The id that the candidate had.
         id: String,
-        /// Its topic.
+        /// The topic that it was added to.
         topic: String,
         /// Whether the topic had it already.
         deduplicated: bool,
     },
     /// A candidate was rejected and removed.
     Rejected {
-        /// The id of the candidate.
+        /// The id that the candidate had.
         id: String,
     },
     /// A text was not stored.
     Refused {
-        /// What it contains.
+        /// What kind of secret or number it contains. The text itself is not recorded.
         reason: Refusal,
     },
     /// Topics were recalled for a prompt.
     Recalled {
-        /// The topics.
+        /// The names of the topics that were shown.
         topics: Vec<String>,
     },
 }

@@ -96,6 +96,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     lines
         .flat_map(|line| line.split_inclusive(['.', '!', '?', '。']))
         .map(str::trim)
+        // A question states nothing.
         .filter(|sentence| !sentence.is_empty() && !sentence.ends_with('?'))
         .filter(|sentence| sentence.chars().count() <= MAX_CANDIDATE_CHARS)
 }

@@ -12,7 +12,7 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// The maximum number of topics that are listed.
 const MAX_TOPICS: usize = 1_000;
 
-/// The folder of the memory.
+/// The folder of a memory: `.robota/memory` of a project.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryFolder(ResolvedPath);
 
@@ -52,6 +52,7 @@ impl MemoryFolder {
     ) -> Result<bool, FileError> {
         let path = self.0.join(Path::new(name));
         let before = self.open(name)?;
+        // Not a lossy text: it would be written back with the damage.
         let text = before.as_ref().map(|(bytes, _)| std::str::from_utf8(bytes)).transpose();
         let text = text.map_err(|_| FileError::Binary { path: path.given.clone() })?;
         let Some(after) = change(text) else { return Ok(false) };

@@ -28,11 +28,11 @@ const FILE: &str = "pending.json";
 pub struct Candidate {
     /// The id: `mem_` and twelve hexadecimal digits. The same entry has the same id.
     pub id: String,
-    /// The kind of the entry.
+    /// What the fact is about.
     pub kind: MemoryKind,
-    /// The topic of the entry.
+    /// The topic that it is added to when it is approved.
     pub topic: String,
-    /// The text of the entry.
+    /// The fact, one line. It is checked again before it is stored.
     pub text: String,
 }
 

@@ -64,6 +64,7 @@ fn ascii_form(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        // A space of another kind must not break a number or a name apart.
         _ if c.is_whitespace() => ' ',
         _ => c,
     }

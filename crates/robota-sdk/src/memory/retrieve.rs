@@ -26,9 +26,9 @@ const NAME_WEIGHT: usize = 3;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecalledTopic {
-    /// The name of the topic.
+    /// The name of the topic, also that of its file.
     pub topic: String,
-    /// The beginning of its text.
+    /// The beginning of its text, at most [`MAX_RECALLED_CHARS`] characters.
     pub text: String,
     /// Whether the topic has more.
     pub truncated: bool,

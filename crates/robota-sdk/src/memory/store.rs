@@ -44,7 +44,7 @@ pub struct ProjectMemory {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryIndex {
-    /// The first lines.
+    /// The first lines of the index, whole lines only.
     pub text: String,
     /// Whether the file has more.
     pub truncated: bool,
@@ -64,7 +64,7 @@ pub struct MemoryIndex {
 pub struct Added {
     /// Whether the topic had the entry already, so that nothing changed.
     pub deduplicated: bool,
-    /// What to record.
+    /// The event that the caller records in the session.
     pub event: MemoryEvent,
 }
 
@@ -86,6 +86,7 @@ impl ProjectMemory {
         let all = self.folder.read(INDEX)?.unwrap_or_default();
         let mut text = String::new();
         for line in all.split_inclusive('\n').take(MAX_INDEX_LINES) {
+            // Whole lines: half of a link would name a topic that does not exist.
             if text.len() + line.len() > MAX_INDEX_BYTES {
                 break;
             }

@@ -72,6 +72,7 @@ impl WebhookPlugin {
 
     fn send(&self, message: Value) {
         let inner = self.inner.clone();
+        // No waiting: a notification must not slow down the run.
         let slot = inner.slots.clone().try_acquire_owned();
         let (Ok(slot), Ok(runtime)) = (slot, tokio::runtime::Handle::try_current()) else {
             inner.failed.fetch_add(1, Ordering::Relaxed);

@@ -40,15 +40,15 @@ pub enum LoopState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopEvent {
-    /// A checkpoint was created.
+    /// A checkpoint was created: from now on the tree can be restored.
     CheckpointCreated,
     /// The first file is about to be changed.
     EditsStarted,
     /// The last file was changed.
     EditsApplied,
-    /// All checks passed.
+    /// All checks passed; the change can be finished.
     VerifyPassed,
-    /// A check failed.
+    /// A check failed; the tree has to be restored.
     VerifyFailed,
     /// The tree is about to be restored.
     RecoveryStarted,
@@ -71,12 +71,12 @@ pub enum LoopEvent {
 pub struct InvalidTransition {
     /// The state, which does not change.
     pub state: LoopState,
-    /// The event.
+    /// The event, which was not applied.
     pub event: LoopEvent,
 }
 
 impl LoopState {
-    /// All states.
+    /// All states: those of a change that succeeds in order, then those of a failure.
     pub const ALL: [Self; 7] = [
         Self::Idle,
         Self::CheckpointCreated,
@@ -122,7 +122,7 @@ impl LoopState {
 }
 
 impl LoopEvent {
-    /// All events.
+    /// All events: those of a change up to its verification in order, then the others.
     pub const ALL: [Self; 8] = [
         Self::CheckpointCreated,
         Self::EditsStarted,

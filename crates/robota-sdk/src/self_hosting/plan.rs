@@ -44,11 +44,11 @@ pub struct VerificationRequest {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Tests one package.
+    /// Tests one package: a program and its arguments.
     pub test: Vec<String>,
     /// Checks one package: types and lints.
     pub check: Vec<String>,
-    /// Builds one package.
+    /// Builds one package: a program and its arguments.
     pub build: Vec<String>,
     /// Verifies the whole repository.
     pub verify: Vec<String>,
@@ -84,7 +84,7 @@ pub struct VerificationPlan {
 pub struct PlannedStep {
     /// What the step does.
     pub kind: StepKind,
-    /// When it runs.
+    /// Whether it follows a success or a failure.
     pub runs: Runs,
     /// The command of a child process: a program and its arguments, for no shell. `None` for steps
     /// that the caller does itself.
@@ -104,34 +104,34 @@ pub struct PlannedStep {
 pub enum StepKind {
     /// Creates a checkpoint of the files.
     Checkpoint {
-        /// The files.
+        /// The files that the change touches, sorted.
         files: Vec<String>,
     },
     /// Changes the files, all or none.
     Edit {
-        /// The files.
+        /// The files that the change touches, sorted.
         files: Vec<String>,
     },
     /// From here on everything runs in child processes. This process keeps the old code.
     HandOver,
-    /// Tests a package.
+    /// Tests one of the packages of the request.
     Test {
-        /// The package.
+        /// The name, as the build system has it.
         package: String,
     },
-    /// Checks a package.
+    /// Checks types and lints of one of the packages.
     Check {
-        /// The package.
+        /// The name, as the build system has it.
         package: String,
     },
-    /// Builds a package.
+    /// Builds one of the packages of the request.
     Build {
-        /// The package.
+        /// The name, as the build system has it.
         package: String,
     },
     /// Verifies the whole repository.
     Verify,
-    /// Restores the checkpoint.
+    /// Restores the files from the checkpoint of the first step.
     Rollback,
 }
 
@@ -160,7 +160,7 @@ pub enum Runs {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nothing changes.
+    /// The request names no file.
     #[error("no file is to be changed; name at least one")]
     NoFiles,
     /// A file is outside the repository.
@@ -172,7 +172,7 @@ pub enum PlanError {
 }
 
 impl Toolchain {
-    /// Returns the commands of Cargo.
+    /// Returns the commands for a workspace of Cargo.
     #[must_use]
     pub fn cargo() -> Self {
         Self {
@@ -183,7 +183,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the commands of pnpm.
+    /// Returns the commands for a workspace of pnpm that has the script `harness:verify`.
     #[must_use]
     pub fn pnpm() -> Self {
         Self {

@@ -58,6 +58,7 @@ impl OwnHooks {
                 read.push((event, vec![group]));
             }
         }
+        // As they are now: a script that changes later makes its hook fail.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.add(project.cwd(), hooks);
         drop(files);

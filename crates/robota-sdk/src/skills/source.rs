@@ -18,6 +18,7 @@ impl CommandSource for SkillSource {
     fn commands(&self) -> Vec<CommandInfo> {
         let skills = lock(&self.skills);
         let is_plugins = |name: &str| {
+            // A command in a folder has a colon in its name, too, so the prefix must be a plugin.
             let plugin = name.split_once(':').map(|(plugin, _)| plugin);
             plugin.is_some_and(|plugin| self.plugins.iter().any(|it| it == plugin))
         };

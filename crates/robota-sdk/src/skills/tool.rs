@@ -77,6 +77,7 @@ impl Tool for SkillTool {
                 }
             }
             Ok(skill) => {
+                // They end with the turn.
                 let invalid = session.permissions().add_turn_rules(&skill.rules);
                 let mut text = skill.text;
                 for rule in invalid {

@@ -8,7 +8,6 @@ use robota_runtime::{ProcessProgram, ProcessWork, TaskManager, TaskRequest, Task
 use robota_tools::{CommandTasks, MovedCommand, NewCommand, NotStarted};
 use tokio::sync::oneshot;
 
-/// Starts background commands as tasks.
 pub(crate) struct TaskCommands(pub(crate) TaskManager);
 
 impl TaskCommands {
@@ -19,6 +18,7 @@ impl TaskCommands {
         call: CallId,
     ) -> Result<String, NotStarted> {
         let request = TaskRequest {
+            // The call waits for the start, so it fails instead of waiting for a free slot.
             now: true,
             ..TaskRequest::new(TaskWork::Process(Box::new(work)), label).call(call)
         };
@@ -51,6 +51,7 @@ impl CommandTasks for TaskCommands {
     fn end_reported(&self, id: &str) {
         let (manager, task) = (self.0.clone(), TaskId::from(id));
         drop(tokio::spawn(async move {
+            // The end is recorded a moment after the tool has seen it.
             if manager.wait(&task).await.is_ok() {
                 manager.mark_reported(&task).await;
             }

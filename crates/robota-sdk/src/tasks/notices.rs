@@ -21,6 +21,7 @@ impl TaskNotices {
         for task in self.0.unreported() {
             taken.tasks.push(task);
             let task = &taken.tasks[taken.tasks.len() - 1].task;
+            // False if something else has reported it in the meantime.
             if !self.0.mark_reported(task).await {
                 taken.tasks.pop();
             }
@@ -107,6 +108,7 @@ fn notice(task: &TaskState) -> String {
     let mut text = format!("{START}{}.", describe(task));
     let output = task.output.trim();
     if !output.is_empty() {
+        // The end of the output says how the task ended.
         let start = output.chars().count().saturating_sub(MAX_OUTPUT);
         let end: String = output.chars().skip(start).collect();
         text.push_str(&format!("\nOutput:\n{end}"));

@@ -39,6 +39,7 @@ impl Lines {
             }
             Event::AssistantMessage(data) => self.answer(&data.message, envelope, out),
             Event::ToolResultAdded(data) => {
+                // Results of one message are numbered, because each line needs an id of its own.
                 if self.results.0 != data.message.as_str() {
                     self.results = (data.message.as_str().to_owned(), 0);
                 }

@@ -21,7 +21,7 @@ use super::v1::{
     PromptRequest, SessionCapabilities, SessionReference,
 };
 
-/// The way to sign in.
+/// The id of the only way to sign in: the editor runs `robota setup` in a terminal.
 const SETUP: &str = "robota-setup";
 
 /// Serves one editor.
@@ -87,6 +87,7 @@ impl Transport for AcpAgent {
                 Some(InputLine::TooLong) => {
                     let problem = format!("a line must not be longer than {MAX_LINE} bytes");
                     let error = RpcError::new(PARSE_ERROR, problem);
+                    // Without an id: the line was skipped, so the id of its request is not known.
                     self.connection.respond(None, Err(error)).await;
                 }
                 Some(InputLine::Line(line)) if line.trim_ascii().is_empty() => {}
@@ -104,6 +105,7 @@ impl Transport for AcpAgent {
 
     async fn stop(&mut self) {
         self.stop.cancel();
+        // Before the sessions close: a turn that waits for an answer of the editor would never end.
         self.connection.end();
         if let Some(sessions) = &self.sessions {
             sessions.close_all().await;
@@ -154,6 +156,8 @@ impl AcpAgent {
                 // Also taken now: requests of one session are applied in the order of arrival.
                 let turn = open.as_ref().map(|open| open.turn());
                 let ends = matches!(&*method, "session/close" | "session/delete");
+                // Before the wait below: closing must not wait for a turn that runs, and the turn
+                // ends only when it is stopped.
                 let stopping = open.filter(|_| ends).map(Open::cancel);
                 let (sessions, connection) = (sessions.clone(), self.connection.clone());
                 let version = self.version;
@@ -265,6 +269,8 @@ async fn simple(
                 let problem = format!("there is no way to sign in `{}`", request.method_id);
                 return Err(RpcError::invalid(problem));
             }
+            // The editor ran the setup itself. Here it only has to be checked that a model can be
+            // used now.
             sessions.host.check_model().await.map_err(host_error)?;
             Ok(json!({}))
         }
@@ -315,6 +321,7 @@ fn initialize(client: &ClientCapabilities, version: &'static str) -> InitializeR
 }
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
+    // Editors leave `params` out where every field is optional.
     let params = if params.is_null() { json!({}) } else { params };
     serde_json::from_value(params).map_err(RpcError::invalid)
 }

@@ -33,6 +33,7 @@ impl ClientFiles {
         params: &impl serde::Serialize,
     ) -> Option<T> {
         let asked = self.connection.request(method, params);
+        // A timeout and an error mean the same for the caller: the file on the disk is used.
         tokio::time::timeout(LIMIT, asked).await.ok()?.ok()
     }
 }

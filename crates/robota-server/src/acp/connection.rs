@@ -41,7 +41,7 @@ impl Connection {
         let _ = self.out.send(line).await;
     }
 
-    /// Sends a notification.
+    /// Sends a notification. One that an editor no longer reads is dropped.
     pub(super) async fn notify(&self, method: &str, params: &impl Serialize) {
         self.send(rpc::notification(method, params)).await;
     }
@@ -58,9 +58,11 @@ impl Connection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<T, RpcError> {
+        // `Relaxed` is enough: the ids only have to differ.
         let id = RequestId::Number(self.next.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answer);
+        // From here on the entry in `waiting` is removed however this future ends.
         let pending = Pending { connection: self, id };
         self.send(rpc::request(&pending.id, method, params)).await;
         let gone = || RpcError::new(INTERNAL_ERROR, "the editor closed the connection");
@@ -80,6 +82,8 @@ impl Connection {
 
     /// Ends all requests that wait: no answer will come.
     pub(super) fn end(&self) {
+        // Dropping the senders wakes the requests, which report that the editor closed the
+        // connection.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

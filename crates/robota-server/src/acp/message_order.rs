@@ -52,6 +52,8 @@ impl MessageOrder {
         changes.retain(|applied| !applied.is_cancelled());
         let earlier = changes.clone();
         let applied = CancellationToken::new();
+        // The guard cancels the token when the turn is dropped, also if the task of the message
+        // panics or is aborted.
         changes.push(applied.clone());
         Turn { earlier, _applied: applied.drop_guard() }
     }

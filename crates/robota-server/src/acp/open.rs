@@ -18,28 +18,28 @@ use super::project::{self, Projection, Time, Understood};
 use super::v1::{Notification, Update};
 use super::{options, permission};
 
-/// How many events are read from the journal at a time.
+/// How many events are read from the journal at a time; a long session is not held in memory as a
+/// whole.
 const PAGE: usize = 1_024;
 
 /// Which events before the opening of the session are sent to the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Earlier {
-    /// Nothing.
+    /// Nothing: the editor keeps the conversation itself (`session/resume`).
     Silent,
-    /// Everything.
+    /// Everything, as updates (`session/load`).
     Replayed,
 }
 
 /// The last event that was sent to the editor.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastSent {
-    /// The number of the last event.
+    /// The number of the last event whose updates were all sent.
     pub(super) seq: u64,
     /// The end of the last turn, and the number of its event.
     pub(super) turn: Option<(u64, Arc<TurnFinished>)>,
 }
 
-/// An open session.
 pub(super) struct Open {
     pub(super) session: InteractiveSession,
     hosted: Arc<Mutex<HostedSession>>,
@@ -72,6 +72,7 @@ impl Open {
         let mut projection;
         match earlier {
             Earlier::Replayed => {
+                // Counted from the replayed events, which are all of them.
                 let costs = robota_sdk::Costs::default();
                 projection = Projection::new(Time::Earlier, understood, cwd, blobs, costs);
                 from = replay(&connection, &session, &mut projection).await?;
@@ -79,11 +80,14 @@ impl Open {
             }
             Earlier::Silent => {
                 let costs = match from {
+                    // Earlier events are not read in this case, so their price has to be asked for.
                     StartAt::Start => robota_sdk::Costs::default(),
                     StartAt::Now | StartAt::After(_) => session.spending().costs().await?,
                 };
                 projection = Projection::new(Time::Now, understood, cwd, blobs, costs);
                 if from != StartAt::Start {
+                    // Not the position of the opening: what happened in between was part of opening
+                    // and is no news.
                     from = StartAt::Now;
                 }
             }
@@ -120,7 +124,7 @@ impl Open {
         send(&self.connection, &self.session, update).await;
     }
 
-    /// Sends the commands of the session.
+    /// Sends the names and descriptions of the commands that a prompt can start with.
     pub(super) async fn send_commands(&self) {
         self.update(&project::commands(self.session.commands().list(""))).await;
     }
@@ -184,6 +188,7 @@ impl Open {
     /// Closes the session. It can be opened again.
     pub(super) async fn close(&self, reason: &str) -> Result<(), HostError> {
         let ended = self.session.shutdown(reason).await;
+        // Not before the end: until then it sends the events of the session.
         self.follower.abort();
         Ok(ended?)
     }
@@ -233,6 +238,8 @@ impl Follower {
     async fn run(mut self, mut events: Subscription) {
         let mut questions = self.session.session().permissions().pending_changes();
         loop {
+            // Questions of subagents are no events of this session, so they are watched on their
+            // own.
             let event = tokio::select! {
                 event = events.next_event() => event,
                 Ok(()) = questions.changed() => {
@@ -244,6 +251,8 @@ impl Follower {
             for update in self.projection.push(&event.envelope).await {
                 send(&self.connection, &self.session, &update).await;
             }
+            // The mode can change without the editor: by a command or by the plan tools. Pickers
+            // must show it.
             if let Event::ModeChanged(_) = event.event() {
                 let hosted = self.hosted.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let config_options = options::config(&hosted);
@@ -256,6 +265,7 @@ impl Follower {
                 Event::TurnFinished(turn) => Some((seq, Arc::new(turn.clone()))),
                 _ => None,
             };
+            // Only now: a prompt is answered once all its updates are in front of the response.
             self.sent.send_modify(|sent| {
                 sent.seq = seq;
                 sent.turn = turn.or_else(|| sent.turn.take());
@@ -282,6 +292,7 @@ impl Follower {
         });
         for question in pending {
             let call = question.call.call.clone();
+            // The watch also changes for other reasons. A question is shown once.
             if !self.asked_for_agents.contains_key(&call) {
                 let asking = self.start_asking(question);
                 self.asked_for_agents.insert(call, asking);
@@ -294,6 +305,7 @@ impl Follower {
         match event {
             Event::PermissionAsked(data) => {
                 let mut pending = self.session.approvals().into_iter();
+                // A hook or another client may have decided since the event was written.
                 let question = pending.find(|question| question.call.call == data.call);
                 let Some(question) = question else { return };
                 let asking = self.start_asking(question);

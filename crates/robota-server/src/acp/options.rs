@@ -6,17 +6,16 @@ use robota_sdk::host::EFFORTS;
 
 use super::v1::{self, ConfigOption, ModeState, OpenedSession, SelectOption};
 
-/// The option of the permission mode.
+// The ids of the options, which editors send back in `session/set_config_option`.
 pub(super) const MODE: &str = "mode";
-/// The option of the model.
 pub(super) const MODEL: &str = "model";
-/// The option of the effort.
 pub(super) const EFFORT: &str = "effort";
 /// The value of the effort that leaves it to the model.
 pub(super) const DEFAULT_EFFORT: &str = "default";
 
 /// Returns everything that can be chosen.
 pub(super) fn opened(hosted: &HostedSession) -> OpenedSession {
+    // The mode is in both: editors support the older list of modes or the newer options.
     OpenedSession { modes: modes(hosted), config_options: config(hosted) }
 }
 

@@ -13,6 +13,7 @@ use super::v1::{
     PermissionResponse, ToolCall, ToolCallStatus,
 };
 
+// The ids of the answers. The editor sends one of them back.
 const ALLOW: &str = "allow";
 const ALLOW_SESSION: &str = "allow_session";
 const ALLOW_ALWAYS: &str = "allow_always";
@@ -34,6 +35,7 @@ pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, q
                 ALLOW_SESSION => (Decision::Allow(Scope::Session), None),
                 ALLOW_ALWAYS => (Decision::Allow(Scope::Always), None),
                 REJECT => (Decision::Deny, None),
+                // An answer that was not offered must not allow anything.
                 other => (
                     Decision::Deny,
                     Some(format!("the editor chose `{other}`, which was not offered")),
@@ -43,6 +45,7 @@ pub(super) async fn ask(connection: &Connection, session: &InteractiveSession, q
         Ok(PermissionResponse { outcome: PermissionOutcome::Cancelled }) => {
             (Decision::Deny, Some("the question was cancelled".to_owned()))
         }
+        // No answer is a denial: an editor that cannot ask has no user who approved.
         Err(error) => (Decision::Deny, Some(format!("the editor cannot ask: {}", error.message))),
     };
     // Fails if the turn was interrupted meanwhile; then the answer is not needed.
@@ -60,6 +63,7 @@ async fn describe(question: &Question, session: &InteractiveSession) -> ToolCall
     let old = tool_call::old_text(&call.name, input, &cwd).await;
     let mut content = tool_call::diffs(&call.name, input, &cwd, old);
     if content.is_empty() {
+        // Without a change to show, the reason is all that the user has to decide by.
         let text = super::v1::ContentBlock::text(&question.reason);
         content.push(super::v1::ToolCallContent::Content { content: text });
     }
@@ -87,6 +91,7 @@ fn options(rules: &[String]) -> Vec<PermissionOption> {
     if !rules.is_empty() {
         let rules = rules.join(", ");
         let always = PermissionOptionKind::AllowAlways;
+        // The protocol has no kind for "in this session"; the name says what each answer saves.
         options.push(option(ALLOW_SESSION, format!("Allow in this session: {rules}"), always));
         options.push(option(ALLOW_ALWAYS, format!("Always allow: {rules}"), always));
     }

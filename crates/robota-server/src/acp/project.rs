@@ -26,11 +26,14 @@ use super::v1::{
     ToolCallContent, ToolCallStatus, Update,
 };
 
-/// How much of the output of a running call is shown.
+/// How much of the output of a running call is shown: its end, because each update replaces the
+/// last one.
 const SHOWN_OUTPUT: usize = 16 * 1024;
-/// How much new output is shown at once, after the first piece.
+/// How much new output is shown at once, after the first piece. Each update repeats up to
+/// [`SHOWN_OUTPUT`] bytes, so not every line is worth one.
 const OUTPUT_STEP: usize = 2 * 1024;
-/// The size limit of an image that is sent to the editor.
+/// The size limit of an image that is sent to the editor. As base64 it is a third larger, and one
+/// line has it all.
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 /// The tool whose calls are shown as the plan.
 const TODO: &str = "TodoWrite";
@@ -38,9 +41,9 @@ const TODO: &str = "TodoWrite";
 /// Whether events happen now or happened before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Time {
-    /// They are replayed.
+    /// They are replayed from the journal when the session opens.
     Earlier,
-    /// They happen now.
+    /// They happen while the editor watches.
     Now,
 }
 
@@ -103,6 +106,7 @@ impl Projection {
 
     /// Switches to live events, after the earlier ones were replayed.
     pub(super) fn go_live(&mut self) {
+        // A call that is left here was replayed without a result, and no later event is about it.
         self.time = Time::Now;
         self.calls.clear();
     }
@@ -145,6 +149,7 @@ impl Projection {
             Event::StreamReset(_) => self.next_answer(),
             Event::AssistantMessage(data) => {
                 let text = data.message.text();
+                // A provider that does not stream sends no chunks; then the text is shown now.
                 if !self.streamed && !text.is_empty() {
                     updates.push(message(ContentBlock::text(text), self.answer_id(envelope)));
                 }
@@ -161,6 +166,8 @@ impl Projection {
                     if let Some(input) = &changed {
                         call.input.clone_from(input);
                     }
+                    // The input is sent again only if the user or a hook changed it, because
+                    // editors replace fields that are there.
                     updates.push(Update::ToolCallUpdate(ToolCall {
                         tool_call_id: data.call.to_string(),
                         status: Some(ToolCallStatus::InProgress),
@@ -194,6 +201,7 @@ impl Projection {
                 }
             }
             Event::InputBlocked(data) => {
+                // Without a message id: the text belongs to no answer of the model.
                 updates.push(message(ContentBlock::text(&data.reason), None));
             }
             _ => {}
@@ -236,6 +244,7 @@ impl Projection {
                 if let Some(mut call) = self.calls.remove(&data.result.call) {
                     let outcome = call.outcome.take().unwrap_or_else(|| ToolOutcome {
                         ok: !data.result.is_error,
+                        // No finish event was seen, so only the result says whether the call failed.
                         ..ToolOutcome::ok(String::new())
                     });
                     let outcome = ToolOutcome { content: data.result.content.clone(), ..outcome };
@@ -303,6 +312,7 @@ impl Projection {
         let (name, mut call) = (tool_use.name.as_str(), Call::of(tool_use.clone()));
         let earlier = self.calls.remove(&tool_use.call);
         call.outcome = earlier.and_then(|earlier| earlier.outcome);
+        // When an old session is replayed, the file has another content by now.
         let old = match self.time {
             Time::Now => tool_call::old_text(name, &call.input, &self.cwd).await,
             Time::Earlier => None,

@@ -42,6 +42,8 @@ pub(super) async fn read(
             ContentBlock::Text { text } => Block::text(text),
             ContentBlock::ResourceLink { name, uri, .. } => Block::text(link(&name, &uri)),
             ContentBlock::Image { data, mime_type, .. } => image(&data, mime_type, blobs).await?,
+            // No provider takes audio here, and `initialize` says so; an editor that sends it
+            // anyway must not lose it silently.
             ContentBlock::Audio { .. } => {
                 return Err(RpcError::invalid("this agent does not take audio; send text"));
             }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::connection::Connection;
 use super::v1::{FormRequest, FormResponse};
 
-/// The field of the form.
 const FIELD: &str = "answer";
 
 /// Asks the user with a form of the editor.
@@ -31,6 +30,7 @@ impl QuestionHandler for FormQuestions {
         };
         let answer: FormResponse =
             self.connection.request("elicitation/create", &request).await.ok()?;
+        // "decline" and "cancel" are the same for the model: it got no answer.
         if answer.action != "accept" {
             return None;
         }
@@ -44,6 +44,8 @@ impl Elicitor for FormQuestions {
     async fn ask(&self, question: Elicitation) -> ElicitAnswer {
         let Elicitation { server, message, kind } = question;
         let (Some(session_id), ElicitationKind::Form { schema, .. }) = (self.session.get(), kind)
+        // `shows_addresses` is false, so servers are not offered addresses. One that sends one
+        // anyway is declined.
         else {
             return ElicitAnswer::Decline;
         };
@@ -55,6 +57,8 @@ impl Elicitor for FormQuestions {
             Ok((action, content)) if action == "accept" => {
                 ElicitAnswer::Accept(Value::Object(content.unwrap_or_default()))
             }
+            // MCP distinguishes them: a server may ask again after a cancellation, not after a
+            // decline.
             Ok((action, _)) if action == "cancel" => ElicitAnswer::Cancel,
             _ => ElicitAnswer::Decline,
         }
@@ -90,6 +94,7 @@ fn answer_text(answer: &Value) -> Option<String> {
             let chosen: Vec<_> = chosen.iter().filter_map(Value::as_str).collect();
             Some(chosen.join(", "))
         }
+        // Taken as well, although the schema asks for text.
         Value::Number(_) | Value::Bool(_) => Some(answer.to_string()),
         Value::Null | Value::Object(_) => None,
     }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum RequestId {
-    /// A number.
+    /// Our own requests have numbers.
     Number(i64),
-    /// A text.
+    /// The specification allows texts, so editors may use them.
     Text(String),
 }
 
@@ -18,25 +18,22 @@ pub(super) enum RequestId {
 pub(super) enum Incoming {
     /// A request, which needs a response.
     Request {
-        /// Its id.
+        /// The response must repeat it.
         id: RequestId,
-        /// The method.
         method: String,
         /// The parameters; null if it has none.
         params: Value,
     },
-    /// A notification.
+    /// A notification, which must not be answered.
     Notification {
-        /// The method.
         method: String,
         /// The parameters; null if it has none.
         params: Value,
     },
     /// The response to one of our requests.
     Response {
-        /// The id of the request.
+        /// The id of our request.
         id: RequestId,
-        /// What it led to.
         result: Result<Value, RpcError>,
     },
 }
@@ -44,11 +41,11 @@ pub(super) enum Incoming {
 /// The error of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct RpcError {
-    /// The code.
+    /// One of the codes below, or one of the protocol ([`v1`](super::v1)).
     pub(super) code: i32,
     /// The problem, for people.
     pub(super) message: String,
-    /// Details.
+    /// Details for programs, such as the id of a session or a hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) data: Option<Value>,
 }
@@ -61,7 +58,7 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters are not valid.
 pub(super) const INVALID_PARAMS: i32 = -32602;
-/// The request failed.
+/// The request failed, for a reason that is neither its form nor its parameters.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
 impl RpcError {
@@ -112,6 +109,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming, RpcError> {
     let message: Message = serde_json::from_value(value)
         .map_err(|error| invalid(&format!("the line is not a JSON-RPC message: {error}")))?;
     match message {
+        // A message with a method is a request even if it also has a result: the method decides, as
+        // in the specification.
         Message { id: Some(id), method: Some(method), params, .. } => {
             Ok(Incoming::Request { id, method, params })
         }
@@ -128,12 +127,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming, RpcError> {
     }
 }
 
-/// Writes a request.
 pub(super) fn request(id: &RequestId, method: &str, params: &impl Serialize) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// Writes a notification.
 pub(super) fn notification(method: &str, params: &impl Serialize) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }

@@ -128,6 +128,8 @@ pub(super) async fn old_text(tool: &str, input: &Value, cwd: &Path) -> Option<St
 
 fn read_inside(path: &Path, cwd: &Path) -> Option<String> {
     let real: PathBuf = path.canonicalize().ok()?;
+    // `symlink_metadata` does not follow the link: a link to a secret must not appear in a
+    // question.
     let metadata = std::fs::symlink_metadata(path).ok()?;
     let shown = metadata.is_file() && metadata.len() <= MAX_SHOWN_FILE;
     let inside = real.starts_with(cwd.canonicalize().ok()?);
@@ -136,6 +138,7 @@ fn read_inside(path: &Path, cwd: &Path) -> Option<String> {
 
 /// Returns the output of a call. Editors show it as Markdown, so that it is put into a code block.
 pub(super) fn output(text: &str) -> ToolCallContent {
+    // A fence longer than every run of backticks in the text cannot be closed by the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };

@@ -33,12 +33,12 @@ pub use update::{
     ToolCallContent, ToolCallStatus, ToolKind, Update,
 };
 
-/// The version of the protocol.
+/// The version of the protocol that this module speaks. Editors must speak it, or disconnect.
 pub const VERSION: u16 = 1;
 
-/// The client must authenticate first.
+/// No model can be used: the client offers to sign in. Reserved by the protocol.
 pub const AUTH_REQUIRED: i32 = -32000;
-/// There is no such session or resource.
+/// There is no such session or resource. Reserved by the protocol.
 pub const NOT_FOUND: i32 = -32002;
-/// The request was cancelled.
+/// The request was cancelled. JSON-RPC of editors has this code from LSP.
 pub const CANCELLED: i32 = -32800;

@@ -22,8 +22,10 @@ pub(super) async fn require_token(
 
 fn has_token(headers: &HeaderMap, token: &str) -> bool {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    // Two headers could be read differently by a proxy and by this server, so they are refused.
     let (Some(given), None) = (given.next(), given.next()) else { return false };
     let given = given.as_bytes();
+    // The name of the scheme has no case, the token has.
     let (scheme, given) = given.split_at_checked("bearer ".len()).unwrap_or_default();
     scheme.eq_ignore_ascii_case(b"bearer ") && same(given, token.as_bytes())
 }

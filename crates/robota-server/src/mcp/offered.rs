@@ -52,10 +52,13 @@ impl Offered {
     }
 
     pub(super) async fn close(&self) {
+        // First the session of the tools: it ends the processes that hosts started.
         self.session.close().await;
         self.agent.close().await;
     }
 
+    // The names of the agent count even if the agent is not offered, so that a program cannot pose
+    // as it.
     fn is_built_in(&self, tool: &str) -> bool {
         AgentTools::has(tool) || self.session.list().iter().any(|built_in| built_in.name == tool)
     }
@@ -70,6 +73,8 @@ impl ServedTools for Offered {
             let own = own.tools.list().into_iter();
             tools.extend(own.filter(|tool| !self.is_built_in(&tool.name)));
         }
+        // Sorted, because hosts put the list into the prompt of their model, and a changed order
+        // would miss its cache.
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         tools
     }

@@ -31,7 +31,7 @@ pub(crate) struct SendRequest {
     pub(crate) output: Option<OutputSchema>,
 }
 
-/// An input that was accepted.
+/// An accepted input, and what its sender needs to follow it.
 pub(crate) struct AcceptedInput {
     pub(crate) input: InputId,
     /// The last event before the input.
@@ -63,7 +63,7 @@ pub(crate) enum Rewrite {
 /// A request to a session's task. Large parts are boxed: the queue of a session has room for many
 /// requests, used or not.
 pub(crate) enum Request {
-    /// Accept an input.
+    /// Accept an input; answers when it is synced.
     Send { input: Box<SendRequest>, reply: Reply<AcceptedInput> },
     /// Cancel an input that is not delivered yet; answers whether it was cancelled.
     Cancel { input: InputId, reply: Reply<bool> },
@@ -73,21 +73,21 @@ pub(crate) enum Request {
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
     /// Let a function decide from the state what to append, as one append.
     Decide { decide: DecideEvents, reply: Reply<()> },
-    /// Read the state.
+    /// Read the state between two steps of the work.
     Inspect(Box<dyn FnOnce(&State) + Send>),
     /// Stop the running work; answers whether something ran.
     Interrupt { note: Option<String>, keep_inputs: bool, reply: Reply<bool> },
-    /// Continue an interrupted turn.
+    /// Continue the conversation without a new input, if its last answer was cut off or is missing.
     Continue { reply: Reply<()> },
-    /// Compact the conversation now.
+    /// Compact the conversation now; answers when the compaction has ended.
     Compact { instructions: Option<String>, reply: Reply<()> },
     /// Change the view of the model.
     Rewrite { how: Rewrite, reply: Reply<()> },
-    /// Restore a checkpoint.
+    /// Return files, conversation or both to a checkpoint; nothing may run meanwhile.
     RestoreCheckpoint { checkpoint: String, options: RestoreOptions, reply: Reply<RestoreReport> },
     /// Close what a crash left open, as the caller chose.
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
-    /// End the session.
+    /// End the session; answers when the journal is released.
     Shutdown { end: Closed, reply: Reply<()> },
     /// End the session if nothing runs, waits or is unwritten; answers whether it ended.
     CloseIfIdle { end: Closed, reply: Reply<bool> },

@@ -13,7 +13,7 @@ use robota_core::tool::ToolOutcome;
 
 use super::{CodeHook, HookOrigin, HookScope, RegisteredHook};
 
-/// The hooks of one session.
+/// The hooks of one session: of code first, then of plugins and settings.
 pub(crate) struct HookChain {
     scope: HookScope,
     code: RwLock<Vec<Arc<dyn CodeHook>>>,

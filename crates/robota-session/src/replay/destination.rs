@@ -36,7 +36,7 @@ impl<'a> Destination<'a> {
         Self { id, ..self }
     }
 
-    /// Adds the exported blobs.
+    /// Adds the blobs that came with the export, by hash.
     #[must_use]
     pub fn with_blobs(self, blobs: &'a HashMap<String, Vec<u8>>) -> Self {
         Self { blobs, ..self }

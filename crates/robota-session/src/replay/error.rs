@@ -9,7 +9,7 @@ use robota_core::state::FoldError;
 /// Why a session could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The store failed.
+    /// The store could not be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal has a gap.
@@ -18,15 +18,15 @@ pub enum ReplayError {
     /// The input does not have the expected format.
     #[error("this is not a {shape}: {reason}")]
     Shape {
-        /// The expected format.
+        /// The name of the format that was expected.
         shape: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// A line cannot be used.
+    /// A line of the export cannot be used.
     #[error("line {line} cannot be used: {reason}")]
     Line {
-        /// The line's number, from one.
+        /// The number of the line, from one.
         line: usize,
         /// What is wrong with it.
         reason: String,

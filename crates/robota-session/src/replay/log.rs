@@ -31,9 +31,9 @@ pub type Payloads = HashMap<String, Vec<u8>>;
 /// A session as a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exported {
-    /// The lines, without newlines.
+    /// The lines as JSON, without newlines.
     pub lines: Vec<String>,
-    /// The payload files.
+    /// The files with large fields, to which the lines refer.
     pub payloads: Vec<Payload>,
 }
 

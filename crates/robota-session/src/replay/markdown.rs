@@ -11,7 +11,7 @@ use super::transcript::{CallView, Entry, Step, Transcript, TurnView, cause};
 /// Longer results are cut, in characters; the journal has the whole text.
 const MAX_RESULT: usize = 2_000;
 
-/// Converts a transcript to Markdown.
+/// Converts a transcript to Markdown, without the redactor's secrets.
 #[must_use]
 pub fn markdown(transcript: &Transcript, redactor: &Redactor) -> String {
     let mut text = String::new();

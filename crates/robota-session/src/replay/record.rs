@@ -49,15 +49,15 @@ pub(super) const OTHER_FIELD: &str = "record-field";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// The session's id.
+    /// The id of the session as the record has it; an import may choose another.
     pub id: String,
-    /// The working directory.
+    /// The working directory; empty if the session has none.
     #[serde(default)]
     pub cwd: String,
     /// The name that the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When the session was created.
+    /// When the session was created; for a fork, when it was forked.
     pub created_at: Timestamp,
     /// When the last event happened.
     pub updated_at: Timestamp,
@@ -73,7 +73,7 @@ pub struct Record {
     /// The model of the last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The system prompt.
+    /// The system prompt at the end of the journal; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// The tools that the model can call.
@@ -82,13 +82,13 @@ pub struct Record {
     /// The last state of each background task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_tasks: Vec<Value>,
-    /// Events of background tasks.
+    /// The events of background tasks, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_task_events: Vec<Value>,
     /// The last state of each group of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_job_groups: Vec<Value>,
-    /// Events of groups of tasks.
+    /// The events of groups of tasks, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_job_group_events: Vec<Value>,
     /// What was learnt, saved and deleted in the memory.
@@ -163,7 +163,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Creates an empty record.
+    /// Creates a record without content, with this time as creation and last change.
     pub(super) fn empty(at: Timestamp) -> Self {
         Self { created_at: at, updated_at: at, ..Self::default() }
     }

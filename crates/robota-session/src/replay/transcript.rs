@@ -17,15 +17,15 @@ use serde_json::Value;
 /// A session, turn by turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcript {
-    /// The session's id.
+    /// The id under which the store has the session.
     pub session: SessionId,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// The working directory.
+    /// The working directory; `None` if the session has none.
     pub cwd: Option<String>,
     /// The session and point it was forked from.
     pub parent: Option<Origin>,
-    /// When the session was created.
+    /// When the session was created; `None` without events.
     pub created: Option<Timestamp>,
     /// When the last event happened.
     pub updated: Option<Timestamp>,
@@ -35,11 +35,11 @@ pub struct Transcript {
     pub provider: Option<String>,
     /// The model of the last turn.
     pub model: Option<String>,
-    /// The permission mode.
+    /// The permission mode at the end of the journal.
     pub mode: Mode,
-    /// The number of events.
+    /// The number of events in the journal.
     pub events: u64,
-    /// The number of turns.
+    /// The number of turns that started.
     pub turns: u64,
     /// The tokens that all model calls used.
     pub usage: Usage,
@@ -47,17 +47,17 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
 }
 
-/// One entry of a transcript.
+/// One entry of a transcript, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
-    /// A turn.
+    /// A turn with its steps.
     Turn(TurnView),
     /// A note about something between turns.
     Note {
-        /// When it happened.
+        /// The time of the event.
         at: Timestamp,
-        /// What happened.
+        /// What happened, for people.
         text: String,
     },
 }
@@ -65,11 +65,11 @@ pub enum Entry {
 /// One turn as people read it: prompt, answers, calls, usage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnView {
-    /// The turn's number, from one.
+    /// The position among the turns, from one.
     pub number: u64,
-    /// The turn's id.
+    /// The turn's id; `None` in journals that do not record it.
     pub id: Option<TurnId>,
-    /// When it started.
+    /// The time of its `turn_started`.
     pub started: Timestamp,
     /// When it finished; none if it has no end.
     pub finished: Option<Timestamp>,
@@ -79,33 +79,33 @@ pub struct TurnView {
     pub end: Option<TurnEnd>,
     /// The message of the failure, if it failed.
     pub error: Option<String>,
-    /// The number of rounds.
+    /// The number of rounds; 0 while the turn has no end.
     pub rounds: u32,
     /// The tokens that it used.
     pub usage: Usage,
 }
 
-/// One step of a turn.
+/// One step of a turn, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// A message of the user, or of a hook instead of the user.
     User {
-        /// The message's text.
+        /// The text of the message, without images.
         text: String,
     },
-    /// An answer of the model.
+    /// An answer of the model, complete or interrupted.
     Answer {
-        /// The answer's text.
+        /// The text of the answer, without its calls.
         text: String,
         /// What interrupted it; none if it is complete.
         interrupted_by: Option<Cause>,
     },
-    /// A tool call.
+    /// A tool call with its decision and result.
     Call(Box<CallView>),
     /// A note about something else in the turn.
     Note {
-        /// What happened.
+        /// What happened, for people.
         text: String,
     },
 }
@@ -113,9 +113,9 @@ pub enum Step {
 /// One tool call as people read it: arguments, decision, result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallView {
-    /// The call's id.
+    /// The id that the events of the call have.
     pub call: CallId,
-    /// The tool's name.
+    /// The tool's name as the model wrote it.
     pub name: String,
     /// The arguments as the model wrote them; the raw text if they are not valid JSON.
     pub input: Value,
@@ -139,11 +139,11 @@ pub struct CallView {
 /// Whether a call may run, and who decided.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
-    /// The verdict.
+    /// Whether the call may run: allow or deny.
     pub verdict: Verdict,
     /// Who decided: the gate, a hook or the user.
     pub by: DecidedBy,
-    /// The reason, for the user.
+    /// The reason that was recorded, for people.
     pub reason: String,
 }
 
@@ -456,7 +456,6 @@ fn remark(event: &Event) -> Option<String> {
     })
 }
 
-/// Describes a cause as text.
 pub(super) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::User => "by the user",

@@ -25,7 +25,7 @@ pub use record::record;
 pub enum Severity {
     /// Something is missing that nothing needs, or is repaired automatically.
     Warning,
-    /// Something is wrong.
+    /// Something is wrong, and nothing repairs it.
     Error,
 }
 
@@ -47,15 +47,15 @@ pub struct Finding {
 pub struct Report {
     /// What was validated: `journal`, `log` or `record`.
     pub format: &'static str,
-    /// Number of events or lines.
+    /// The number of events of a journal, or of lines of a log.
     pub events: u64,
     /// Number of messages in the conversation.
     pub messages: u64,
-    /// Number of tool calls.
+    /// The number of tool calls that the model asked for.
     pub calls: u64,
     /// Number of blobs or payload files that are referred to.
     pub references: u64,
-    /// Number of state snapshots.
+    /// The number of `state_snapshot` events.
     pub snapshots: u64,
     /// Number of events with types that this version does not know; they are kept and ignored.
     pub unknown_events: u64,

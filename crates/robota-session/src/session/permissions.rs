@@ -18,7 +18,7 @@ use crate::error::SessionError;
 pub struct Permissions(pub(super) Session);
 
 impl Permissions {
-    /// Returns the permission mode.
+    /// Returns the permission mode that the next call is judged by.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.0.shared.turn_setup().setup.mode

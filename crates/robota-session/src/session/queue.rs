@@ -10,7 +10,7 @@ use super::Session;
 use crate::actor::{InputChange, Request};
 use crate::error::SessionError;
 
-/// An input that waits.
+/// An input that was accepted and waits for its delivery.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct QueuedInput {
@@ -18,7 +18,7 @@ pub struct QueuedInput {
     pub input: InputId,
     /// When it is delivered.
     pub delivery: Delivery,
-    /// Its content.
+    /// The blocks of the message that it will become.
     pub content: Vec<Block>,
     /// Values that the client attached.
     pub metadata: Map<String, Value>,
@@ -30,7 +30,7 @@ pub struct QueuedInput {
 pub struct QueueHandle(pub(super) Session);
 
 impl Session {
-    /// Returns the queue of inputs.
+    /// Returns the handle for the inputs that wait.
     #[must_use]
     pub fn queue(&self) -> QueueHandle {
         QueueHandle(self.clone())

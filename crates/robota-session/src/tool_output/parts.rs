@@ -17,7 +17,7 @@ pub(super) const PART_BYTES: usize = 4 * 1024 * 1024;
 const NAME_PREFIX: &str = "output:";
 /// The suffix of a name whose blob is a list of parts.
 const PARTS_SUFFIX: &str = "-parts";
-/// The longest list of parts.
+/// The longest list of parts. A longer one was not written by this program.
 pub(super) const MAX_PARTS: usize = MAX_KEPT / PART_BYTES + 1;
 
 /// The name of a stored output.
@@ -57,7 +57,7 @@ fn blob_of(text: &str, between: char) -> Option<BlobRef> {
     Some(BlobRef { sha256: sha256.to_owned(), bytes: bytes.parse().ok()? })
 }
 
-/// Parses a list of parts.
+/// Parses a list of parts; `None` if a line is invalid or the list is too long.
 pub(super) fn parts_of(list: &[u8]) -> Option<Vec<BlobRef>> {
     let list = std::str::from_utf8(list).ok()?;
     let parts: Option<Vec<_>> = list.lines().map(|line| blob_of(line, ' ')).collect();
@@ -92,6 +92,7 @@ impl PartsWriter {
 #[async_trait::async_trait]
 impl OutputWriter for PartsWriter {
     async fn write(&mut self, text: &[u8]) -> Result<(), ErrorData> {
+        // Beyond the limit nothing is stored; `finish` reports how much was.
         let mut text = &text[..text.len().min(MAX_KEPT - self.kept)];
         self.kept += text.len();
         while !text.is_empty() {

@@ -97,6 +97,8 @@ impl Files {
             failpoint!("store.blob.after_rename");
         }
         if self.level != crate::DurabilityLevel::Relaxed {
+            // The folder also if the blob exists: the writer that stored it may have been killed
+            // before its sync.
             self.disk.sync_folder(&shelf).map_err(fail)?;
             // Whoever stored an existing blob may not have synced its name yet.
             if made || exists {
@@ -177,7 +179,6 @@ impl Files {
     }
 }
 
-/// The blobs of one session.
 pub(super) struct FileBlobs {
     files: Arc<Files>,
     session: SessionId,

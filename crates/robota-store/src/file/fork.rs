@@ -99,6 +99,8 @@ impl Files {
         child: &SessionId,
         first: &[Arc<Envelope>],
     ) -> Result<Writer, JournalError> {
+        // The lock of the child is taken first, so that two forks with the same id do not mix their
+        // files.
         let (lock, unsynced) = self.claim(child)?;
         let folder = self.folder(child);
         let grown = (|| {

@@ -21,7 +21,7 @@ const LIMIT: u64 = 64 * 1024;
 pub(super) struct Identity {
     /// The session's id; the folder's name may be a hash of it.
     pub(super) session: SessionId,
-    /// When the session was created.
+    /// The time of the session's first event; part of the seal.
     pub(super) created: Timestamp,
     /// A keyed hash over id and creation time, made with the owner's secret. None if the store had
     /// no key.

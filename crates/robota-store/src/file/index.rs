@@ -40,7 +40,7 @@ pub(super) struct Index {
 /// A line of `{first}.head`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HeadRecord {
-    /// The head at this place.
+    /// The head at this place: the fold of all events before it.
     pub(super) head: SessionHead,
     /// How many bytes of the segment are folded into the head.
     pub(super) offset: u64,

@@ -62,7 +62,7 @@ impl Files {
         Ok(())
     }
 
-    /// Opens a session for writing.
+    /// Opens a session for writing, and repairs the end that a crashed writer left.
     pub(super) fn open(self: &Arc<Self>, session: &SessionId) -> Result<Writer, JournalError> {
         self.identity(session)?;
         self.refuse_network()?;

@@ -15,7 +15,7 @@ impl std::fmt::Debug for OwnerKey {
 }
 
 impl OwnerKey {
-    /// Uses that secret.
+    /// Uses this secret of the user for all seals.
     pub(super) fn new(secret: Vec<u8>) -> Self {
         Self(secret)
     }

@@ -11,7 +11,7 @@ use crate::disk::{Disk, ReadFile};
 /// A longer line is damage: no event is that large, and no reader should load it.
 const MAX_LINE: u64 = 256 * 1024 * 1024;
 
-/// A segment on disk.
+/// A segment on disk: a file with consecutive events of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Segment {
     /// The sequence number of its first event.
@@ -93,7 +93,7 @@ pub(super) struct Reader {
     input: BufReader<Box<dyn ReadFile>>,
     /// As [`Segment::closed`]: only an open segment can have a torn end.
     closed: bool,
-    /// As [`Segment::end`].
+    /// As [`Segment::end`]: reading stops before this sequence number.
     end: Option<u64>,
     /// Number of lines read, counted from where reading started.
     line: u64,
@@ -101,7 +101,7 @@ pub(super) struct Reader {
     next_seq: u64,
     whole: u64,
     torn: bool,
-    /// Whether [`Reader::next`] skips chunks.
+    /// Whether [`Reader::next`] skips chunks without decoding them.
     skips_chunks: bool,
     buffer: Vec<u8>,
 }

@@ -210,6 +210,7 @@ impl Writer {
         let before = *len;
         failpoint!("store.append.before_write");
         // One write for all lines, so that a crash cuts at most the last of them.
+        // Cut back at once: a later append must not follow half a line.
         if let Err(error) = tail.write(&lines) {
             let undone = tail.truncate(before);
             return Err(self.failed("write", &error, undone));
@@ -248,6 +249,7 @@ impl Writer {
     /// Checks that repeated events are equal to the stored ones.
     fn check_repeated(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
         let Some(first) = events.first() else { return Ok(()) };
+        // Read from the files and not from memory: the writer keeps no events.
         let stored = self.files.read(&self.session, first.seq - 1, events.len(), true)?;
         let same = |(a, b): (&Envelope, &Arc<Envelope>)| a.to_line() == b.to_line();
         if stored.len() == events.len() && stored.iter().zip(events).all(same) {
@@ -390,6 +392,7 @@ impl Writer {
         failpoint!("store.roll.before_create");
         let disk = &*self.files.disk;
         let segment = Segment::starting(&self.folder, first);
+        // Before the segment exists: a reader that finds the segment finds its head record, too.
         if let Some(head) = &self.head {
             let record = HeadRecord { head: head.clone(), offset: 0, start: 0 };
             index::write_head_record(disk, &segment, &record);

@@ -116,7 +116,7 @@ pub(super) struct Append {
     pub(super) heads: Vec<String>,
     /// Whether it must survive a power failure once it is acknowledged.
     pub(super) durable: bool,
-    /// The tail after the append.
+    /// The tail after the append, which the writer keeps if it succeeds.
     pub(super) tail: Tail,
 }
 
@@ -209,7 +209,7 @@ impl Append {
     }
 }
 
-/// The result of an [`Append`].
+/// The result of an [`Append`], as far as the database answered.
 pub(super) enum AppendOutcome {
     /// The events are stored.
     Done,

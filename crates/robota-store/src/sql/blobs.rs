@@ -11,7 +11,6 @@ use super::{BlobLock, Database, Query, Tx, Value};
 use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
-/// The blobs of one session.
 pub(super) struct SqlBlobs<D> {
     pub(super) database: Arc<D>,
     pub(super) session: SessionId,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 /// Identifies a lease; no other lease, here or elsewhere, ever has the same token.
 pub(super) type Token = i64;
 
-/// Returns a new, unique token.
+/// Returns a new token, which no lease had before.
 pub(super) fn fresh_token() -> Token {
     // Each `RandomState` has its own keys from the system's random source. Tokens are random, not
     // counted, because a counted token that was never committed would be given out again. The shift

@@ -24,7 +24,7 @@ const MAX_TRIES: usize = 8;
 /// A store's request for a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseRequest {
-    /// This process.
+    /// This process, which the row will name as the owner.
     pub(super) owner: LeaseOwner,
     /// Duration of the lease in milliseconds.
     pub(super) ttl: i64,
@@ -140,6 +140,7 @@ pub(super) async fn lock_session_row(
     session: &SessionId,
 ) -> Result<Option<SessionRow>, JournalError> {
     let id = Value::text(session.as_str());
+    // In the order of an append, which locks the lease row first: two orders could deadlock.
     let sql = "SELECT journal, token, expires, last_seq, last_epoch FROM robota_leases \
                WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) FOR UPDATE";
     let Some(mut lease) = tx.first(sql, vec![id.clone()]).await? else { return Ok(None) };
@@ -268,6 +269,7 @@ pub(super) async fn release(
         return chain::drop_journal(tx, row.journal).await;
     }
     // A crash of the server may have lost events that this writer's head includes.
+    // Only if the row ends where the head does, or the list would show events that do not exist.
     if let Some(head) = head.filter(|head| row.last == Some(head.last)) {
         head.write(tx, row.journal).await?;
     }

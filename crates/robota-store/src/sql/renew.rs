@@ -48,6 +48,7 @@ impl<D: Database> Renewals<D> {
 
     /// Returns the time between two renewals: a third of the duration of a lease.
     fn interval(&self) -> Duration {
+        // Three attempts within the duration of a lease, so that one lost renewal does not lose it.
         (self.ttl / 3).max(MIN_INTERVAL)
     }
 

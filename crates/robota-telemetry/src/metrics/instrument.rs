@@ -4,17 +4,17 @@
 /// OpenTelemetry semantic conventions for generative AI; names with `robota.` are specific to Robota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instrument {
-    /// Sessions created.
+    /// Sessions created; resumed ones are not counted again.
     Sessions,
     /// Turns, by how they ended.
     Turns,
-    /// How long turns took.
+    /// How long turns took, in seconds.
     TurnDuration,
     /// Rounds: model calls without their retries.
     Rounds,
     /// Model calls, every attempt; with `error.type` when it failed.
     ModelCalls,
-    /// How long model calls took.
+    /// How long model calls took, in seconds, to the last piece of the stream.
     ModelCallDuration,
     /// Model calls that failed and were tried again.
     ModelRetries,
@@ -34,10 +34,13 @@ pub enum Instrument {
     Compactions,
 }
 
+// The boundaries that the conventions advise for `gen_ai.client.operation.duration`.
 const SECONDS: &[f64] =
     &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+// Turns wait for tools and people, so these begin and end later.
 const TURN_SECONDS: &[f64] =
     &[0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6];
+// The boundaries that the conventions advise for `gen_ai.client.token.usage`: powers of 4.
 const TOKENS: &[f64] = &[
     1.0,
     4.0,
@@ -56,7 +59,7 @@ const TOKENS: &[f64] = &[
 ];
 
 impl Instrument {
-    /// All instruments.
+    /// All instruments, in the order of the enum.
     pub const ALL: [Self; 14] = [
         Self::Sessions,
         Self::Turns,
@@ -129,7 +132,7 @@ impl Instrument {
         }
     }
 
-    /// Returns its OpenTelemetry name.
+    /// Returns the name under which OpenTelemetry exports it.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().0
@@ -160,6 +163,8 @@ impl Instrument {
                 bounds,
                 buckets: vec![0; bounds.len() + 1],
                 sum: 0.0,
+                // The neutral elements, so that the first value replaces both and `merge` needs no
+                // case for empty.
                 min: f64::INFINITY,
                 max: f64::NEG_INFINITY,
             }),
@@ -170,9 +175,9 @@ impl Instrument {
 /// The value of a time series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// The total of a counter.
+    /// The total of a counter since the first event.
     Sum(u64),
-    /// The distribution of a histogram.
+    /// How the recorded values are distributed.
     Histogram(Histogram),
 }
 
@@ -183,16 +188,16 @@ pub struct Histogram {
     pub bounds: &'static [f64],
     /// The number of values in each bucket; there is one more bucket than bounds.
     pub buckets: Vec<u64>,
-    /// The sum of the values.
+    /// The sum of all values, in the unit of the instrument.
     pub sum: f64,
-    /// The smallest value.
+    /// The smallest value; infinity if there are no values.
     pub min: f64,
-    /// The largest value.
+    /// The largest value; minus infinity if there are no values.
     pub max: f64,
 }
 
 impl Histogram {
-    /// Returns the number of values.
+    /// Returns the number of values, which is the sum of the buckets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -212,12 +217,16 @@ impl Value {
     pub(super) fn add(&mut self, count: u64) {
         match self {
             Self::Sum(sum) => *sum = sum.saturating_add(count),
+            // A counter and a histogram never share a key, because the instrument decides which it
+            // is.
             Self::Histogram(_) => {}
         }
     }
 
     pub(super) fn record(&mut self, value: f64) {
         let Self::Histogram(histogram) = self else { return };
+        // Bounds are inclusive, as OTLP defines them: a value equal to a bound belongs to its
+        // bucket.
         let bucket = histogram.bounds.partition_point(|bound| *bound < value);
         histogram.buckets[bucket] += 1;
         histogram.sum += value;
@@ -227,6 +236,7 @@ impl Value {
 
     pub(super) fn merge(&mut self, other: &Self) {
         match (self, other) {
+            // Both have the bounds of the same instrument, so the buckets correspond.
             (Self::Histogram(into), Self::Histogram(from)) => {
                 for (into, from) in into.buckets.iter_mut().zip(&from.buckets) {
                     *into += from;

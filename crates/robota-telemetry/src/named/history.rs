@@ -20,7 +20,7 @@ struct State {
 }
 
 impl EventHistory {
-    /// Creates a history of at most `capacity` events.
+    /// Creates a history of at most `capacity` events; with 0 it only counts what it drops.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, state: Mutex::default() }
@@ -39,7 +39,7 @@ impl EventHistory {
         state.events.iter().filter(|event| event.owner_path.contains(owner)).cloned().collect()
     }
 
-    /// Returns the number of dropped events.
+    /// Returns the number of events that were dropped because the history was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.state().dropped

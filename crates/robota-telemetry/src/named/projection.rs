@@ -59,6 +59,8 @@ impl NamedProjection {
             ),
             Event::TurnFinished(data) => {
                 let local = match data.end {
+                    // Only failures of a service or of the store are errors; a limit that was set
+                    // on purpose ends a turn as planned.
                     TurnEnd::ProviderFailed | TurnEnd::StoreFailed => "error",
                     TurnEnd::Interrupted | TurnEnd::Stopped => "interrupted",
                     TurnEnd::Complete

@@ -107,6 +107,7 @@ fn push(metric: &mut Metric, measurement: &Measurement<'_>, start: u64, now: u64
         measurement.attributes.iter().map(|(key, value)| key_value(key, value)).collect();
     match (&mut metric.data, measurement.value) {
         (Some(metric::Data::Sum(sum)), Value::Sum(total)) => {
+            // OTLP has signed numbers only.
             let total = i64::try_from(*total).unwrap_or(i64::MAX);
             sum.data_points.push(NumberDataPoint {
                 attributes,

@@ -12,7 +12,7 @@ pub enum OtelError {
     Option {
         /// The option or the environment variable.
         name: &'static str,
-        /// The reason.
+        /// What is wrong with it; never the value of a header, which may be a key.
         reason: String,
     },
     /// The exporter could not be started.
@@ -24,7 +24,7 @@ pub enum OtelError {
     /// The collector did not answer in time.
     #[error("the OpenTelemetry collector did not answer within {} s", .0.as_secs_f64())]
     Timeout(Duration),
-    /// The exporter has ended.
+    /// The exporting thread has ended, so a flush cannot be done.
     #[error("the OpenTelemetry exporter has ended")]
     Stopped,
 }

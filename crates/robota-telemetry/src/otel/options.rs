@@ -14,20 +14,20 @@ pub struct OtelOptions {
     pub endpoint: Url,
     /// Headers of every request, for example with the API key of a hosted collector.
     pub headers: Vec<(String, String)>,
-    /// The resource's `service.name`.
+    /// The resource's `service.name`; `robota` by default.
     pub service_name: String,
-    /// Further attributes of the resource.
+    /// Further attributes of the resource, which describes this process.
     pub resource: Vec<(String, String)>,
     /// The share of traces that is exported, from 0 to 1. A turn inside another trace uses the
     /// sampling decision of that trace.
     pub sample_ratio: f64,
     /// The most detailed level that is exported. INFO excludes the appends of streamed chunks.
     pub level: tracing::Level,
-    /// The timeout of one request to the collector.
+    /// The timeout of one request to the collector; 10 seconds by default.
     pub timeout: Duration,
-    /// The time between two exports.
+    /// The time between two exports; 5 seconds by default.
     pub interval: Duration,
-    /// How many finished spans the queue holds; further spans are dropped.
+    /// How many finished spans the queue holds; 2048 by default. Further spans are dropped.
     pub queue: usize,
 }
 
@@ -56,6 +56,7 @@ impl OtelOptions {
     pub fn from_variables<'a>(
         variable: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<Option<Self>, OtelError> {
+        // The specification says that an empty value has the same meaning as an unset variable.
         let given = |name: &str| variable(name).map(str::trim).filter(|value| !value.is_empty());
         if given("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
@@ -87,6 +88,8 @@ impl OtelOptions {
             "traceidratio" | "parentbased_traceidratio" => {
                 options.sample_ratio = number(SAMPLER_ARG, given(SAMPLER_ARG).unwrap_or("1"))?;
             }
+            // The default of the specification is `parentbased_always_on`. A name that is not known
+            // is no reason to export nothing.
             _ => {}
         }
         if let Some(timeout) = given(TIMEOUT) {
@@ -158,6 +161,8 @@ fn decode(text: &str) -> Option<String> {
                 bytes.push(byte);
                 rest = &after[2..];
             }
+            // A `%` that is not followed by two hex digits is kept as it is, so that a key with `%`
+            // still works.
             None => {
                 bytes.push(*first);
                 rest = after;

@@ -20,12 +20,13 @@ use url::Url;
 use super::{OtelError, OtelOptions, encode, lock};
 use crate::Metrics;
 
-/// The maximum number of spans in one request.
+/// The maximum number of spans in one request, which is the default of the specification for
+/// batches.
 const BATCH: usize = 512;
 
 /// A request to export all finished spans and metrics.
 pub(crate) struct Flush {
-    /// Receives the result.
+    /// Receives the result, once.
     pub(crate) done: std::sync::mpsc::SyncSender<Result<(), OtelError>>,
 }
 
@@ -80,6 +81,8 @@ impl Worker {
         let start = |error: std::io::Error| OtelError::Start(error.to_string());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start)?;
+        // A thread of its own: the program's runtime may be blocked or already shut down when the
+        // last spans are sent.
         std::thread::Builder::new()
             .name("robota-otel".to_owned())
             .spawn(move || runtime.block_on(stop.run_until_cancelled(self.run())))
@@ -89,11 +92,15 @@ impl Worker {
 
     async fn run(mut self) {
         let mut ticks = tokio::time::interval(self.interval);
+        // After a slow collector the missed exports are not made up for; one export has everything.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick of an interval is immediate; there is nothing to export yet.
         ticks.reset();
         let mut failing = false;
         loop {
             let result = tokio::select! {
+                // Flushes first: their caller blocks a thread. The queue last, so that busy agents
+                // do not delay exports.
                 biased;
                 Some(Flush { done }) = self.flushes.recv() => {
                     let result = self.export().await;
@@ -110,6 +117,8 @@ impl Worker {
                     self.export_spans().await
                 }
             };
+            // Reported once per series of failures: an unreachable collector would otherwise fill
+            // the log.
             if let Err(error) = &result
                 && !failing
             {
@@ -131,6 +140,7 @@ impl Worker {
     /// the capacity.
     async fn export_spans(&mut self) -> Result<(), OtelError> {
         while !self.pending.is_empty() {
+            // Copied, because the spans stay in `pending` until the collector has accepted them.
             let batch = self.pending[..self.pending.len().min(BATCH)].to_vec();
             let sent = batch.len();
             let body = encode::traces(&self.resource, batch).encode_to_vec();
@@ -157,6 +167,7 @@ impl Worker {
 
     async fn export_metrics(&mut self) -> Result<(), OtelError> {
         let metrics = lock(&self.shared.metrics).clone();
+        // Cumulative totals that did not change tell the collector nothing new.
         if metrics == self.exported {
             return Ok(());
         }
@@ -212,6 +223,7 @@ impl Collector {
             let value = HeaderValue::from_str(value);
             let mut value = value
                 .map_err(|_| invalid(format!("the value of {name:?} has invalid characters")))?;
+            // Keeps keys out of debug output of the HTTP client.
             value.set_sensitive(true);
             let name: HeaderName =
                 name.parse().map_err(|_| invalid(format!("{name:?} is not a header name")))?;
@@ -234,6 +246,8 @@ impl Collector {
             Ok(response) if response.status().is_success() => Ok(()),
             Ok(response) => {
                 let status = response.status();
+                // The statuses that OTLP over HTTP names as retryable. All others mean that this
+                // data is never accepted.
                 let retryable = matches!(
                     status,
                     StatusCode::TOO_MANY_REQUESTS
@@ -243,6 +257,7 @@ impl Collector {
                 );
                 Err(rejected(retryable, format!("it answered {status}")))
             }
+            // Without the URL, because it can contain a password.
             Err(error) => Err(rejected(true, error_chain(&error.without_url()))),
         }
     }
@@ -259,6 +274,8 @@ impl Collector {
             // A redirect would send the headers, which may contain keys, to another server.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("robota/", env!("CARGO_PKG_VERSION")))
+            // All settings come from the options; the proxy variables of the environment are not
+            // read.
             .no_proxy();
         if self.traces.scheme() == "http" {
             // Plain HTTP needs no certificates.

@@ -19,11 +19,13 @@ fn main() -> ExitCode {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mock = MockServer::start_at(address, scenario).await?;
+            // The only line of the output: a script reads the port from it.
             println!("{}", mock.origin());
             std::future::pending().await
         })
     };
     let result = match &*arguments {
+        // Only this machine can connect, unless an address is given.
         [path] => run(path, "127.0.0.1:0"),
         [path, address] => run(path, address),
         _ => Err(USAGE.into()),

@@ -1,6 +1,6 @@
 //! Derives choices from bytes. When the bytes run out, every choice is the first one.
 
-/// The remaining bytes.
+/// What is left of the bytes; choices take from its start.
 pub(super) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -16,6 +16,7 @@ impl<'a> Bytes<'a> {
 
     /// Returns a number below `of`.
     pub(super) fn pick(&mut self, of: usize) -> usize {
+        // Zero when nothing is left, so that a short input still makes a whole run.
         usize::from(self.next().unwrap_or(0)) % of.max(1)
     }
 
@@ -23,7 +24,7 @@ impl<'a> Bytes<'a> {
         self.pick(2) == 1
     }
 
-    /// Returns one of these values.
+    /// Returns one of these values; the first when no bytes are left.
     pub(super) fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.pick(values.len())]
     }

@@ -15,6 +15,8 @@ pub fn events(data: &[u8]) -> Vec<Envelope> {
         decoded.extend(read(&with_checksum(line)));
     }
     fold(&decoded);
+    // Renumbered, because events from random lines are hardly ever consecutive, and most would be
+    // refused.
     for (seq, envelope) in (1..).zip(&mut decoded) {
         (envelope.seq, envelope.epoch) = (seq, 1);
     }
@@ -45,6 +47,7 @@ fn with_checksum(line: &[u8]) -> Vec<u8> {
     let crc = b",\"crc\":\"";
     let body = open
         .len()
+        // Eight digits and the closing quote.
         .checked_sub(crc.len() + 9)
         .filter(|at| open[*at..].starts_with(crc))
         .map_or(open, |at| &open[..at]);

@@ -131,6 +131,7 @@ impl FakeDriver {
     }
 
     fn end(&mut self, at: usize, bytes: &mut Bytes<'_>) -> Input {
+        // Mostly deltas: a model that fails at once would hide the rest of the machine.
         if self.pending[at] == Pending::Model && bytes.pick(4) != 3 {
             let delta = delta(bytes);
             if matches!(delta, Delta::End(_)) {
@@ -198,8 +199,10 @@ impl FakeDriver {
         let mut effects = effects.into_iter();
         while let Some(effect) = effects.next() {
             match effect {
+                // Once at most: the machine ends after the first failure.
                 Effect::Append(events) if self.fail_next && !self.failed => {
                     (self.fail_next, self.failed) = (false, true);
+                    // As in the real driver, whose state includes events that could not be appended.
                     self.fold(events);
                     self.append_failed(effects.collect());
                     return;
@@ -229,6 +232,7 @@ impl FakeDriver {
     }
 
     fn append_failed(&mut self, dropped: Vec<Effect>) {
+        // What was confirmed before the failure is not delivered any more, as in the real driver.
         self.inputs.clear();
         if dropped.iter().any(|effect| matches!(effect, Effect::Finish(_))) {
             self.reports += 1;

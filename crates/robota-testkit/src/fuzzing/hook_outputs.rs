@@ -7,6 +7,7 @@ use robota_core::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput
 /// are never more permissive than either of them.
 pub fn hook_outputs(data: &[u8]) {
     let (end, output) = data.split_first().map_or((&0, data), |(end, output)| (end, output));
+    // A zero byte separates the outputs, because JSON cannot contain it.
     let mut halves = output.splitn(2, |byte| *byte == 0);
     let exits: Vec<_> = halves.by_ref().map(|stdout| exit(*end, stdout)).collect();
     let hook = HookDefinition::unusable(serde_json::Value::Null, "fuzzed".to_owned());
@@ -41,6 +42,7 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     let failed = match exit.end {
         // After a call, exit code 2 gives the model feedback, and the result of the call stays.
         HookEnd::Code(2) => event != HookEvent::PostToolUse,
+        // Codes above 128 are deaths by a signal, as a shell reports them.
         HookEnd::Code(code) => matches!(code, 126 | 127 | 129..=192),
         HookEnd::Signal(_) | HookEnd::TimedOut | HookEnd::Failed(_) => true,
     };

@@ -42,6 +42,8 @@ pub fn turns(data: &[u8]) {
                 let input = arbitrary_input(&mut bytes, &driver);
                 driver.send(input);
             }
+            // The same byte decides and is the value, so that small changes of an input stay small
+            // changes of a run.
             6 if byte < 128 => driver.advance_time(Duration::from_secs(u64::from(byte))),
             6 => driver.accept(bytes.text(), blocks(&mut bytes)),
             _ if byte < 64 => driver.fail_next_append(),
@@ -69,6 +71,8 @@ fn config(bytes: &mut Bytes<'_>) -> (TurnRules, TurnFacts) {
     facts.has_compactor = bytes.flag();
     rules.max_rounds = bytes.one_of(&[3, 0, 1, u32::MAX]);
     rules.context_window = bytes.one_of(&[100_000, 0, 300, u64::MAX]);
+    // Also values that no setting accepts: the machine must not depend on the check of its
+    // settings.
     rules.compact_at = bytes.one_of(&[Some(0.8), None, Some(0.0), Some(f64::NAN)]);
     rules.concurrency = bytes.one_of(&[
         ToolConcurrency::default(),
@@ -100,7 +104,9 @@ pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
     match bytes.pick(9) {
         0 => Delta::Text(bytes.text()),
         1 => Delta::Thinking(bytes.text()),
+        // The largest index: it must not be used as the size of a list.
         2 => Delta::ToolInput { index: u32::MAX, id: None, name: None, json: bytes.text() },
+        // The largest counts: their sum must not overflow.
         3 => Delta::Usage(Usage::new(bytes.one_of(&[1, 0, u64::MAX]), u64::MAX)),
         4 => Delta::Activity,
         5 => Delta::End(

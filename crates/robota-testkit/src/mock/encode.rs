@@ -22,12 +22,12 @@ use sse::Sse;
 /// Adjacent events share writes of about this size, in bytes.
 const WRITE_SIZE: usize = 16 * 1024;
 
-/// One action of a connection.
+/// What a connection does next. The list of them is a whole response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
     Bytes(Vec<u8>),
     Stall(Stall),
-    /// Closes the socket.
+    /// Closes the socket in the ordinary way: the peer reads the end.
     Close,
     /// Closes the socket so that the peer's read fails.
     Reset,
@@ -54,6 +54,7 @@ impl Context {
         if quirks.has(Quirk::NoIds) {
             return None;
         }
+        // The same number for all of them; ids that the scenario names stay as they are.
         let nth = if quirks.has(Quirk::DuplicateIds) { 0 } else { nth };
         Some(call.id.clone().unwrap_or_else(|| match self.wire {
             Wire::Anthropic => format!("toolu_{}_{nth}", self.serial),
@@ -68,9 +69,9 @@ trait Encoder {
     fn begin(&mut self, sse: &mut Sse);
     fn text(&mut self, sse: &mut Sse, piece: &str);
     fn thinking(&mut self, sse: &mut Sse, piece: &str);
-    /// Ends a reasoning block.
+    /// Ends a reasoning block, also one without text, which may still have a signature.
     fn end_thinking(&mut self, sse: &mut Sse, signature: Option<&str>);
-    /// Encodes consecutive calls.
+    /// Encodes calls that follow each other directly: some wires send them in one event.
     fn calls(&mut self, sse: &mut Sse, calls: &[Call]);
     fn search(&mut self, sse: &mut Sse, search: &Search);
     fn activity(&mut self, sse: &mut Sse);
@@ -133,6 +134,7 @@ impl CompleteAnswer {
 /// Encodes a whole response, including its head, into bytes and pauses.
 pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     match reply.steps.first() {
+        // Before the head: nothing of the response was sent.
         Some(Step::Close) => return vec![Action::Close],
         Some(Step::Reset) => return vec![Action::Reset],
         Some(Step::Error(failure)) => return refusal(reply, failure, context),
@@ -175,6 +177,7 @@ pub(super) fn json(status: u16, body: &Value) -> Vec<Action> {
 }
 
 fn tokens(reply: &Reply) -> Tokens {
+    // The last one counts, as in a stream that corrects itself.
     let usage = reply.steps.iter().rev().find_map(|step| match step {
         Step::Usage(tokens) => Some(*tokens),
         _ => None,
@@ -200,6 +203,7 @@ fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     let response = with_length(200, headers, body.to_string().as_bytes());
     match (reply.steps.last(), response) {
         (Some(Step::Drop | Step::Truncate), Action::Bytes(mut bytes)) => {
+            // The head announces the whole length, so the client knows that half is missing.
             bytes.truncate(bytes.len() - body.to_string().len() / 2);
             out.extend([Action::Bytes(bytes), Action::Close]);
         }
@@ -266,7 +270,7 @@ impl Writer {
         }
     }
 
-    /// Ends a complete answer.
+    /// Ends a complete answer, unless the connection should stay open after it.
     fn complete(mut self, quirks: &Quirks) -> Vec<Action> {
         if quirks.has(Quirk::NeverEnds) {
             self.then(Action::Stall(Stall::Forever));
@@ -275,7 +279,7 @@ impl Writer {
         self.end()
     }
 
-    /// Ends the chunked body.
+    /// Ends the chunked body, so that the connection can be used again.
     fn end(mut self) -> Vec<Action> {
         self.buffer.extend_from_slice(b"0\r\n\r\n");
         self.flush();
@@ -289,6 +293,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
     let mut writer = Writer {
         out: Vec::new(),
+        // The head is part of the first write, as servers send it.
         buffer: http::head(200, &headers),
         piece: quirks.bytes(),
         write_each: quirks.has(Quirk::WriteEach),
@@ -311,6 +316,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     let mut calls: Vec<Call> = Vec::new();
     let mut has_calls = false;
     for step in &reply.steps {
+        // Collected, because some wires send calls that follow each other in one event.
         if let Step::Tool(call) = step {
             calls.push(call.clone());
             continue;
@@ -350,6 +356,8 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
                 return writer.out;
             }
             Step::Truncate => {
+                // Without the terminal event, but with a correct end of the body: only the wire
+                // shows that something is missing.
                 writer.events(sse.take());
                 return writer.end();
             }

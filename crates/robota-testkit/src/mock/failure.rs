@@ -11,7 +11,7 @@ use super::Wire;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Failure {
-    /// The service's error message.
+    /// The text in the error body of the service; empty unless it is set.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The HTTP status; derived from `kind` if absent, otherwise 500.
@@ -30,7 +30,7 @@ pub struct Failure {
     /// `RetryInfo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// The `x-should-retry` header.
+    /// The value of the `x-should-retry` header; absent if the header is not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
     /// The form of the error response.
@@ -49,9 +49,9 @@ pub enum FailureFormat {
     Openai,
     /// An HTML page, as a proxy sends it.
     Html,
-    /// One line of plain text.
+    /// One line of plain text, as gateways send it.
     Plain,
-    /// An empty body.
+    /// An empty body, so that the status is all that the client has.
     Empty,
     /// The form of the vendor, with status 200.
     Ok,
@@ -72,7 +72,7 @@ impl Failure {
         Self { status: Some(status), message: message.into(), ..Self::default() }
     }
 
-    /// Sets the service's error code.
+    /// Sets the error code of the service, instead of the usual one for the status.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -124,6 +124,7 @@ impl Failure {
         if let Some(value) = &self.retry_after {
             add("retry-after", value.clone());
         }
+        // Gemini has the delay in the body.
         if let (Some(ms), false) = (self.retry_after_ms, wire == Wire::Gemini) {
             add("retry-after-ms", ms.to_string());
         }
@@ -173,6 +174,7 @@ impl Failure {
             Wire::Gemini => {
                 let mut error = json!({"code": status, "message": message, "status": code});
                 if let Some(ms) = self.retry_after_ms {
+                    // The service writes whole seconds without a fraction.
                     let delay = if ms % 1000 == 0 {
                         format!("{}s", ms / 1000)
                     } else {

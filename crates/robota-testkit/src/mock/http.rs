@@ -9,7 +9,7 @@ const MAX_HEAD: usize = 256 * 1024;
 /// The largest body of a request, in bytes.
 const MAX_BODY: usize = 256 * 1024 * 1024;
 
-/// A request as it arrived.
+/// A request with its whole body.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -44,6 +44,7 @@ where
             break;
         }
         let (name, value) = line.split_once(':')?;
+        // Header names have no case.
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let mut request = Request { method, target, headers, body: Vec::new() };
@@ -76,6 +77,7 @@ async fn exactly<R>(reader: &mut R, body: &mut Vec<u8>, size: usize) -> Option<(
 where
     R: AsyncRead + Unpin,
 {
+    // Before memory is reserved: the size is what the client claims.
     if body.len() + size > MAX_BODY {
         return None;
     }
@@ -89,6 +91,7 @@ async fn line<R: AsyncBufRead + Unpin>(reader: &mut R, size: &mut usize) -> Opti
     let mut line = Vec::new();
     let read = reader.take((MAX_HEAD - *size) as u64).read_until(b'\n', &mut line).await.ok()?;
     *size += read;
+    // Without a line end the client is gone, or the head is too large.
     if line.pop()? != b'\n' {
         return None;
     }

@@ -12,6 +12,7 @@ const LIMITS: (u64, u64) = (200_000, 64_000);
 pub(super) fn has_key(received: &ReceivedRequest, key: &str) -> bool {
     let bearer = received.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let headers = ["x-api-key", "x-goog-api-key", "api-key"];
+    // Gemini clients may send the key in the address.
     let query = received.query.split('&').filter_map(|pair| pair.strip_prefix("key="));
     headers
         .into_iter()

@@ -20,11 +20,11 @@ pub enum Quirk {
     Crlf,
     /// The body starts with a byte order mark.
     Bom,
-    /// A comment before each event.
+    /// A comment line is sent before each event.
     Comments,
-    /// No space after `data:`.
+    /// The space after `data:` and `event:` is left out, which the format allows.
     NoSpace,
-    /// Event names are omitted.
+    /// Events have no `event:` line; clients must use the type in the data.
     NoEventNames,
     /// Each event's JSON is padded with that many spaces.
     Padding(usize),
@@ -36,7 +36,7 @@ pub enum Quirk {
     UnknownEvents,
 
     // Form of tool calls.
-    /// Calls have no id.
+    /// Calls have no id, so that the client must make one.
     NoIds,
     /// All calls of an answer have the same id.
     DuplicateIds,
@@ -61,7 +61,7 @@ pub enum Quirk {
     // Other fields.
     /// `content` is null when it is empty (Chat); `content` is missing (Gemini).
     NullContent,
-    /// Usage is never sent.
+    /// Usage is never sent, not even if the request asks for it.
     NoUsage,
     /// Usage is in the chunk with the finish reason (Chat).
     UsageOnFinish,
@@ -91,7 +91,7 @@ pub enum TextCalls {
     Gemma,
     /// `<start_function_call>call:…`: FunctionGemma.
     FunctionGemma,
-    /// A fenced block of JSON.
+    /// A fenced block of JSON with `name` and `arguments`.
     Fenced,
     /// Bare JSON with `parameters`: Llama 3.
     Llama,
@@ -100,7 +100,7 @@ pub enum TextCalls {
 }
 
 impl TextCalls {
-    /// Every form.
+    /// Every form, for tests that try all of them.
     pub const ALL: [Self; 7] = [
         Self::Hermes,
         Self::QwenXml,

@@ -14,9 +14,9 @@ pub struct ReceivedRequest {
     pub nth_call: Option<usize>,
     /// The index of the connection, from zero: requests with the same index shared a connection.
     pub connection: usize,
-    /// The HTTP method.
+    /// The HTTP method, in capital letters as it was sent.
     pub method: String,
-    /// The path without the query.
+    /// The path, without the query and still encoded.
     pub path: String,
     /// The query without the `?`.
     pub query: String,
@@ -24,21 +24,21 @@ pub struct ReceivedRequest {
     pub route: Route,
     /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The raw body.
+    /// The body as it arrived, for a comparison of bytes.
     pub body: Vec<u8>,
     /// The body as JSON; null if it is not JSON.
     pub json: Value,
     pub(super) ended: watch::Sender<Option<ResponseEnd>>,
 }
 
-/// How a response ended.
+/// How a response ended, as the server saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseEnd {
     /// The whole response was sent, including its end.
     Complete,
     /// The mock server aborted the response, as the scenario requires.
     Aborted,
-    /// The client disconnected.
+    /// The client closed the connection before the end.
     Disconnected,
 }
 
@@ -61,7 +61,7 @@ impl ReceivedRequest {
         }
     }
 
-    /// Returns the requested model.
+    /// Returns the requested model, from the path or the body; empty if neither names one.
     #[must_use]
     pub fn model(&self) -> &str {
         match &self.route {
@@ -79,7 +79,8 @@ impl ReceivedRequest {
         }
     }
 
-    /// Returns the system prompt.
+    /// Returns the system prompt, joined if the request has several parts; empty for other
+    /// requests.
     #[must_use]
     pub fn system(&self) -> String {
         let json = &self.json;
@@ -166,6 +167,8 @@ impl ReceivedRequest {
             Some(Wire::OpenaiChat | Wire::OpenaiResponses) => {
                 let all = items(&json["messages"]).chain(items(&json["input"]));
                 let mut speakers: Vec<_> = all.filter_map(speaker).collect();
+                // Results of one answer are several items in a row, and so is an answer with calls.
+                // Two prompts in a row are two.
                 speakers.dedup_by(|next, last| next == last && *next != "user");
                 speakers.len()
             }

@@ -21,7 +21,7 @@ use super::{Failure, Quirk, Wire};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Scenario {
-    /// The answers, in order.
+    /// The answers. Those without a condition are used in this order.
     pub answers: Vec<Reply>,
     /// Whether to start again after the last answer; otherwise a further call is an error.
     #[serde(rename = "loop", skip_serializing_if = "std::ops::Not::not")]
@@ -139,7 +139,7 @@ impl From<scripted::Script> for Scenario {
     }
 }
 
-/// The reply to one call.
+/// The reply to one call: what it is for, and what is sent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
     /// The condition for using it; without one, the replies are used in order.
@@ -148,7 +148,7 @@ pub struct Reply {
     pub expect: Expect,
     /// Deviations of this reply.
     pub quirks: Vec<Quirk>,
-    /// Additional headers of the response.
+    /// Headers of the response besides those that the wire always has.
     pub headers: BTreeMap<String, String>,
     /// How long to wait before sending the headers.
     pub hold: Option<Stall>,
@@ -166,10 +166,10 @@ pub struct When {
     /// The last user or tool text contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// The request names this model.
+    /// The request names exactly this model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The request uses this wire.
+    /// The request arrived on this wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
@@ -187,13 +187,13 @@ pub struct Expect {
     /// The last user or tool text contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// The system prompt contains this.
+    /// The system prompt of the request contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// These tools are offered, possibly among others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// No tools are offered.
+    /// The request offers no tools, or forbids to call them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_tools: bool,
     /// The conversation has this many messages.
@@ -201,17 +201,17 @@ pub struct Expect {
     pub messages: Option<usize>,
 }
 
-/// One step of a reply.
+/// One step of a reply, which is sent after those before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "format::StepIn", into = "format::StepIn")]
 pub enum Step {
-    /// Text of the answer.
+    /// Text of the answer, streamed.
     Text {
-        /// The pieces that are streamed.
+        /// The pieces: each is one delta, unless `chunk` splits it further.
         pieces: Vec<String>,
         /// Splits each piece further, into this many characters.
         chunk: Option<NonZeroUsize>,
-        /// Repeats everything this many times.
+        /// How often all pieces are sent in a row; 1 unless a scenario asks for a long answer.
         times: usize,
     },
     /// Reasoning of the model.
@@ -223,7 +223,7 @@ pub enum Step {
         /// Splits it into pieces of this many characters.
         chunk: Option<NonZeroUsize>,
     },
-    /// A tool call.
+    /// A call. Calls in a row are parallel calls of one answer.
     Tool(Call),
     /// A web search that the service ran itself.
     Search(Search),
@@ -231,7 +231,7 @@ pub enum Step {
     Usage(Tokens),
     /// Bytes without content, which only show that the connection is alive.
     Activity,
-    /// A pause.
+    /// A pause, after everything before it was sent.
     Stall(Stall),
     /// The call fails here.
     Error(Failure),
@@ -243,9 +243,9 @@ pub enum Step {
     Truncate,
     /// The connection closes without a response.
     Close,
-    /// An event with this JSON.
+    /// An event with this JSON, besides those that the wire makes.
     Event(Value),
-    /// These bytes, verbatim.
+    /// These bytes, verbatim, without any framing around them.
     Bytes(String),
     /// The answer ends for this reason.
     Stop(StopReason),
@@ -254,7 +254,7 @@ pub enum Step {
 /// A tool call of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The name of the tool.
+    /// The name of the tool, which need not be one that the request offers.
     pub name: String,
     /// The arguments of the call.
     pub input: ToolInput,
@@ -268,11 +268,11 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// The search query.
+    /// What the service searched for.
     pub query: String,
     /// The address of the result.
     pub url: String,
-    /// The title of the result.
+    /// The title of the page that was found.
     pub title: String,
 }
 
@@ -280,9 +280,9 @@ pub struct Search {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stall {
-    /// Indefinitely.
+    /// Until the client or the server ends.
     Forever,
-    /// Until this gate is released.
+    /// Until the test releases this gate.
     Gate(String),
     /// This many milliseconds, in tokio's time.
     Ms(u64),
@@ -318,13 +318,13 @@ impl Reply {
         self
     }
 
-    /// Appends text in one piece.
+    /// Appends text as one delta.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.pieces([text])
     }
 
-    /// Appends text in these pieces.
+    /// Appends text, one delta for each piece.
     #[must_use]
     pub fn pieces<T: Into<String>>(self, pieces: impl IntoIterator<Item = T>) -> Self {
         let pieces = pieces.into_iter().map(Into::into).collect();
@@ -338,14 +338,14 @@ impl Reply {
         self.step(Step::Thinking { thinking, signature, chunk: None })
     }
 
-    /// Appends a tool call.
+    /// Appends a call with these arguments; its id is made by the server.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         let input = ToolInput::Json(input);
         self.step(Step::Tool(Call { name: name.into(), input, id: None, chunk: None }))
     }
 
-    /// Sets the token usage.
+    /// Sets the token usage that the service reports, in place of a small default.
     #[must_use]
     pub fn usage(self, tokens: Tokens) -> Self {
         self.step(Step::Usage(tokens))
@@ -457,6 +457,7 @@ impl From<scripted::Step> for Step {
                 message: error.to_string(),
                 kind: Some(error.kind()),
                 retry_after_ms: error.retry_after.map(ms),
+                // Only what differs: the header is not sent if the kind says the same.
                 retryable: (error.retryable() != error.kind().recoverable())
                     .then(|| error.retryable()),
                 ..Failure::default()

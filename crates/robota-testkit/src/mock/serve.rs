@@ -52,6 +52,7 @@ pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usi
 
 /// Closes the socket so that the peer's next read fails instead of returning the end.
 fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
+    // The socket is closed when it is dropped here. Without lingering, the system sends a reset.
     if let Ok(socket) = reader.into_inner().reunite(writer) {
         let _ = socket.set_zero_linger();
     }
@@ -61,6 +62,7 @@ fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
 fn record(state: &State, request: http::Request, connection: usize) -> Arc<ReceivedRequest> {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
+    // Three wires share a path, which only this header tells apart.
     let route = Route::of(&request.method, &path, request.header("anthropic-version").is_some());
     let mut received = ReceivedRequest {
         number: 0,
@@ -85,6 +87,7 @@ fn record(state: &State, request: http::Request, connection: usize) -> Arc<Recei
 
 fn plan_response(state: &State, received: &ReceivedRequest) -> PlannedResponse {
     let immediately = |actions| (None, Arc::new(actions));
+    // Before the route: a wrong key must fail for lists too.
     if let Some(key) = &state.key
         && !lists::has_key(received, key)
     {
@@ -159,6 +162,8 @@ async fn pause(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadHal
     };
     tokio::pin!(wait);
     tokio::select! {
+        // A client that has gone comes first: a released gate must not make a dropped call look
+        // complete.
         biased;
         read = reader.fill_buf() => match read {
             Ok([]) | Err(_) => false,

@@ -97,6 +97,7 @@ impl State {
             received.json["stream_options"]["include_usage"].as_bool().unwrap_or(false);
         let model = received.model().to_owned();
         let picked = playback.pick(received, wire);
+        // A request without an answer has the number after the last one, which no answer has.
         let serial = picked.as_ref().map_or(playback.answers.len(), |(at, _)| *at);
         let context = Context { wire, model, serial, stream, usage_wanted };
         let reject = |why| {
@@ -113,6 +114,7 @@ impl State {
             return reject(format!("the request does not match the scenario: {what}"));
         }
         let hold = reply.hold.clone();
+        // The quirks of an answer never change, so the same context gives the same bytes.
         if let Some(actions) = playback.encoded.get(&context) {
             return (hold, actions.clone());
         }
@@ -136,6 +138,7 @@ impl Playback {
             self.answers.iter().enumerate().filter(|(_, reply)| reply.when.is_always()).collect();
         let at = if self.looped && !plain.is_empty() { self.next % plain.len() } else { self.next };
         let matched = plain.get(at).map(|(at, reply)| (*at, (*reply).clone()));
+        // A call beyond the end does not count, so that an answer that is pushed later is used.
         if matched.is_some() {
             self.next += 1;
         }
@@ -171,6 +174,8 @@ fn mismatch(expect: &Expect, received: &ReceivedRequest) -> Option<String> {
     if let Some(missing) = expect.tools.iter().find(|tool| !tools.contains(tool)) {
         return Some(format!("the tool `{missing}` should be offered, among {tools:?}"));
     }
+    // The core sends the tools of the conversation in every request, and forbids them where none
+    // may be called.
     (expect.no_tools && !tools.is_empty() && !received.forbids_calls())
         .then(|| format!("no tools should be offered: {tools:?}"))
 }

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
-    /// Anthropic Messages.
+    /// Anthropic Messages, `/v1/messages`.
     Anthropic,
     /// OpenAI Chat Completions and compatible services.
     OpenaiChat,
-    /// OpenAI Responses.
+    /// OpenAI Responses, `/v1/responses`.
     OpenaiResponses,
-    /// Gemini generateContent.
+    /// Gemini, `:generateContent` and `:streamGenerateContent`.
     Gemini,
 }
 
 impl Wire {
-    /// All wires.
+    /// All wires, in the order of the tables.
     pub const ALL: [Self; 4] =
         [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Gemini];
 
@@ -53,16 +53,16 @@ impl fmt::Display for Wire {
 /// What a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// A model call.
+    /// A request for an answer of a model.
     Call {
-        /// The wire of the call.
+        /// The wire, which the path decides.
         wire: Wire,
         /// The model in the path, if the wire has it there.
         model: Option<String>,
         /// Whether the path asks for a stream; `None` if the body decides.
         stream: Option<bool>,
     },
-    /// A token count.
+    /// A request that counts tokens without an answer.
     Count(Wire),
     /// The list of models, in the form of that wire.
     Models(Wire),
@@ -70,7 +70,7 @@ pub enum Route {
     Model(Wire, String),
     /// Ollama's list of models.
     OllamaTags,
-    /// Ollama's version.
+    /// The version of Ollama, by which clients recognise it.
     OllamaVersion,
     /// The health check of llama.cpp and other servers.
     Health,
@@ -88,6 +88,7 @@ impl Route {
         match (method, path) {
             ("POST", "/v1/messages") => call(Wire::Anthropic),
             ("POST", "/v1/messages/count_tokens") => Self::Count(Wire::Anthropic),
+            // Some compatible services have no version in their path.
             ("POST", "/v1/chat/completions" | "/chat/completions") => call(Wire::OpenaiChat),
             ("POST", "/v1/responses") => call(Wire::OpenaiResponses),
             ("POST", "/v1/responses/input_tokens") => Self::Count(Wire::OpenaiResponses),

@@ -15,7 +15,7 @@ use crate::lock;
 /// The name of a server's socket in its folder.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// When a connection is cut.
+/// On which side of a commit a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutPoint {
     /// Before the server receives the commit: nothing is committed.
@@ -78,6 +78,7 @@ impl Proxy {
     pub fn cut(&self, nth: u64, count: u64, cut: CutPoint) {
         let from = self.commits() + nth;
         let to = from + count.saturating_sub(1);
+        // The count is that of this plan.
         self.faults.cuts.store(0, Ordering::SeqCst);
         *lock(&self.faults.plan) = Some(Plan { from, to, cut });
     }
@@ -134,6 +135,7 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
         let (server, faults) = (server.clone(), Arc::clone(&faults));
         if faults.refuses.load(Ordering::SeqCst) {
             faults.refused.fetch_add(1, Ordering::SeqCst);
+            // The connection is closed by the drop, which the client sees as a server that is down.
             continue;
         }
         let open = lock(&faults.open).clone();
@@ -150,6 +152,7 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
 impl Faults {
     /// Counts a commit. Returns how its connection must be cut, if it must.
     fn commit(&self) -> Option<CutPoint> {
+        // Counted before the plan is read, so that two connections never have the same number.
         let nth = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         let plan = (*lock(&self.plan)).filter(|plan| (plan.from..=plan.to).contains(&nth))?;
         self.cuts.fetch_add(1, Ordering::SeqCst);
@@ -165,7 +168,7 @@ fn message(buffer: &mut Vec<u8>, typed: bool) -> Option<Vec<u8>> {
     (buffer.len() >= end).then(|| buffer.drain(..end).collect())
 }
 
-/// Splits off a zero-terminated text.
+/// Splits off a text that ends with a zero byte, and returns what follows it.
 fn text(bytes: &[u8]) -> (&str, &[u8]) {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
@@ -175,7 +178,7 @@ fn text(bytes: &[u8]) -> (&str, &[u8]) {
 /// Tracks the requests of a client.
 #[derive(Default)]
 struct Requests {
-    /// Whether each prepared statement writes.
+    /// By the name of each prepared statement, whether it writes.
     writes: HashMap<String, bool>,
     bound: bool,
     writing: bool,
@@ -237,6 +240,7 @@ async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults)
             count = client.read_buf(&mut from_client) => {
                 let Ok(1..) = count else { return };
                 if number < faults.silent.load(Ordering::SeqCst) {
+                    // Neither reads nor closes: the client only notices by its own timeout.
                     std::future::pending::<()>().await;
                 }
                 while let Some(message) = message(&mut from_client, started) {
@@ -255,6 +259,7 @@ async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults)
                         return;
                     }
                     if cut == Some(CutPoint::AfterCommit) {
+                        // Until the server has answered, so that the commit is certain.
                         while pending > 0 {
                             let Ok(1..) = server.read_buf(&mut from_server).await else { return };
                             pending -= take_answers(&mut from_server).1;
@@ -283,6 +288,7 @@ async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults)
 fn take_answers(from_server: &mut Vec<u8>) -> (Vec<u8>, u64) {
     let (mut whole, mut ready) = (Vec::new(), 0);
     while let Some(message) = message(from_server, true) {
+        // `Z` is ReadyForQuery, which ends the answer to one request.
         ready += u64::from(message.first() == Some(&b'Z'));
         whole.extend(message);
     }

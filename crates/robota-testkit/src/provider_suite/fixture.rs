@@ -29,17 +29,17 @@ pub(super) const KEY: &str = "sk-test-0123456789abcdefTOPSECRET";
 
 /// A mock server and a provider on one wire.
 pub struct Fixture {
-    /// The wire under test.
+    /// The wire under test, for cases that differ by wire.
     pub wire: Wire,
-    /// The mock server.
+    /// The mock server, to which a case adds answers and whose requests it reads.
     pub mock: MockServer,
-    /// The provider under test.
+    /// The provider under test, connected to the mock server.
     pub provider: Arc<dyn Provider>,
     /// The store of attachments.
     pub blobs: Arc<SuiteBlobs>,
-    /// The source of message ids.
+    /// The source of message ids, which counts.
     pub ids: CountingIds,
-    /// The tools that requests offer.
+    /// The tools that requests offer: `list` and `read`, unless a case changes them.
     pub tools: Arc<[ToolSpec]>,
 }
 
@@ -99,7 +99,7 @@ fn tool(name: &str, properties: &Value) -> ToolSpec {
 }
 
 impl Fixture {
-    /// Creates a user message.
+    /// Creates a message of the user with this text.
     pub fn user(&self, text: &str) -> Arc<Message> {
         Arc::new(Message::user(&self.ids, text))
     }
@@ -137,6 +137,7 @@ impl Fixture {
         while let Some(item) = stream.next().await {
             match item {
                 Err(error) => {
+                    // The contract of a stream: an error is its last item.
                     assert!(stream.next().await.is_none(), "nothing follows an error");
                     return Err(error);
                 }
@@ -185,11 +186,11 @@ impl Fixture {
 /// The result of a call.
 #[derive(Debug)]
 pub struct Answer {
-    /// All deltas in order.
+    /// All deltas in the order of their arrival.
     pub deltas: Vec<Delta>,
     /// The answer as a turn would commit it.
     pub message: Arc<Message>,
-    /// The reported usage.
+    /// The usage of the last report; none if the service sent none.
     pub usage: Option<Usage>,
     /// Why the model stopped.
     pub stop: StopReason,
@@ -210,7 +211,7 @@ impl Answer {
         thoughts.collect()
     }
 
-    /// Returns the tool calls.
+    /// Returns the calls of the answer, in their order.
     pub fn calls(&self) -> Vec<ToolUse> {
         self.message.tool_uses().cloned().collect()
     }
@@ -224,7 +225,7 @@ impl Answer {
     }
 }
 
-/// A blob store in memory.
+/// A blob store in memory, empty at the start of each case.
 #[derive(Debug, Default)]
 pub struct SuiteBlobs(Mutex<BTreeMap<String, Vec<u8>>>);
 

@@ -83,7 +83,7 @@ pub(super) fn calls(received: &ReceivedRequest) -> Vec<SentCall> {
     }
 }
 
-/// Returns the results of calls.
+/// Returns the results that were sent back, in their order.
 pub(super) fn results(received: &ReceivedRequest) -> Vec<SentResult> {
     let messages = messages(received);
     match received.wire().unwrap() {
@@ -142,6 +142,7 @@ pub(super) fn all_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(all_text).collect(),
+        // Other fields of a text part, such as its type, are no text.
         Value::Object(fields) if fields.contains_key("text") => all_text(&fields["text"]),
         Value::Object(fields) => fields.values().map(all_text).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),

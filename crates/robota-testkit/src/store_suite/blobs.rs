@@ -21,6 +21,7 @@ pub async fn sess_13_blobs_are_stored_by_their_hash(store: &dyn JournalStore) {
     assert_eq!(blobs.get(&missing).await.expect("get"), None);
     let hostile = BlobRef { sha256: "../../../etc/passwd".to_owned(), bytes: 1 };
     assert_eq!(blobs.get(&hostile).await.expect("get"), None);
+    // One byte more than the limit.
     let error = rejected(blobs.put(&vec![0; BLOB_LIMIT + 1]).await);
     assert!(matches!(error, JournalError::TooLarge { .. }), "{error}");
     drop(writer);

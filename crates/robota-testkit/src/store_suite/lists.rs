@@ -109,6 +109,7 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     for (filter, expected) in [
         (SessionFilter { prefix: some("org:x/"), ..none.clone() }, &["2", "1"][..]),
         (SessionFilter { prefix: some("ORG:x/"), ..none.clone() }, &[]),
+        // A database must not take `%` and `_` for wildcards.
         (SessionFilter { prefix: some("org:%"), ..none.clone() }, &[]),
         (SessionFilter { cwd: some("/one"), ..none.clone() }, &["3", "1"]),
         (SessionFilter { text: some("ÜBUNG"), ..none.clone() }, &["1"]),
@@ -170,6 +171,7 @@ pub async fn sess_11_retention_deletes_what_the_policy_does_not_keep(store: &dyn
     assert_eq!(listed(store, &SessionFilter::default()).await.len(), 4, "a dry run");
     let did = prune(store, policy, at(500), false).await.expect("prune");
     assert!(did[0].kept.is_none());
+    // The open session is kept, and the reason is reported.
     assert!(matches!(did[1].kept, Some(JournalError::Locked { .. })));
     assert_eq!(listed(store, &SessionFilter::default()).await, ["d", "c", "b"]);
     drop(open);

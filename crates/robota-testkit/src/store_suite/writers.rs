@@ -85,6 +85,7 @@ pub async fn kode_12_a_session_can_be_followed(store: &dyn JournalStore) {
         for seq in 3..=12 {
             let durability = if seq % 2 == 0 { Durability::Synced } else { Durability::Written };
             journal.append(&events(seq..=seq), durability).await.expect("append");
+            // Lets the follower run between two appends.
             tokio::task::yield_now().await;
         }
     };

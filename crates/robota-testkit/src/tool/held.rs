@@ -60,6 +60,7 @@ impl Tool for HeldTool {
     }
 
     async fn run(&self, _input: Value, context: ToolContext) -> ToolOutcome {
+        // Counted before anything is awaited: a test that waits for the start must not miss it.
         self.shared.started.send_modify(|calls| *calls += 1);
         let mut released = self.shared.released.subscribe();
         let released = async {
@@ -76,6 +77,8 @@ impl Tool for HeldTool {
             ToolOutcome::failed("cancelled", format!("{} was cancelled", self.spec.name))
         };
         tokio::select! {
+            // A release that comes with a cancellation wins, so that the outcome does not depend on
+            // timing.
             biased;
             outcome = released => outcome,
             outcome = stopped => outcome,

@@ -28,10 +28,12 @@ pub(super) async fn wait(
     let mut ended = std::pin::pin!(running.ended());
     loop {
         tokio::select! {
+            // The end first: a command that has ended must not become a task that is already over.
             biased;
             ended = &mut ended => return Waited::Ended(ended),
             () = context.scope.cancel.cancelled() => {
                 running.kill();
+                // The end is awaited, because its last output belongs to the result.
                 return Waited::Ended(ended.await);
             }
             request = asked(&mut foreground) => {
@@ -59,6 +61,7 @@ async fn adopt(
     context: &ToolContext,
     request: MoveRequest,
 ) -> Option<ToolOutcome> {
+    // Read before the task is created: output in between is shown by the first BashOutput.
     let written = running.log().end();
     let command = MovedCommand {
         command_line: input.command.clone(),
@@ -73,6 +76,7 @@ async fn adopt(
             return None;
         }
     };
+    // Only after it was accepted; a refused command keeps the limit of its call.
     running.lift_time_limit();
     // After a crash, its processes are found by this record.
     if let Some(process) = running.process() {

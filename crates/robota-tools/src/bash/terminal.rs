@@ -16,24 +16,24 @@ const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTI
 /// A command for a terminal of an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalCommand {
-    /// The program.
+    /// The program; `env`, which sets the environment.
     pub program: String,
-    /// Its arguments.
+    /// Its arguments, with the variables of the environment first.
     pub args: Vec<String>,
-    /// The directory.
+    /// The directory in which it starts.
     pub cwd: PathBuf,
     /// How many bytes of the end of the output are wanted.
     pub output_limit: usize,
-    /// How long it may run.
+    /// How long it may run before it is ended.
     pub timeout: Duration,
 }
 
 /// What a command in a terminal led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalResult {
-    /// The end of the output.
+    /// The end of the output, as the editor cut it.
     pub output: String,
-    /// Whether the output was longer.
+    /// Whether the output was longer, so that its start is missing.
     pub cut: bool,
     /// How the command ended.
     pub end: TerminalEnd,
@@ -42,13 +42,13 @@ pub struct TerminalResult {
 /// How a command in a terminal ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalEnd {
-    /// With this exit code.
+    /// With this exit code; not 0 does not mean that the call failed.
     Code(i64),
-    /// By a signal.
+    /// By a signal of this name.
     Signal(String),
-    /// It took too long.
+    /// It took longer than the timeout and was ended.
     TimedOut,
-    /// The turn was interrupted.
+    /// The turn was interrupted and the command was ended.
     Interrupted,
     /// The editor does not say how.
     Unknown,
@@ -71,6 +71,8 @@ impl Bash {
         if confined || moves || self.read_only_fence(context).is_some() {
             return None;
         }
+        // `env -i` starts with an empty environment: the editor would otherwise add its own, in
+        // which keys may be.
         let mut args = vec!["-i".to_owned()];
         for (name, value) in spec.env.iter() {
             let (name, value) = (name.to_str()?, value.to_str()?);
@@ -102,6 +104,7 @@ pub(super) fn report(
     notes: Option<&str>,
     context: &ToolContext,
 ) -> ToolOutcome {
+    // The editor does not know the secrets of the session.
     let mut text = context.scope.redactor.text(&result.output).into_owned();
     if result.cut {
         text.insert_str(0, "[only the end of the output is shown]\n");

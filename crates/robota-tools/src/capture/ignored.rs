@@ -48,6 +48,7 @@ impl IgnoreRules {
             if folder.join(".git").exists() {
                 let mut rules = Self::default().with(folder, &folder.join(".git/info/exclude"));
                 // The walk reads the rules of the root itself.
+                // Outermost first, because inner rules take precedence.
                 for folder in folders.iter().skip(1).rev() {
                     rules = rules.with(folder, &folder.join(".gitignore"));
                 }
@@ -60,6 +61,7 @@ impl IgnoreRules {
     /// Adds a file with rules for a folder. A file that cannot be read has no rules.
     pub(super) fn with(&self, folder: &Path, file: &Path) -> Self {
         let mut builder = GitignoreBuilder::new(folder);
+        // `add` returns an error, also for a file that does not exist, which is the usual case.
         if builder.add(file).is_some() {
             return self.clone();
         }

@@ -12,7 +12,7 @@ use super::tree::{WorkspaceTree, gone};
 use super::walk::{EntryKind, FoundEntry, Walk, Walked, is_excluded};
 use super::watch::{FolderWatch, is_at_or_below_any};
 
-/// What every walk needs.
+/// What a walk of the workspace needs, whichever part of it is walked.
 pub(super) struct WalkParameters<'a> {
     pub(super) root: &'a Path,
     pub(super) limits: &'a CaptureLimits,
@@ -29,7 +29,7 @@ struct Difference {
     gone: Vec<String>,
     /// Entries that exist, new and old ones.
     found: BTreeMap<String, FoundEntry>,
-    /// Folders that were walked.
+    /// Folders that were walked, with the names that they have now.
     folders: BTreeMap<String, ListedFolder>,
     /// Paths below which nothing remains to be inspected.
     settled: BTreeSet<String>,
@@ -56,6 +56,7 @@ impl WorkspaceTree {
             // The other names of the file are not known.
             return None;
         }
+        // A walk decides which folder is left out when there are too many.
         if self.entries.len() + found.len() > walk.limits.entries {
             return None;
         }
@@ -105,6 +106,7 @@ impl WorkspaceTree {
             if is_at_or_below_any(&path, &difference.settled) {
                 continue;
             }
+            // The rules for everything below may be different; only a walk knows.
             if path.is_empty() || is_excluded(&path) || has_rules(&path) {
                 return None;
             }
@@ -119,6 +121,7 @@ impl WorkspaceTree {
                     difference.settled.insert(path);
                     continue;
                 }
+                // An error other than "not found" says nothing about what is there.
                 Err(_) => return None,
             };
             let is_folder = metadata.is_dir();
@@ -140,6 +143,7 @@ impl WorkspaceTree {
                 };
                 part.below(path.clone(), &found, folder.rules.clone().unwrap_or_default());
                 let Walked { entries, not_covered, folders } = part.walked;
+                // Something is covered that was not, or the other way round.
                 if not_covered != self.not_covered {
                     return None;
                 }

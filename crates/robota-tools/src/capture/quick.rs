@@ -16,6 +16,7 @@ use super::watch::{FolderWatch, joined};
 /// The fewest entries for which a further thread is worth its start.
 const PER_THREAD: usize = 512;
 /// The most threads.
+// More threads do not help: they wait for the same disk.
 const MAX_THREADS: usize = 8;
 
 /// A folder as a walk listed it.
@@ -29,7 +30,7 @@ pub(super) struct ListedFolder {
     pub(super) rules: Option<IgnoreRules>,
 }
 
-/// What the last walk listed.
+/// What the last walk listed, so that the next one can skip unchanged folders.
 #[derive(Default)]
 pub(super) struct Listed {
     folders: BTreeMap<String, (ListedFolder, Fresh)>,
@@ -99,6 +100,7 @@ impl Listed {
     pub(super) fn is_current(&self, root: &Path) -> bool {
         let Ok(metadata) = root.symlink_metadata() else { return false };
         let found = FoundEntry::new(&metadata, false);
+        // Another folder at the same path, for instance after a checkout into a new one.
         self.folder("").is_some_and(|it| it.stat.inode == found.stat.inode)
             && found.kind == EntryKind::Folder
             && rule_files(root) == self.rules

@@ -27,6 +27,7 @@ pub(super) async fn save(
     limits: &Arc<CaptureLimits>,
     blobs: &dyn Blobs,
 ) -> Result<(WorkspaceTree, Vec<FileDelta>), ErrorData> {
+    // One pack waits while the next is filled, so memory is bounded and reading does not stop.
     let (packs, mut complete) = mpsc::channel(1);
     let (root, limits) = (root.to_owned(), limits.clone());
     let work = blocking(move || {
@@ -78,9 +79,11 @@ impl Packer {
         self.files.push((path.to_owned(), self.bytes.len() as u64, content.len() as u64));
         self.bytes.extend_from_slice(content);
         // FNV-1a.
+        // A stable hash: the same paths must end packs in every version of the program.
         let hash = path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
+        // The upper bits, because the lower ones of FNV are less well mixed.
         if (hash >> 32) % PACK_FILES == 0 {
             self.complete();
         }

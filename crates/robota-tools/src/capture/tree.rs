@@ -58,7 +58,7 @@ pub(super) struct WorkspaceTree {
     tail: BTreeSet<String>,
     /// What the last walk listed.
     pub(super) listed: Listed,
-    /// Announces changes.
+    /// Announces changes; none if nothing is watched.
     watch: Option<FolderWatch>,
     /// Whether the watch covers all entries since the last comparison.
     watched: bool,
@@ -125,6 +125,8 @@ impl WorkspaceTree {
         // The time of the machine and not an injected one: it is compared with the times that the
         // file system writes.
         let now = i64::try_from(SystemClock.now().as_nanosecond()).unwrap_or(i64::MAX);
+        // Opened once and without links, so that a link in the workspace cannot lead the reader out
+        // of it.
         let dir = LinkFreeDir::open(root, false).ok();
         let reader = Reader { root, dir, limits, started: Instant::now() };
         let mut deltas = Vec::new();
@@ -335,6 +337,7 @@ impl WorkspaceTree {
             match root.join(path).symlink_metadata() {
                 Ok(metadata) => drop(found.insert(path.clone(), FoundEntry::new(&metadata, false))),
                 Err(error) if gone(&error) => {}
+                // It exists and cannot be read now; as a deletion, a restore would create it anew.
                 Err(_) => {
                     let (kind, mode) = match old.state {
                         PathState::Folder { mode } => (EntryKind::Folder, mode.unwrap_or_default()),

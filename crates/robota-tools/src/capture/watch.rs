@@ -131,6 +131,7 @@ mod linux {
         /// Watches a folder. Must be called before the folder is inspected.
         pub(in crate::capture) fn add(&mut self, root: &Path, folder: &str) {
             let Some(fd) = &self.fd else { return };
+            // CLOSE_WRITE too: writes to a mapped file are announced only when it is closed.
             let flags = WatchFlags::MODIFY
                 | WatchFlags::ATTRIB
                 | WatchFlags::CLOSE_WRITE

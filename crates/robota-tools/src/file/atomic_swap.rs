@@ -56,6 +56,7 @@ impl Place {
 
     /// Fails if this user may not write the file, although replacing it needs only the folder.
     pub(super) fn check_writable(&self) -> io::Result<()> {
+        // NONBLOCK, because a pipe with this name would wait for a reader.
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         openat(&self.dir, &self.name, flags, Mode::empty())?;
         Ok(())
@@ -158,6 +159,7 @@ impl TempEntry {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for _ in 0..MAX_NAMES {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+            // The process id keeps the names of two processes apart.
             let name = OsString::from(format!(".{}-{number}{SUFFIX}", std::process::id()));
             match openat(dir, &name, flags, Mode::from_raw_mode(mode)) {
                 Ok(fd) => return Ok((Self { dir: Arc::clone(dir), name }, fd.into())),
@@ -243,6 +245,7 @@ impl<'a> PreparedFile<'a> {
         let (temp, mut file) = TempEntry::create(&place.dir, mode)?;
         file.write_all(content)?;
         if let Some(like) = like {
+            // Before the sync, so that the file never has the wrong owner after a crash.
             copy_owner_and_mode(&file, like)?;
         }
         file.sync_all()?;
@@ -273,6 +276,8 @@ impl<'a> PreparedFile<'a> {
                 Err(error) => Err(error.into()),
             };
         };
+        // An exchange and not a rename: what the other program may have written meanwhile stays in
+        // reach.
         match temp.exchange(name) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -343,6 +348,7 @@ fn rename_new(dir: &LinkFreeDir, from: &OsStr, to: &OsStr) -> io::Result<()> {
             other => return Ok(other?),
         }
     }
+    // A hard link fails if the name exists, unlike a rename.
     rustix::fs::linkat(dir, from, dir, to, AtFlags::empty())?;
     let _ = unlinkat(dir, from, AtFlags::empty());
     Ok(())

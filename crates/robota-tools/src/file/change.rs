@@ -22,7 +22,7 @@ pub struct PlannedChange {
     pub path: ResolvedPath,
     /// The current content; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// The new content.
+    /// The new content, in the encoding of the file.
     pub after: Vec<u8>,
     metadata: Option<Metadata>,
 }
@@ -178,6 +178,7 @@ fn with_format_of(text: &str, old: &[u8]) -> String {
     };
     let lines = body.iter().filter(|byte| **byte == b'\n').count();
     let crlf = body.windows(2).filter(|pair| pair == b"\r\n").count();
+    // The more frequent ending: mixed files are common, and each kind has to stay the majority.
     if crlf * 2 > lines {
         format!("{mark}{}", bare.replace("\r\n", "\n").replace('\n', "\r\n"))
     } else {

@@ -9,7 +9,7 @@ use super::stamp::FileStamp;
 use crate::diff::unified;
 use crate::error::FileError;
 
-/// The largest file that is edited or hashed.
+/// The largest file that is edited or hashed. It is held in memory several times.
 pub const MAX_EDIT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// An edit that was made.

@@ -22,6 +22,7 @@ impl Encoding {
     #[must_use]
     pub fn of(start: &[u8]) -> Option<Self> {
         match start {
+            // UTF-32, which would otherwise pass for UTF-16 with NUL characters.
             [0xFF, 0xFE, 0, 0, ..] => None,
             [0xFF, 0xFE, ..] => Some(Self::Utf16Le),
             [0xFE, 0xFF, ..] => Some(Self::Utf16Be),

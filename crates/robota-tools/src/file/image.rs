@@ -36,6 +36,7 @@ pub fn read_image(file: &mut File, path: &Path) -> Result<Option<ImageFile>, Fil
     let Some(media_type) = detect_media_type(&start[..filled]) else { return Ok(None) };
     let len = file.metadata().map_err(io())?.len();
     let mut bytes = Vec::new();
+    // One byte more than allowed shows that the file is too large, also if its size was wrong.
     file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(io())?;
     if bytes.len() as u64 > MAX_IMAGE_BYTES {
         return Err(FileError::ImageTooLarge { path: path.to_owned(), len, max: MAX_IMAGE_BYTES });

@@ -103,6 +103,7 @@ fn read_from(
     let mut read = 0;
     let mut text = Text::default();
     let complete = loop {
+        // Full chunks: the encoding is detected by the first one, and a short one means the end.
         let filled = fill(&mut source, &mut chunk).map_err(FileError::io("read", path))?;
         let bytes = &chunk[..filled];
         if read == 0 {
@@ -267,6 +268,7 @@ impl Scan {
     fn end_line(&mut self) {
         if self.in_range() {
             let row = self.row();
+            // The first line is shown in any case, or a call could not get past a long line.
             if self.shown > 0 && self.text.len() + row.len() > MAX_SHOWN_BYTES {
                 self.full = true;
                 self.stop = self.line;

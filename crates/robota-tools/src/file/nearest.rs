@@ -20,7 +20,7 @@ const MIN_SIMILARITY: f32 = 0.5;
 pub struct NearestMatch {
     /// The number of the first line, counted from 1.
     pub line: u64,
-    /// The lines.
+    /// The lines as the file has them, as many as the searched text has.
     pub lines: Vec<String>,
     /// Whether only white space differs.
     pub only_white_space: bool,

@@ -9,7 +9,7 @@ use super::BOM;
 /// The most line numbers in the error for several occurrences.
 const LINES_NAMED: usize = 10;
 
-/// A replacement of text.
+/// A replacement of text, as a call of Edit asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement<'a> {
     /// The text to replace.
@@ -23,7 +23,7 @@ pub struct Replacement<'a> {
 /// The result of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
-    /// The new content.
+    /// The new content, in UTF-8 and with the line endings of the file.
     pub content: Vec<u8>,
     /// The line of the first replaced text, counted from 1.
     pub start_line: u64,

@@ -34,6 +34,7 @@ pub(crate) fn read_current(path: &Path) -> (PathState, Option<Vec<u8>>) {
             let mut content = Vec::new();
             let read = place
                 .open_file()
+                // More cannot be stored in a blob, so it cannot have been saved.
                 .and_then(|file| file.take(BLOB_LIMIT as u64 + 1).read_to_end(&mut content));
             match read {
                 Ok(len) if len > BLOB_LIMIT => unsaved(NotSaved::TooLarge),
@@ -74,6 +75,7 @@ fn absent(path: &Path, error: &io::Error) -> PathState {
 pub(crate) fn restore_one(change: &FileDelta, content: Option<&[u8]>) -> Result<(), String> {
     let path = Path::new(&change.path);
     let (now, old) = read_current(path);
+    // The modes of folders are set at the end: one that is not writable could not be filled.
     let both_folders =
         matches!((&now, &change.after), (PathState::Folder { .. }, PathState::Folder { .. }));
     if now.same_as(&change.after) || both_folders {
@@ -133,6 +135,7 @@ fn apply(
             if let Some(mode) = mode {
                 prepared.set_mode(*mode)?;
             }
+            // A file is replaced by the swap; anything else has to give way first.
             if like.is_none() {
                 remove()?;
             }

@@ -31,6 +31,7 @@ impl SavedContents {
         let start = usize::try_from(place.offset).ok()?;
         let end = start.checked_add(usize::try_from(place.len).ok()?)?;
         let bytes = bytes.get(start..end)?;
+        // A store that returns something else must not end up in a file of the user.
         (BlobRef::of(bytes).sha256 == content.hash).then(|| bytes.to_vec())
     }
 }

@@ -15,6 +15,7 @@ use super::atomic_swap::{Place, PreparedFile, lock_folders, remove_leftovers};
 /// were changed, their old content is restored. Files that something else has changed are not touched.
 pub async fn settle_files(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile> {
     let mut states: Vec<_> = files.iter().map(inspect).collect();
+    // Only if some are new and some are old: if all are new, the call was complete.
     if states.contains(&FoundFile::New) && states.contains(&FoundFile::Old) {
         for (file, state) in files.iter().zip(&mut states) {
             if *state != FoundFile::New {
@@ -36,6 +37,7 @@ pub async fn settle_files(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundF
         files.iter().filter_map(|file| Path::new(&file.path).parent()).collect();
     folders.sort();
     folders.dedup();
+    // Also if nothing was changed: the crash may have been before the first swap.
     folders.into_iter().for_each(remove_leftovers);
     states
 }
@@ -43,6 +45,8 @@ pub async fn settle_files(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundF
 /// Compares a file with its content before and after the change.
 fn inspect(file: &FileChange) -> FoundFile {
     let content =
+        // One byte more than a call can write, so that a longer file does not have a hash of its
+        // start.
         Place::open(Path::new(&file.path), false).and_then(|place| place.read(MAX_EDIT_BYTES + 1));
     let current = match content {
         Ok(content) => Some(BlobRef::of(&content).sha256),

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// Identifies the content of a file at a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
-    /// The size in bytes.
+    /// The size in bytes, when the content was read.
     pub len: u64,
     /// The modification time; `None` if the system does not provide it.
     pub modified: Option<SystemTime>,

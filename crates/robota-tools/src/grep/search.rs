@@ -24,6 +24,7 @@ use crate::walk::{Walk, modified, newest_first};
 /// The most characters of one line that are returned.
 const MAX_LINE_CHARS: usize = 500;
 /// The memory limit of a compiled regular expression.
+// The pattern comes from a model; some small ones compile to huge programs.
 const MAX_REGEX_BYTES: usize = 16 * 1024 * 1024;
 /// The memory limit for one file. Very long lines and multi-line searches need much memory.
 const MAX_HEAP_BYTES: usize = 64 * 1024 * 1024;
@@ -173,6 +174,7 @@ impl FileSink<'_> {
     /// Returns the matches to add to; `None` if the content may not be returned.
     fn matches(&mut self) -> Option<&mut FileMatches> {
         let allowed =
+            // Late, because the check costs more than the search and most files have no match.
             *self.allowed.get_or_insert_with(|| self.request.workspace.may_read(&self.path));
         allowed.then(|| {
             self.found.get_or_insert_with(|| FileMatches {
@@ -233,6 +235,7 @@ impl Sink for &mut FileSink<'_> {
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        // What was found before the NUL byte is dropped too: the file is not text.
         self.found = None;
         Ok(false)
     }
@@ -240,6 +243,7 @@ impl Sink for &mut FileSink<'_> {
 
 impl FileMatches {
     fn push(&mut self, limit: usize, line: impl FnOnce() -> Line) {
+        // Twice the limit, because separators between lines count here and not on the page.
         if self.lines.len() < limit.saturating_mul(2) {
             self.lines.push(line());
         } else {

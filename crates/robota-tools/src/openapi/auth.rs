@@ -9,7 +9,7 @@ use robota_core::env_ref::Secret;
 use serde_json::Value;
 use url::Url;
 
-/// The credentials of one operation.
+/// The credentials that every request of one operation carries.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Credentials(Vec<Credential>);
 
@@ -18,7 +18,7 @@ enum Credential {
     Header(HeaderName, Secret),
     Query(String, Secret),
     Bearer(Secret),
-    /// `user:password`
+    /// The user name and the password, joined by a colon.
     Basic(Secret),
 }
 
@@ -32,6 +32,7 @@ pub(super) fn choose(
     given: &BTreeMap<String, Secret>,
 ) -> Result<Credentials, String> {
     let ways = needed.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    // An empty list means that the operation is public, whatever the document says in general.
     if ways.is_empty() {
         return Ok(Credentials::default());
     }
@@ -59,6 +60,7 @@ fn credential(name: &str, scheme: Option<&Value>, secret: &Secret) -> Result<Cre
     let secret = secret.clone();
     let http = text("scheme").to_ascii_lowercase();
     match (text("type"), http.as_str(), text("in")) {
+        // A token of these two was obtained elsewhere; it is sent like any other.
         ("http", "bearer", _) | ("oauth2" | "openIdConnect", ..) => Ok(Credential::Bearer(secret)),
         ("http", "basic", _) => Ok(Credential::Basic(secret)),
         ("apiKey", _, "header") => {
@@ -116,6 +118,7 @@ impl Credentials {
 fn sensitive(value: &str) -> Result<HeaderValue, String> {
     let value = HeaderValue::from_str(value);
     let mut value = value.map_err(|_| "a credential has characters that no header can have")?;
+    // Keeps the value out of the debug output of the HTTP library.
     value.set_sensitive(true);
     Ok(value)
 }

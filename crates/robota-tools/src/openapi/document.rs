@@ -142,6 +142,7 @@ impl OpenApi {
     fn named_server(&self) -> Result<String, String> {
         let server = self.document.pointer("/servers/0");
         let named = server.and_then(|server| server.get("url")?.as_str());
+        // The standard: a document without servers means the host that it comes from.
         let mut url = match (named, &self.from) {
             (Some(url), _) => url.to_owned(),
             (None, Some(_)) => "/".to_owned(),
@@ -194,6 +195,7 @@ fn unique(names: &mut HashSet<String>, service: &str, operation: &str) -> String
         text.chars().map(valid).collect()
     };
     let full = format!("{}_{}", clean(service), clean(operation));
+    // Services of models accept 64 characters; the rest is for a number.
     let cut: String = full.chars().take(60).collect();
     let mut name = cut.clone();
     let mut number = 2;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::refs;
 
-/// The length limit of a description.
+/// The length limit of a description, in characters. It is part of every request to the model.
 const MAX_DESCRIPTION: usize = 1_000;
 /// The field of a tool's arguments that has the body of the request.
 pub(super) const BODY: &str = "body";
@@ -15,7 +15,7 @@ pub(super) const BODY: &str = "body";
 pub struct SkippedOperation {
     /// The operation, as `METHOD /path`.
     pub operation: String,
-    /// The reason.
+    /// The reason, for people.
     pub problem: String,
 }
 
@@ -82,7 +82,6 @@ pub(super) enum Place {
     Header,
 }
 
-/// A parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
     /// Its name in the request.
@@ -198,6 +197,7 @@ fn read_parameter(
         Some("path") => Place::Path,
         Some("query") => Place::Query,
         Some("header") => Place::Header,
+        // A cookie that is not required can be left out. The client keeps none.
         Some("cookie") if !required => return Ok(None),
         Some(other) => return Err(format!("the parameter `{name}` is sent by {other}")),
         None => return Err(format!("the parameter `{name}` has no place")),
@@ -224,6 +224,7 @@ fn read_parameter(
         let about: String = about.chars().take(300).collect();
         fields.entry("description").or_insert(Value::from(about));
     }
+    // A path parameter is always required; some documents forget to say so.
     let required = required || place == Place::Path;
     let argument = name.clone();
     Ok(Some((Parameter { name, argument, place, required, explode }, schema)))

@@ -33,7 +33,7 @@ pub enum WebError {
     BadUrl {
         /// The URL as it was given.
         url: String,
-        /// The reason.
+        /// The reason, for people.
         why: String,
     },
     /// The host has a private address, and no rule allows it.
@@ -41,23 +41,23 @@ pub enum WebError {
         "{host} is not on the public internet ({address}), and no rule allows fetching from it"
     )]
     Private {
-        /// The host.
+        /// The name of the host; for an address in the URL that address.
         host: String,
-        /// Its private address.
+        /// Its private address, or the first of them.
         address: IpAddr,
     },
     /// There were too many redirects.
     #[error("{url} redirects more than {MAX_REDIRECTS} times")]
     Redirects {
-        /// The first URL.
+        /// The URL of the first request.
         url: String,
     },
-    /// The request failed.
+    /// The request failed, or its response could not be read.
     #[error("cannot fetch {url}: {message}")]
     Network {
         /// The URL of the request.
         url: String,
-        /// The error message.
+        /// The innermost cause, without the URL.
         message: String,
     },
     /// The HTTP client could not be created.
@@ -106,7 +106,7 @@ impl WebError {
 /// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Fetched {
-    /// The HTTP status.
+    /// The HTTP status of the last response.
     pub status: u16,
     /// The URL of the last request, after redirects.
     pub url: Url,
@@ -125,15 +125,15 @@ pub struct Fetched {
 /// A request of any method.
 #[derive(Debug)]
 pub struct WebRequest<'a> {
-    /// The method.
+    /// The method, with which redirects are never followed.
     pub method: Method,
-    /// The URL.
+    /// The URL, without user and password.
     pub url: &'a str,
-    /// The headers.
+    /// The headers, as they are sent.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body; none for methods without one.
     pub body: Option<String>,
-    /// How long the request may take.
+    /// How long the request may take, with reading the response.
     pub timeout: Duration,
 }
 
@@ -181,6 +181,8 @@ impl WebClient {
             let mut response = self.send(&url, headers, allow_private).await?;
             let status = response.status();
             if let Some(next) = redirect(&url, &response) {
+                // The target is checked like any other URL: a server could redirect to a file or to
+                // a password.
                 let next = parse_url(next.as_str())?;
                 if same_origin(&url, &next) {
                     if hops.len() == MAX_REDIRECTS {
@@ -303,9 +305,12 @@ impl WebClient {
                 return Err(WebError::Network { url: url.to_string(), message });
             }
         };
+        // One private address is enough: the connection chooses among all of them.
         if let Some(private) = addresses.iter().find(|address| forbidden(address.ip())) {
             return Err(WebError::Private { host: host.to_owned(), address: private.ip() });
         }
+        // The connection uses these addresses and no others: a second lookup could give another
+        // answer.
         self.resolver.record(host, addresses);
         Ok(())
     }
@@ -318,6 +323,7 @@ impl WebClient {
         let resolver = self.resolver.clone().also(self.proxies.hosts());
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
+            // Redirects are followed in `get`, where each target is checked.
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
@@ -354,6 +360,7 @@ async fn read_body(
         let room = max_bytes - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {
+            // The rest is not read: it may have no end.
             return Ok((body, true));
         }
     }
@@ -450,6 +457,7 @@ impl Resolve for CheckedAddresses {
             let addresses = match known {
                 Some(addresses) => addresses,
                 None if proxy => tokio::net::lookup_host((host.as_str(), 0)).await?.collect(),
+                // No lookup here: its answer would not be checked.
                 None => return Err(format!("the addresses of {host} were not checked").into()),
             };
             Ok(Box::new(addresses.into_iter()) as Addrs)

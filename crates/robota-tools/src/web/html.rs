@@ -67,6 +67,7 @@ impl<'a> Tokens<'a> {
                 break;
             };
             end += at;
+            // As bytes: the name may end inside of a character.
             let after = self.rest.as_bytes()[end + 2..].get(..name.len());
             if after.is_some_and(|after| after.eq_ignore_ascii_case(name.as_bytes())) {
                 break;
@@ -101,12 +102,14 @@ impl<'a> Tokens<'a> {
             let value = if self.rest.starts_with('=') { self.value() } else { "" };
             let kept = KEPT.iter().find(|kept| key.eq_ignore_ascii_case(kept));
             if let Some(kept) = kept
+                // The first of repeated attributes counts, as in browsers.
                 && attributes.iter().all(|(other, _)| other != kept)
             {
                 attributes.push((*kept, value));
             }
         }
         if RAW_TEXT.contains(&&*name) {
+            // A `<` in a script is no tag.
             self.raw = Some(name.clone());
         }
         Token::Start { name, attributes }
@@ -161,6 +164,7 @@ impl<'a> Iterator for Tokens<'a> {
                     self.take(1);
                     return Some(self.start_tag());
                 }
+                // `a < b` is text.
                 (b'<', _) => return Some(Token::Text(self.take(1))),
                 _ => return Some(Token::Text(self.take_until(|c| c == '<'))),
             }
@@ -199,6 +203,7 @@ fn reference(name: &str) -> Option<char> {
             Some(hex) => u32::from_str_radix(hex, 16).ok()?,
             None => number.parse().ok()?,
         };
+        // Control characters could hide text from the user in a terminal.
         return char::from_u32(code).filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
     }
     NAMED.iter().find(|(known, _)| *known == name).map(|(_, character)| *character)

@@ -128,11 +128,11 @@ fn is_block(name: &str) -> bool {
     )
 }
 
-/// An open element.
+/// An element whose end tag has not come yet.
 #[derive(Debug)]
 struct Open {
     kind: Kind,
-    /// The address of a link.
+    /// The address of a link; empty for other elements.
     address: String,
     /// Whether its text has begun. The first mark is written then, so that an empty element leaves
     /// none.
@@ -167,6 +167,7 @@ impl Page {
     fn start<'a>(&mut self, name: &str, get: &dyn Fn(&'static str) -> Option<&'a str>) {
         self.work += 1;
         let kind = Kind::of(name);
+        // Elements that are left out can be nested, so they are counted.
         if self.skipped > 0 && kind != Some(Kind::Skipped) {
             return;
         }
@@ -184,9 +185,11 @@ impl Page {
             }
             return;
         };
+        // Their end tags may be left out: the next one ends the one before.
         if matches!(kind, Kind::Item | Kind::Row | Kind::Cell) {
             self.end(kind);
         }
+        // Each end tag searches the open elements, so their number must be limited.
         if self.open.len() >= MAX_DEPTH {
             return;
         }
@@ -270,6 +273,7 @@ impl Page {
     fn end(&mut self, kind: Kind) {
         self.work += self.open.len();
         let mut above = self.open.iter().enumerate().rev();
+        // An end tag without a start closes nothing.
         let found = above.find(|(_, open)| open.kind == kind || kind.stays_within(open.kind));
         let Some((at, _)) = found.filter(|(_, open)| open.kind == kind) else { return };
         while self.open.len() > at {
@@ -284,6 +288,7 @@ impl Page {
         match open.kind {
             Kind::Skipped => self.skipped -= 1,
             Kind::Heading(_) | Kind::Table => self.break_lines(2),
+            // Written directly: a pending space belongs behind the mark.
             Kind::Marked(mark) if open.begun => self.out.push_str(mark),
             Kind::Link if open.begun => {
                 self.out.push_str("](");
@@ -314,6 +319,7 @@ impl Page {
                 if cells > 0 {
                     self.out.push_str(" |");
                     self.work += cells;
+                    // Markdown has no table without a line of dashes below its first row.
                     if !std::mem::replace(&mut self.has_row, true) {
                         self.break_lines(1);
                         self.write(&format!("|{}", " --- |".repeat(cells)));
@@ -328,6 +334,7 @@ impl Page {
     fn image(&mut self, alt: Option<&str>, src: Option<&str>) {
         let alt = decode(alt.unwrap_or_default());
         self.work += alt.len();
+        // An image without a text is decoration.
         if let (false, Some(src)) = (alt.trim().is_empty(), src.and_then(address)) {
             self.write(&format!("![{}]({src})", alt.trim().replace(['\n', '\r'], " ")));
         }
@@ -371,6 +378,7 @@ impl Page {
             return;
         }
         if self.line_ends > 0 || self.out.is_empty() {
+            // Two spaces at the end of a line would be a line break in Markdown.
             let end = self.out.trim_end_matches(' ').len();
             self.out.truncate(end);
             self.work += self.line_ends + MAX_INDENT;
@@ -414,8 +422,10 @@ impl Page {
 fn address(text: &str) -> Option<String> {
     let text = decode(text.trim());
     let scheme = text.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    // Such links run code or contain the whole content.
     let hidden = matches!(scheme.as_deref(), Some("javascript" | "data" | "blob"));
     let short = !text.is_empty() && !text.starts_with('#') && text.len() <= MAX_LINK_BYTES;
+    // Either would end the link in Markdown.
     let shown = || text.replace(char::is_whitespace, "%20").replace(')', "%29");
     (short && !hidden).then(shown)
 }

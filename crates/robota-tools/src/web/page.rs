@@ -6,7 +6,7 @@ use super::markdown::to_markdown;
 
 /// A response body as text.
 pub(crate) enum Readable {
-    /// The text.
+    /// The text, as Markdown if it was HTML.
     Text(String),
     /// The body is not text.
     Binary,
@@ -45,6 +45,7 @@ pub(crate) fn readable(content_type: &str, body: &[u8], cancelled: &dyn Fn() -> 
 }
 
 fn looks_like_html(body: &[u8]) -> bool {
+    // Enough for comments and a byte order mark before the first element.
     let start = body[..body.len().min(1024)].to_ascii_lowercase();
     start.windows(5).any(|window| window == b"<html")
         || start.windows(9).any(|window| window == b"<!doctype")
@@ -52,6 +53,7 @@ fn looks_like_html(body: &[u8]) -> bool {
 
 /// Returns the encoding that an HTML page declares.
 fn declared_encoding(body: &[u8]) -> Option<&'static Encoding> {
+    // The standard allows 1024 bytes before the declaration; this is generous.
     let start = String::from_utf8_lossy(&body[..body.len().min(2048)]).to_ascii_lowercase();
     let label = start.split("charset=").nth(1)?.trim_start_matches(['"', '\'']);
     let end = label.find(|c: char| !(c.is_alphanumeric() || "-_:".contains(c)));

@@ -76,6 +76,7 @@ const CODE: &[&str] = &[
 ];
 
 /// A script that could be created is recognised by one of the first extensions.
+// Without those that are often data.
 const SCRIPTS: &[&str] = CODE.split_at(22).0;
 
 /// Programs that run the file that follows them.
@@ -108,6 +109,7 @@ pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
     let text = PROJECT.iter().fold(text.to_owned(), |text, name| text.replace(name, &root));
     // The text in quotes may be one word or a command line.
     let mut words = split(&text, true);
+    // Both ways: `bash -c "a b"` runs a command line, `"a b.sh"` is one file.
     words.extend(split(&text, false));
     words.truncate(MAX_WORDS);
     let mut folders = vec![project.to_owned()];
@@ -123,6 +125,7 @@ pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
     for word in words.iter().filter(|word| !word.output) {
         for folder in &folders {
             let Some(path) = below(project, folder, &word.text) else { continue };
+            // Only in the folder of the project: elsewhere most words could be a file.
             let could_exist = || folder == project && is_script_path(&word.text) && !path.exists();
             if (path.is_file() && word.names_code(&path)) || could_exist() {
                 found.push(path);
@@ -149,6 +152,7 @@ impl Word {
             || extension.is_some_and(|end| CODE.contains(&end.to_ascii_lowercase().as_str()))
             || INTERPRETERS.contains(&before)
             || BEFORE_COMMAND.contains(&before)
+            // After an assignment a command begins: `A=1 tool`.
             || (before.contains('=') && !before.starts_with('-'))
     }
 }
@@ -194,6 +198,7 @@ fn split(text: &str, quotes: bool) -> Vec<Word> {
                 word.output = true;
             }
             ';' | '|' | '&' | '(' | ')' | '`' | '{' | '}' | '\n' => end(&mut word, true),
+            // `{a,b}` and `<file` name files as well.
             '<' | ',' => end(&mut word, false),
             _ if letter.is_whitespace() => end(&mut word, false),
             _ => word.text.push(letter),

@@ -30,7 +30,7 @@ data! {
     FilesChanged {
         /// The call that ran the command.
         call: CallId,
-        /// The changes.
+        /// What changed, compared with the record of the workspace before the command.
         files: Vec<FileDelta>,
         /// Whether the call had ended before the changes were found: it runs a command in the
         /// background, or its process crashed.
@@ -65,7 +65,7 @@ data! {
 
     /// A checkpoint was restored.
     RestoreFinished {
-        /// The id of the restore.
+        /// The id of the restore, as in its `restore_started`.
         restore: String,
         /// Files that were not restored, and why.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -74,7 +74,7 @@ data! {
 
     /// A file that was not restored.
     NotRestored {
-        /// The absolute path.
+        /// The absolute path of the file that stays as it is.
         path: String,
         /// Why it was not restored.
         reason: String,

@@ -8,15 +8,15 @@ use super::session::data;
 use crate::ids::SessionId;
 
 data! {
-    /// A member joined the room.
+    /// A session joined the room as a member.
     RoomJoined {
         /// The member's name in the room.
         member: String,
-        /// The member's session.
+        /// The session that receives the messages for the member.
         session: SessionId,
     }
 
-    /// A member left the room.
+    /// A member left the room. Messages that it did not receive are no longer owed to it.
     RoomLeft {
         /// The member's name in the room.
         member: String,
@@ -26,7 +26,7 @@ data! {
     RoomSaid {
         /// The number of the message in the room, from 1.
         number: u64,
-        /// Who said it.
+        /// The name of the member that said it, or of the client for the user.
         from: String,
         /// The members that receive it.
         to: Vec<String>,
@@ -42,15 +42,15 @@ data! {
 
     /// A member's session accepted a message of the room.
     RoomDelivered {
-        /// The number of the message.
+        /// The number of the message in the room.
         number: u64,
-        /// The member.
+        /// The name of the member that has received it.
         member: String,
     }
 
     /// This session joined a room late and knows its messages up to a number.
     RoomHeard {
-        /// The journal of the room.
+        /// The id of the room's journal.
         room: SessionId,
         /// The number of the last message.
         number: u64,

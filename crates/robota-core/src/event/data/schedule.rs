@@ -24,14 +24,14 @@ pub enum Trigger {
     },
     /// A time of every day.
     Daily {
-        /// The time as `hh:mm`.
+        /// The time as `hh:mm`, in the schedule's time zone.
         time: String,
     },
     /// A time of one day of the week.
     Weekly {
         /// The day, from `mon` to `sun`.
         day: String,
-        /// The time as `hh:mm`.
+        /// The time as `hh:mm`, in the schedule's time zone.
         time: String,
     },
     /// The times that match a cron pattern.
@@ -45,7 +45,7 @@ pub enum Trigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissedRuns {
-    /// They are skipped.
+    /// They are skipped: the schedule waits for its next time.
     Skip,
     /// The schedule fires once for all of them.
     #[default]
@@ -57,7 +57,7 @@ pub enum MissedRuns {
 data! {
     /// A schedule was added, or replaced one with the same id.
     ScheduleAdded {
-        /// The schedule.
+        /// The id of the schedule, by which it is paused, resumed and removed.
         schedule: ScheduleId,
         /// What makes it fire.
         trigger: Trigger,
@@ -66,7 +66,7 @@ data! {
         zone: Option<String>,
         /// The content of the input that it sends.
         content: Vec<Block>,
-        /// What happens with missed times.
+        /// What happens with times that passed while nothing could fire.
         #[serde(default)]
         missed: MissedRuns,
         /// How much later than its times it fires, in milliseconds. Drawn once, when it is added.
@@ -80,33 +80,33 @@ data! {
     /// Times of a schedule came, and it sent no input: they were missed, or its last input still
     /// waits.
     ScheduleSkipped {
-        /// The schedule.
+        /// The schedule, by the id of its `schedule_added`.
         schedule: ScheduleId,
         /// The last of the times.
         #[schemars(with = "String")]
         due: Timestamp,
-        /// The number of the times.
+        /// How many of its times passed without an input.
         times: u64,
     }
 
-    /// A schedule was paused.
+    /// A schedule was paused. It does not fire until it is resumed.
     SchedulePaused {
-        /// The schedule.
+        /// The schedule, by the id of its `schedule_added`.
         schedule: ScheduleId,
     }
 
     /// A schedule that was paused fires again.
     ScheduleResumed {
-        /// The schedule.
+        /// The schedule, by the id of its `schedule_added`.
         schedule: ScheduleId,
         /// When it was resumed. Times during the pause do not count as missed.
         #[schemars(with = "String")]
         at: Timestamp,
     }
 
-    /// A schedule was removed.
+    /// A schedule was removed and does not fire again.
     ScheduleRemoved {
-        /// The schedule.
+        /// The schedule, by the id of its `schedule_added`.
         schedule: ScheduleId,
     }
 }

@@ -25,7 +25,7 @@ data! {
         /// The session's name; absent if it has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// The permission mode.
+        /// The permission mode in effect.
         mode: Mode,
         /// The sequence number of the `prompt_set` in effect; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,13 +64,13 @@ data! {
         /// Processes that outlive their calls and may still run, by call.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         background: IndexMap<CallId, Vec<ProcessIdentity>>,
-        /// Background tasks and their groups.
+        /// The background tasks that were not closed, and their groups.
         #[serde(default, skip_serializing_if = "Tasks::is_empty")]
         tasks: Tasks,
         /// Named points of the journal, by label.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         labels: IndexMap<String, Cursor>,
-        /// The schedules.
+        /// The schedules that were not removed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         schedules: Vec<ScheduleRef>,
         /// The last message that the session received of each room.
@@ -105,9 +105,9 @@ data! {
 
     /// The tokens that a provider counted for a message.
     CountedUsage {
-        /// The message.
+        /// The id of the message that the request produced.
         message: MessageId,
-        /// The count.
+        /// What the provider counted for the request and its answer.
         usage: Usage,
     }
 
@@ -119,7 +119,7 @@ data! {
         replaced_by: u64,
     }
 
-    /// A turn between two rounds.
+    /// A turn between two rounds: nothing streams, and every call has its result.
     QuietTurn {
         /// The turn's id; absent in journals that do not have it.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,17 +10,17 @@ use crate::task::{GroupChange, TaskChange};
 data! {
     /// Something happened to a background task.
     TaskChanged {
-        /// The task.
+        /// The task; its first change is `spawned`.
         task: TaskId,
-        /// What happened.
+        /// The change, which the table of transitions allows for the task's state.
         change: TaskChange,
     }
 
     /// Something happened to a group of background tasks.
     TaskGroupChanged {
-        /// The group.
+        /// The group; its first change is `created`.
         group: GroupId,
-        /// What happened.
+        /// The change, which the fold applies in the order of the journal.
         change: GroupChange,
     }
 }

@@ -41,7 +41,7 @@ data! {
 
     /// The hooks of one point are about to run.
     HookStarted {
-        /// The point of the turn.
+        /// The point of the turn at which the hooks run.
         point: HookPoint,
         /// The call; absent at points that do not concern a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ data! {
 
     /// The hooks of one point finished.
     HookFinished {
-        /// The point of the turn.
+        /// The point of the turn at which the hooks ran.
         point: HookPoint,
         /// The call; absent at points that do not concern a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,11 +92,11 @@ data! {
 
     /// The decision whether a call may run.
     PermissionDecided {
-        /// The call.
+        /// The call that the decision is about.
         call: CallId,
         /// The decision: allow or deny.
         verdict: Verdict,
-        /// Who decided.
+        /// Whether the gate, a hook or the user decided.
         by: DecidedBy,
         /// The class of the call, as the gate judged it; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ data! {
 
     /// A call is about to run.
     ToolStarted {
-        /// The call.
+        /// The call that is about to run.
         call: CallId,
         /// The class of the call, as the gate judged it.
         class: Class,
@@ -124,17 +124,18 @@ data! {
 
     /// A call is about to change files, all of them or none.
     FilesChanging {
-        /// The call.
+        /// The call that is about to change the files.
         call: CallId,
         /// The files, with their previous content.
         files: Vec<FileChange>,
     }
 
-    /// A call started a process.
+    /// A call started a process, which a recovery ends if it still runs.
     ProcessStarted {
-        /// The call.
+        /// The call that started it.
         call: CallId,
-        /// The process id.
+        /// The process id. The system reuses ids, so the start time and the boot id belong to the
+        /// identity.
         pid: u32,
         /// When the process started, in the system's clock ticks since boot.
         start_time: u64,
@@ -147,7 +148,7 @@ data! {
 
     /// A piece of the output of a running call.
     ToolOutput {
-        /// The call.
+        /// The call that printed it.
         call: CallId,
         /// The piece of output.
         text: String,
@@ -155,13 +156,13 @@ data! {
 
     /// The outcome of a call.
     ToolFinished {
-        /// The call.
+        /// The call that ended, or that did not run.
         call: CallId,
         /// The class of the call; absent if the call did not run, and for outcomes that were
         /// written when an interrupted turn was closed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
-        /// The outcome.
+        /// What the call returned; the model receives it as a `tool_result`.
         outcome: ToolOutcome,
         /// How long the call ran, in milliseconds; 0 if it did not run.
         #[serde(default)]
@@ -205,7 +206,7 @@ impl ToolBatchFinished {
 pub enum DecidedBy {
     /// The gate, by rules and mode.
     Gate,
-    /// A hook.
+    /// A hook of the settings, of a plugin or of code.
     Hook,
     /// The user, or the program that answers for the user.
     User,

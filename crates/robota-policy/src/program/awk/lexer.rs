@@ -141,6 +141,7 @@ fn closing(text: &str, delimiter: char) -> Option<usize> {
     let mut escaped = false;
     for (i, c) in text.char_indices() {
         match c {
+            // Also behind a backslash: continued lines are not understood.
             '\n' => return None,
             _ if escaped => escaped = false,
             '\\' => escaped = true,

@@ -31,7 +31,7 @@ pub(super) struct Walker<'t, 's> {
     /// Where the last command leaves us if it was a `cd` that worked.
     after_cd: Option<Cwd>,
     numbers: Vec<String>,
-    /// `declare -n NAME=TARGET`.
+    /// Names that refer to other variables (`declare -n NAME=TARGET`).
     aliases: Vec<(String, String)>,
     within: Vec<&'static str>,
     /// The words since the last command read a variable with the name of a secret.
@@ -77,6 +77,7 @@ impl<'t> Walker<'t, '_> {
                 // It was set in a subshell.
                 continue;
             }
+            // With words behind them they are set for that command alone.
             if let Statement::Simple(simple) = &item.statement
                 && simple.words.is_empty()
             {
@@ -99,6 +100,7 @@ impl<'t> Walker<'t, '_> {
             Statement::List(first, rest) => self.list(first, rest),
             Statement::Pipeline(commands) => self.pipeline(commands),
             Statement::Function(body) => {
+                // Later words may call it, whatever program they are called like.
                 self.script.doubt("it defines a function", false);
                 let (hidden, cwd) = (self.hidden, self.cwd.clone());
                 self.hidden = true;
@@ -168,6 +170,7 @@ impl<'t> Walker<'t, '_> {
                     let before = std::mem::replace(&mut self.cwd, there);
                     self.statement(right);
                     let ended = self.after_cd.take();
+                    // The `cd` may have failed, so what follows may run in either folder.
                     self.cwd.join(&before);
                     self.after_cd = ended;
                 }

@@ -23,7 +23,7 @@ pub enum CatalogueStatus {
     Unavailable,
 }
 
-/// One model of a provider.
+/// One model of a provider, with what the source of the list says about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelEntry {
     /// The model id to send in requests.

@@ -21,7 +21,7 @@ pub enum CredentialRequirement {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SetupField {
-    /// The model id.
+    /// The id of the model to use by default.
     Model,
     /// The base URL of the service.
     BaseUrl,
@@ -36,7 +36,7 @@ pub enum SetupField {
 pub struct SetupPrompt {
     /// The setting that the answer fills.
     pub field: SetupField,
-    /// The text of the question.
+    /// The text of the question, without the default.
     pub question: String,
     /// The value to use when the user enters an empty line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,9 +64,9 @@ impl SetupPrompt {
 pub enum HelpLinkKind {
     /// The page where users create keys.
     ApiKey,
-    /// The provider's console.
+    /// The provider's console, where users manage their account.
     Console,
-    /// The provider's official pages.
+    /// The provider's official pages, if there is nothing better.
     Official,
 }
 
@@ -78,9 +78,9 @@ impl HelpLinkKind {
 /// An official page that helps with set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelpLink {
-    /// The kind of page.
+    /// What the page is for, which decides its rank.
     pub kind: HelpLinkKind,
-    /// The link text.
+    /// The text of the link, for example "Create an API key".
     pub label: String,
     /// The address of the page.
     pub url: String,

@@ -124,6 +124,7 @@ impl Encode for Encoder {
 
     fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
         let mut count_body = body.clone();
+        // The count refuses `max_tokens`, and the others have no effect on it.
         merge(&mut count_body, &json!({"max_tokens": null, "stream": null, "temperature": null}));
         Some((join_path(&self.call_url(base, model), "count_tokens"), count_body))
     }
@@ -175,6 +176,7 @@ impl Element for Part<'_> {
     fn markable(&self) -> bool {
         match self {
             Self::Own(value) => value.markable(),
+            // The service refuses a marker on reasoning.
             Self::Thinking { .. } => false,
             Self::Text { .. }
             | Self::Image { .. }
@@ -194,6 +196,7 @@ fn part<'a>(
 ) -> Option<Part<'a>> {
     match block {
         Block::Text(text) if text.text.is_empty() => None,
+        // The service refuses an empty text.
         Block::Text(text) => Some(Part::Text { text: Cow::Borrowed(&text.text) }),
         Block::Thinking(thinking) => match &thinking.signature {
             Some(signature) if context.same_origin(&thinking.extra) => {

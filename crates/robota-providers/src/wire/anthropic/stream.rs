@@ -73,7 +73,6 @@ enum Kind {
     Other(Value),
 }
 
-/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     open: VecDeque<OpenBlock>,
@@ -98,6 +97,7 @@ impl Decoder {
     }
 
     fn begin(&mut self, index: Option<u64>, block: Value, out: &mut DeltaQueue) {
+        // Some compatible services send no index; their blocks follow each other.
         let index = index.unwrap_or_else(|| {
             self.open.iter().map(|block| block.index + 1).max().unwrap_or_default()
         });
@@ -251,6 +251,7 @@ impl Decoder {
                 out.push_back(self.calls.tool_use(&id, &name, input, Map::new()));
             }
             Kind::Server { mut block, json, .. } => {
+                // An input that is not JSON is left as it was at the start of the block.
                 if let Ok(input) = serde_json::from_str::<Value>(&json) {
                     block["input"] = input;
                 }
@@ -342,6 +343,7 @@ impl Decode for Decoder {
                 self.done = true;
             }
             "error" => return Err(Failure::from_body(repaired.as_deref().unwrap_or(data))),
+            // New kinds of events must not end an answer; `ping` is one of these.
             _ => {
                 if event.error.is_some_and(|error| !error.is_null()) {
                     return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));

@@ -158,6 +158,7 @@ fn tool_config(frame: &RequestFrame<'_>) -> Option<Value> {
 /// nearest one.
 fn thinking(quirks: &Quirks, effort: &str) -> Value {
     let (level, budget) = match effort.to_ascii_lowercase().as_str() {
+        // Models of older generations have no levels; the budgets stand for them.
         "none" | "off" | "minimal" => ("MINIMAL", 0),
         "low" => ("LOW", 2_048),
         "medium" => ("MEDIUM", 8_192),
@@ -167,6 +168,7 @@ fn thinking(quirks: &Quirks, effort: &str) -> Value {
     };
     match quirks.gemini_thinking {
         GeminiThinking::Level => json!({"thinkingLevel": level, "includeThoughts": true}),
+        // With a budget of 0 there are no thoughts to include.
         GeminiThinking::Budget => json!({"thinkingBudget": budget, "includeThoughts": budget > 0}),
     }
 }
@@ -251,6 +253,7 @@ fn tool_result(
         }
     }
     let key = if result.is_error { "error" } else { "output" };
+    // The service requires an object; by convention it has one of these two keys.
     out.push(json!({"functionResponse": {
         "name": tool_name(&result.name), "response": {key: texts.join("\n")}}}));
 }

@@ -113,7 +113,6 @@ impl Counts {
     }
 }
 
-/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     calls: CallIds,
@@ -159,6 +158,7 @@ impl Decoder {
             }
             return;
         }
+        // Reasoning that no signature followed cannot be sent back, so it is not kept.
         self.thoughts.clear();
         match signature {
             None if text.is_empty() => {}

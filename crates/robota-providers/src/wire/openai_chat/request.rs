@@ -210,6 +210,7 @@ fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
 
 /// Returns a file name for a document, always the same for the same bytes.
 pub(crate) fn file_name(image: &Image) -> String {
+    // The name has the ending of the type, and the hash makes it the same in every request.
     let kind = image.media_type.rsplit(['/', '+']).next().unwrap_or("bin");
     format!("{}.{kind}", image.blob.sha256.get(..12).unwrap_or("document"))
 }

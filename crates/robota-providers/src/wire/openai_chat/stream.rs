@@ -138,7 +138,6 @@ struct Call {
     extra: Map<String, Value>,
 }
 
-/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     calls: Vec<Call>,
@@ -189,6 +188,7 @@ impl Decoder {
         }
         if !piece.refusal.is_empty() {
             self.refused = true;
+            // A refusal has a field of its own, but to the user it is the answer.
             out.push_back(Delta::Text(piece.refusal.into_string()));
         }
         if self.stop.is_some() {
@@ -199,6 +199,7 @@ impl Decoder {
             self.call(call, out);
         }
         if let Some(function) = piece.function_call {
+            // The old form of the API has one call without an index.
             let call = CallPiece {
                 index: LenientCount(Some(0)),
                 id: LenientStr::default(),
@@ -249,6 +250,7 @@ impl Decoder {
         }
         let mut named = None;
         if call.name.is_empty() && !function.name.is_empty() {
+            // Later pieces may repeat the name, so it is taken once.
             call.name.push_str(&function.name);
             named = Some(call.name.clone());
         }

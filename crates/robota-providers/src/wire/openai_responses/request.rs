@@ -61,8 +61,12 @@ impl Encode for Encoder {
 
     fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
+        // Nothing is stored at the service: the journal has the conversation, and it must work with
+        // any other service.
         let mut head = json!({"model": request.model, "stream": true, "store": false});
         if frame.quirks.encrypted_reasoning {
+            // Without storage, the service can continue its reasoning only if it gets it back
+            // encrypted.
             head["include"] = json!(["reasoning.encrypted_content"]);
         }
         if let Some(limit) = request.max_output_tokens

@@ -54,7 +54,6 @@ struct OpenItem {
     streamed: bool,
 }
 
-/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     open: BTreeMap<u64, OpenItem>,
@@ -119,6 +118,7 @@ impl Decoder {
 
     fn end_item(&mut self, index: LenientCount, item: Value, out: &mut DeltaQueue) {
         let at = self.item_index(index);
+        // A repeated event must not repeat the item.
         if self.finished.contains(&at) && index.0.is_some() {
             return;
         }
@@ -136,6 +136,7 @@ impl Decoder {
                     Some(arguments @ Value::Object(_)) => arguments.to_string(),
                     _ => open.json,
                 };
+                // The result must name `call_id`; `id` is the next best if a service leaves it out.
                 let id = [text("call_id"), text("id")].into_iter().find(|id| !id.is_empty());
                 let input = ToolInput::parse(&arguments);
                 let id = id.unwrap_or_default();
@@ -146,6 +147,7 @@ impl Decoder {
                     let content = summary(&item);
                     out.extend((!content.is_empty()).then_some(Delta::Thinking(content)));
                 }
+                // Without the encrypted content the service cannot use the item again.
                 if item.get("encrypted_content").is_some_and(Value::is_string) {
                     remove_id(&mut item);
                     out.push_back(opaque(WIRE, &self.model, item));

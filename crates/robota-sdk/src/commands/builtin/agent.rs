@@ -12,7 +12,6 @@ use crate::agents::{AgentResult, AgentRun, AgentRuns};
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/agent`
 pub(super) struct AgentCommand;
 
 const USAGE: &str = "Usage: /agent list | run [--detach] NAME PROMPT | \
@@ -78,7 +77,7 @@ impl SystemCommand for AgentCommand {
     }
 }
 
-/// Sends text to an agent.
+/// Sends text to an agent, and says under which id it continues if it had ended.
 pub(super) async fn send(runs: &AgentRuns, id: &TaskId, text: &str) -> CommandResult {
     match runs.send(id, text).await {
         Ok(task) if task == *id => CommandResult::ok(format!("Sent to {id}.")),
@@ -96,7 +95,7 @@ fn detached(text: &str) -> (bool, &str) {
     }
 }
 
-/// Reads `NAME PROMPT`.
+/// Reads `NAME PROMPT`. An unknown name is an error that lists the known ones.
 fn agent_run(text: &str, runs: &AgentRuns) -> Result<AgentRun, String> {
     let (agent, prompt) = split(text);
     let names: Vec<_> = runs.kinds().into_iter().map(|(name, _)| name).collect();
@@ -109,6 +108,7 @@ fn agent_run(text: &str, runs: &AgentRuns) -> Result<AgentRun, String> {
     if prompt.is_empty() {
         return Err(USAGE.to_owned());
     }
+    // Lists show labels in one line.
     let label = prompt.lines().next().unwrap_or_default().chars().take(60).collect();
     let work =
         AgentWork { agent: agent.to_owned(), prompt: prompt.to_owned(), ..AgentWork::default() };

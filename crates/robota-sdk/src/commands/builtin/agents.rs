@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/agents`
 pub(super) struct AgentsCommand;
 
 #[async_trait]
@@ -24,6 +23,7 @@ impl SystemCommand for AgentsCommand {
             .iter()
             .map(|agent| format!("{}  {}  {}", agent.name, agent.description, agent.origin))
             .collect();
+        // A definition that is missing from the list usually has a problem.
         lines.extend(agents.report.problems.iter().map(ToString::to_string));
         let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
         CommandResult::ok(lines.join("\n")).with("agents", json!(names))

@@ -12,7 +12,6 @@ use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 use crate::tasks::describe;
 
-/// `/background`
 pub(super) struct Background;
 
 const USAGE: &str =
@@ -59,6 +58,7 @@ impl SystemCommand for Background {
                     None => no_tasks(),
                 }
             }
+            // A command reads lines, so the text ends one.
             ("send", _) if !text.is_empty() => match tasks.send(&id, format!("{text}\n")) {
                 Ok(()) => CommandResult::ok(format!("Sent to {id}.")),
                 Err(error) => failed(&error),
@@ -74,6 +74,7 @@ async fn move_all(tasks: &TaskManager) -> CommandResult {
     for call in tasks.foreground().list() {
         match tasks.foreground().move_to_background(&call).await {
             Ok(ids) => moved.extend(ids.iter().map(ToString::to_string)),
+            // It ended between the list and the request.
             Err(NotMoved::NotWaiting(_)) => {}
             Err(error) => problems.push(error.to_string()),
         }
@@ -108,7 +109,7 @@ pub(super) fn offset(text: &str) -> Option<u64> {
     if text.is_empty() { Some(0) } else { text.parse().ok() }
 }
 
-/// Lists tasks, one line each.
+/// Lists tasks, one line each, with the seconds that they ran or have run until `now`.
 pub(super) fn list(tasks: &[TaskState], now: Timestamp) -> CommandResult {
     if tasks.is_empty() {
         return CommandResult::ok("There are no background tasks.").with("tasks", json!([]));
@@ -116,6 +117,7 @@ pub(super) fn list(tasks: &[TaskState], now: Timestamp) -> CommandResult {
     let lines = tasks.iter().map(|task| {
         let end = task.ended.unwrap_or(now);
         let start = task.started.unwrap_or(task.created);
+        // Two clocks may differ, also between processes; no task ran for a negative time.
         let seconds = end.duration_since(start).as_secs().max(0);
         let doing = match (task.status, &task.action) {
             (TaskStatus::Running, Some(action)) => format!("  {action}"),
@@ -150,7 +152,7 @@ pub(super) async fn read(tasks: &TaskManager, id: &TaskId, offset: u64) -> Comma
     }
 }
 
-/// Ends a task.
+/// Ends a task and everything below it, and describes how it ended.
 pub(super) async fn cancel(tasks: &TaskManager, id: &TaskId) -> CommandResult {
     match tasks.cancel(id).await {
         Ok(task) => CommandResult::ok(format!("{}.", describe(&task))).with("task", json!(task)),

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/clear`
 pub(super) struct Clear;
 
 #[async_trait]

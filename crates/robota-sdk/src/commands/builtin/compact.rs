@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/compact`
 pub(super) struct Compact;
 
 #[async_trait]
@@ -23,6 +22,8 @@ impl SystemCommand for Compact {
         let before = context.state().await.map(|state| state.used_tokens);
         match context.compact(focus).await {
             Ok(()) => {
+                // The sizes are only for display, so a failure to measure does not fail the
+                // command.
                 let after = context.state().await.map(|state| state.used_tokens);
                 let sizes = before.ok().zip(after.ok());
                 let sizes = sizes.map(|(before, after)| format!(": {before} -> {after} tokens"));

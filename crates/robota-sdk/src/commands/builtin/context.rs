@@ -8,7 +8,6 @@ use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 use crate::mcp::SessionMcp;
 
-/// `/context`
 pub(super) struct Context;
 
 #[async_trait]
@@ -27,6 +26,7 @@ impl SystemCommand for Context {
             state.used_tokens, state.max_tokens, state.used_percentage
         );
         let mut parts = session.conversation().loaded().parts.clone();
+        // These are in messages, not in the system prompt, but they fill the window as well.
         parts.extend(session.mcp().into_iter().flat_map(SessionMcp::added_instructions));
         for part in &parts {
             text.push_str(&format!("\n  {:<40} about {} tokens", part.name, part.tokens));

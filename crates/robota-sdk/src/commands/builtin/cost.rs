@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/cost`
 pub(super) struct Cost;
 
 #[async_trait]

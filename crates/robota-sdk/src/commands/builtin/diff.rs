@@ -7,7 +7,6 @@ use super::failed;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/diff`
 pub(super) struct Diff;
 
 #[async_trait]
@@ -21,6 +20,7 @@ impl SystemCommand for Diff {
         let checkpoints = session.session().checkpoints();
         let checkpoint = match arguments.trim() {
             "" => match checkpoints.list().await {
+                // In whichever order they are listed: the first prompt has the smallest number.
                 Ok(list) => list.iter().min_by_key(|it| it.number).map(|it| it.id.clone()),
                 Err(error) => return failed(&error),
             },
@@ -59,6 +59,7 @@ fn reversed(diff: &str) -> String {
     for line in diff.lines() {
         header &= !line.starts_with("@@");
         match line.as_bytes().first() {
+            // In the header `---` and `+++` name files; they are no changed lines.
             Some(b'-') if !header => added.push(format!("+{}", &line[1..])),
             Some(b'+') if !header => removed.push(format!("-{}", &line[1..])),
             // "No newline at end of file" belongs to the line before.

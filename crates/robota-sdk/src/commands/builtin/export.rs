@@ -8,7 +8,6 @@ use super::failed;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/export`
 pub(super) struct Export;
 
 #[async_trait]

@@ -8,7 +8,6 @@ use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::hooks::{HookEffect, HookListing};
 use crate::interactive::InteractiveSession;
 
-/// `/hooks`
 pub(super) struct Hooks;
 
 #[async_trait]

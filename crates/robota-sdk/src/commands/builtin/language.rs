@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/language`
 pub(super) struct Language;
 
 #[async_trait]

@@ -8,7 +8,6 @@ use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 use crate::mcp::SessionMcp;
 
-/// `/mcp`
 pub(super) struct Mcp;
 
 #[async_trait]
@@ -22,6 +21,7 @@ impl SystemCommand for Mcp {
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {
+        // A session with a host has this part even without a server.
         let used = |mcp: &&SessionMcp| !(mcp.servers().is_empty() && mcp.errors().is_empty());
         let Some(mcp) = session.mcp().filter(used) else {
             return CommandResult::ok("No MCP servers are configured. To add one: robota mcp add");

@@ -17,7 +17,6 @@ use crate::memory::{MemoryCommand, MemoryEvent, ProjectMemory};
 /// them.
 const USED: &str = "used-memory-reference";
 
-/// `/memory`
 pub(super) struct Memory;
 
 #[async_trait]
@@ -63,6 +62,7 @@ impl SystemCommand for Memory {
                 let result = CommandResult::ok(reply.message).with("memory", reply.data);
                 (result, reply.event)
             }
+            // A refusal is recorded too: an audit should show what was kept out of the memory.
             Err(error) => (failed(&error), error.event()),
         };
         if let Some(event) = event

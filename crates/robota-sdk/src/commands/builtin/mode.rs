@@ -7,7 +7,6 @@ use robota_core::permission::Mode;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/mode`
 pub(super) struct ModeCommand;
 
 #[async_trait]

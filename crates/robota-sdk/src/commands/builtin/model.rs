@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/model`
 pub(super) struct Model;
 
 #[async_trait]

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/permissions`
 pub(super) struct PermissionsCommand;
 
 #[async_trait]

@@ -8,7 +8,6 @@ use super::failed;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/rewind`
 pub(super) struct Rewind;
 
 const USAGE: &str = "Usage: /rewind list | restore ID | code ID | conversation ID | diff ID";
@@ -63,6 +62,7 @@ async fn diff(session: &InteractiveSession, id: &str) -> CommandResult {
                 (None, None) => file.path.clone(),
             });
             let text = files.collect::<Vec<_>>().join("\n");
+            // The client shows the message, and an empty one looks like a failure.
             let text = if text.is_empty() { "Nothing would change.".to_owned() } else { text };
             CommandResult::ok(text).with("preview", json!(preview))
         }
@@ -71,6 +71,7 @@ async fn diff(session: &InteractiveSession, id: &str) -> CommandResult {
 }
 
 async fn restore(session: &InteractiveSession, id: &str, scope: RestoreScope) -> CommandResult {
+    // Files that were changed outside of the session are kept; the report names them.
     let options = RestoreOptions { scope, overwrite: false };
     match session.session().checkpoints().restore(id, options).await {
         Ok(report) => {

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::commands::{CommandInfo, CommandOrigin, CommandResult, SystemCommand};
 use crate::interactive::InteractiveSession;
 
-/// `/skills`
 pub(super) struct SkillsCommand;
 
 #[async_trait]

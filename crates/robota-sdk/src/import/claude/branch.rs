@@ -29,6 +29,7 @@ impl<'a> Tree<'a> {
         let mut branch = Vec::new();
         let mut visited = HashSet::new();
         let mut next = self.leaf();
+        // A damaged file can contain a loop.
         while let Some(at) = next.filter(|at| visited.insert(*at)) {
             branch.push(at);
             next = self.parent(at);
@@ -51,6 +52,8 @@ impl<'a> Tree<'a> {
 
     fn parent(&self, at: usize) -> Option<usize> {
         let line = &self.lines[at];
+        // A compaction begins a new tree: its `parentUuid` is null, and the logical parent leads to
+        // the lines before.
         let named = text(line, "parentUuid").or_else(|| text(line, "logicalParentUuid"));
         match named {
             Some(uuid) => self.by_uuid.get(uuid).copied().or_else(|| self.before(at)),
@@ -116,6 +119,7 @@ impl<'a> Tree<'a> {
                     let at = uuid.as_str().and_then(|uuid| self.by_uuid.get(uuid));
                     at.is_some_and(|at| active.contains(at))
                 })
+                // The conversation may end with a compaction, which no message follows.
                 || *at > end
         };
         (0..self.lines.len()).filter(|at| self.is_boundary(*at)).filter(on_branch).collect()

@@ -136,6 +136,7 @@ fn luhn(digits: &[u32]) -> bool {
             (_, double) => double / 10 + double % 10,
         })
         .sum();
+    // A row of equal digits, such as 16 zeros, passes the check but is a placeholder.
     sum.is_multiple_of(10) && digits.iter().any(|digit| digit != &digits[0])
 }
 

@@ -9,11 +9,11 @@ use super::update::ToolCall;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest<'a> {
-    /// The session.
+    /// The session whose turn waits for the answer.
     pub session_id: &'a str,
-    /// The call.
+    /// The call, with everything that the user needs to decide; the editor has seen its id before.
     pub tool_call: ToolCall,
-    /// The answers to choose from.
+    /// The answers to choose from, in the order in which they are shown.
     pub options: Vec<PermissionOption>,
 }
 
@@ -21,11 +21,11 @@ pub struct PermissionRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionOption {
-    /// Its id.
+    /// What the response returns.
     pub option_id: &'static str,
-    /// Its text.
+    /// The text of the button.
     pub name: String,
-    /// What kind of answer it is.
+    /// What kind of answer it is, for the icon and the shortcut of the client.
     pub kind: PermissionOptionKind,
 }
 
@@ -33,18 +33,18 @@ pub struct PermissionOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOptionKind {
-    /// Allow this call.
+    /// Allow this call and no other.
     AllowOnce,
-    /// Allow calls like this.
+    /// Allow calls like this from now on. The name of the option says for how long.
     AllowAlways,
-    /// Do not allow this call.
+    /// Do not allow this call; the model may try another way.
     RejectOnce,
 }
 
 /// What the user answered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PermissionResponse {
-    /// The answer.
+    /// What the user chose.
     pub outcome: PermissionOutcome,
 }
 
@@ -52,11 +52,11 @@ pub struct PermissionResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum PermissionOutcome {
-    /// The turn was cancelled.
+    /// The turn was cancelled before the user answered.
     Cancelled,
     /// One of the options.
     Selected {
-        /// Its id.
+        /// The `option_id` of the request.
         option_id: String,
     },
 }
@@ -65,13 +65,13 @@ pub enum PermissionOutcome {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormRequest<'a> {
-    /// Always `form`.
+    /// Always `form`; the protocol reserves other modes.
     pub mode: &'static str,
-    /// The session.
+    /// The session whose model or MCP server asks.
     pub session_id: &'a str,
-    /// The question.
+    /// The question, which is shown above the fields.
     pub message: &'a str,
-    /// The fields.
+    /// A flat JSON Schema: one property per field.
     pub requested_schema: Value,
 }
 
@@ -80,7 +80,7 @@ pub struct FormRequest<'a> {
 pub struct FormResponse {
     /// `accept`, `decline` or `cancel`.
     pub action: String,
-    /// The values of the fields.
+    /// The values of the fields, by name; only with `accept`.
     #[serde(default)]
     pub content: Option<serde_json::Map<String, Value>>,
 }
@@ -89,16 +89,16 @@ pub struct FormResponse {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileRequest<'a> {
-    /// The session.
+    /// The session in whose folders the file is.
     pub session_id: &'a str,
-    /// The file.
+    /// The absolute path.
     pub path: &'a str,
 }
 
 /// The text of a file.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ReadFileResponse {
-    /// The text.
+    /// The whole text, as it is in the editor.
     pub content: String,
 }
 
@@ -106,11 +106,11 @@ pub struct ReadFileResponse {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteFileRequest<'a> {
-    /// The session.
+    /// The session in whose folders the file is.
     pub session_id: &'a str,
-    /// The file.
+    /// The absolute path.
     pub path: &'a str,
-    /// The text.
+    /// The whole new text.
     pub content: &'a str,
 }
 
@@ -118,15 +118,15 @@ pub struct WriteFileRequest<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTerminalRequest<'a> {
-    /// The session.
+    /// The session whose call runs the command.
     pub session_id: &'a str,
-    /// The program.
+    /// The program, which the client finds and starts.
     pub command: &'a str,
-    /// Its arguments.
+    /// The arguments, without the program itself.
     pub args: &'a [String],
-    /// The directory.
+    /// The working directory, as an absolute path.
     pub cwd: &'a str,
-    /// How many bytes of the output are kept.
+    /// How many bytes of the output the client keeps: those at the end.
     pub output_byte_limit: usize,
 }
 
@@ -134,7 +134,7 @@ pub struct CreateTerminalRequest<'a> {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTerminalResponse {
-    /// Its id.
+    /// The id for all later requests about it; valid until it is released.
     pub terminal_id: String,
 }
 
@@ -142,9 +142,9 @@ pub struct CreateTerminalResponse {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalRequest<'a> {
-    /// The session.
+    /// The session that created the terminal.
     pub session_id: &'a str,
-    /// The terminal.
+    /// The id that the creation returned.
     pub terminal_id: &'a str,
 }
 
@@ -152,9 +152,9 @@ pub struct TerminalRequest<'a> {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TerminalExit {
-    /// The exit code.
+    /// The exit code; none if a signal ended it.
     pub exit_code: Option<i64>,
-    /// The signal.
+    /// The name of the signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
 }
 
@@ -164,6 +164,6 @@ pub struct TerminalExit {
 pub struct TerminalOutput {
     /// The end of the output.
     pub output: String,
-    /// Whether it was longer.
+    /// Whether the beginning was dropped, because the output was longer than the limit.
     pub truncated: bool,
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct InitializeRequest {
     /// The newest version that the client supports.
     pub protocol_version: u16,
-    /// What the client can do.
+    /// What the client can do; nothing if it does not say.
     #[serde(default)]
     pub client_capabilities: ClientCapabilities,
-    /// The name of the client.
+    /// The name of the client; this agent does not use it.
     #[serde(default)]
     pub client_info: Option<Implementation>,
 }
@@ -20,19 +20,19 @@ pub struct InitializeRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientCapabilities {
-    /// Files.
+    /// What it does with files.
     #[serde(default)]
     pub fs: FileCapabilities,
     /// Whether it runs commands in terminals.
     #[serde(default)]
     pub terminal: bool,
-    /// Sign-in.
+    /// How it lets the user sign in.
     #[serde(default)]
     pub auth: AuthCapabilities,
-    /// Forms.
+    /// Which questions it can show; absent if none.
     #[serde(default)]
     pub elicitation: Option<ElicitationCapabilities>,
-    /// Kinds of updates.
+    /// Which newer updates it understands; absent if none.
     #[serde(default)]
     pub session: Option<ClientSessionCapabilities>,
 }
@@ -44,7 +44,7 @@ pub struct FileCapabilities {
     /// Reads them, with changes that are not saved.
     #[serde(default)]
     pub read_text_file: bool,
-    /// Writes them.
+    /// Writes them, so that the change is in the editor's undo history.
     #[serde(default)]
     pub write_text_file: bool,
 }
@@ -52,10 +52,10 @@ pub struct FileCapabilities {
 /// Which updates a client understands.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClientSessionCapabilities {
-    /// Notices.
+    /// Messages for the user that are not part of the conversation.
     #[serde(default)]
     pub notices: Option<Capability>,
-    /// Compactions.
+    /// That the conversation is being summarised.
     #[serde(default)]
     pub compaction: Option<Capability>,
 }
@@ -85,10 +85,10 @@ pub struct Capability {}
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
-    /// The name for people.
+    /// The name for people; that for programs if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The version.
+    /// The version of the program, not of the protocol.
     pub version: String,
 }
 
@@ -96,11 +96,11 @@ pub struct Implementation {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResponse {
-    /// The version that both use.
+    /// The version that is used. A client that does not support it disconnects.
     pub protocol_version: u16,
     /// What the agent can do.
     pub agent_capabilities: AgentCapabilities,
-    /// How to sign in.
+    /// How to sign in; empty if the client supports no way that this agent has.
     pub auth_methods: Vec<AuthMethod>,
     /// The name of the agent.
     pub agent_info: Implementation,
@@ -110,7 +110,7 @@ pub struct InitializeResponse {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
-    /// It loads earlier sessions.
+    /// Whether it has `session/load`.
     pub load_session: bool,
     /// What a prompt may contain.
     pub prompt_capabilities: PromptCapabilities,
@@ -124,20 +124,20 @@ pub struct AgentCapabilities {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptCapabilities {
-    /// Images.
+    /// Whether images are taken.
     pub image: bool,
-    /// Sound.
+    /// Whether sound is taken.
     pub audio: bool,
-    /// The content of files.
+    /// Whether files may come with their content, instead of as links.
     pub embedded_context: bool,
 }
 
 /// Which MCP servers a client may pass besides programs.
 #[derive(Debug, Clone, Serialize)]
 pub struct McpCapabilities {
-    /// Streamable HTTP.
+    /// Whether servers over streamable HTTP may be passed.
     pub http: bool,
-    /// HTTP with server-sent events.
+    /// Whether servers over HTTP with server-sent events may be passed, the older transport.
     pub sse: bool,
 }
 
@@ -145,17 +145,17 @@ pub struct McpCapabilities {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCapabilities {
-    /// List them.
+    /// Has `session/list`.
     pub list: Capability,
-    /// Delete them.
+    /// Has `session/delete`.
     pub delete: Capability,
-    /// Give them more folders.
+    /// Takes `additionalDirectories` when a session is opened.
     pub additional_directories: Capability,
     /// Continue them without a replay.
     pub resume: Capability,
-    /// Close them.
+    /// Has `session/close`.
     pub close: Capability,
-    /// Fork them.
+    /// Has `session/fork`.
     pub fork: Capability,
 }
 
@@ -165,13 +165,13 @@ pub struct SessionCapabilities {
 pub enum AuthMethod {
     /// The client runs our program with these arguments in a terminal.
     Terminal {
-        /// Its id.
+        /// What `authenticate` takes.
         id: &'static str,
-        /// Its name for people.
+        /// The text of the button.
         name: &'static str,
-        /// What it does.
+        /// What it does, in a line below the name.
         description: &'static str,
-        /// The arguments.
+        /// The arguments of our program, without the program.
         args: Vec<&'static str>,
     },
 }
@@ -180,6 +180,6 @@ pub enum AuthMethod {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticateRequest {
-    /// The way.
+    /// The id of one of the `auth_methods`.
     pub method_id: String,
 }

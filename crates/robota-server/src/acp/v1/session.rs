@@ -10,9 +10,9 @@ use super::content::ContentBlock;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionFolder {
-    /// The working folder.
+    /// The working folder, as an absolute path.
     pub cwd: PathBuf,
-    /// Further folders of the workspace.
+    /// Further folders of the workspace, which tools may use.
     #[serde(default)]
     pub additional_directories: Vec<PathBuf>,
     /// MCP servers. Some clients leave the list out.
@@ -27,29 +27,30 @@ pub struct SessionFolder {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum McpServer {
-    /// An address.
+    /// A server at an address. Before `Stdio`, because an untagged enum takes the first variant
+    /// that fits.
     Remote {
-        /// `http` or `sse`.
+        /// `http` or `sse`; anything else is refused.
         #[serde(rename = "type")]
         kind: String,
-        /// The name.
+        /// The name, which becomes part of the names of its tools.
         name: String,
-        /// The address.
+        /// The address of the server's endpoint.
         url: String,
-        /// Headers of every request.
+        /// Headers of every request; they may contain keys.
         #[serde(default)]
         headers: Vec<NameValue>,
     },
-    /// A program.
+    /// A program, which talks over its standard streams. It has no `type`.
     Stdio {
-        /// The name.
+        /// The name, which becomes part of the names of its tools.
         name: String,
-        /// The program.
+        /// The program that is started.
         command: String,
-        /// Its arguments.
+        /// Its arguments, which do not pass through a shell.
         #[serde(default)]
         args: Vec<String>,
-        /// Variables of its environment.
+        /// Variables that are added to its environment.
         #[serde(default)]
         env: Vec<NameValue>,
     },
@@ -58,9 +59,9 @@ pub enum McpServer {
 /// A header or a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NameValue {
-    /// The name.
+    /// The name of the header or variable.
     pub name: String,
-    /// The value.
+    /// The value, which may be a key.
     pub value: String,
 }
 
@@ -68,9 +69,9 @@ pub struct NameValue {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedSession {
-    /// The permission modes.
+    /// The permission modes, for clients without options.
     pub modes: ModeState,
-    /// The other choices.
+    /// The choices that clients show as pickers, the mode among them.
     pub config_options: Vec<ConfigOption>,
 }
 
@@ -78,9 +79,9 @@ pub struct OpenedSession {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkedSession {
-    /// Its id.
+    /// The id of the new session, which all later requests name.
     pub session_id: String,
-    /// Its choices.
+    /// What can be chosen for it.
     #[serde(flatten)]
     pub opened: OpenedSession,
 }
@@ -89,7 +90,7 @@ pub struct ForkedSession {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModeState {
-    /// The mode in use.
+    /// The `id` of the mode in use.
     pub current_mode_id: String,
     /// The modes to choose from.
     pub available_modes: Vec<Mode>,
@@ -98,11 +99,11 @@ pub struct ModeState {
 /// A permission mode that the user can select in the editor.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mode {
-    /// Its id.
+    /// What `session/set_mode` takes.
     pub id: String,
-    /// Its name for people.
+    /// The text that the picker shows.
     pub name: String,
-    /// What it does.
+    /// What it does, in a line.
     pub description: String,
 }
 
@@ -110,7 +111,7 @@ pub struct Mode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigOption {
-    /// Its id.
+    /// What `session/set_config_option` takes.
     pub id: &'static str,
     /// Its name for people.
     pub name: &'static str,
@@ -119,7 +120,7 @@ pub struct ConfigOption {
     /// Always `select`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The value in use.
+    /// The `value` of the option in use.
     pub current_value: String,
     /// The values to choose from.
     pub options: Vec<SelectOption>,
@@ -128,9 +129,9 @@ pub struct ConfigOption {
 /// A value of a [`ConfigOption`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SelectOption {
-    /// The value.
+    /// What `session/set_config_option` takes.
     pub value: String,
-    /// Its name for people.
+    /// The text that the picker shows.
     pub name: String,
 }
 
@@ -138,17 +139,17 @@ pub struct SelectOption {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionReference {
-    /// The id.
+    /// The id that the session was opened with.
     pub session_id: String,
 }
 
 /// A request for the list of sessions.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ListRequest {
-    /// Only those of this folder.
+    /// The folder of the sessions; absent for that in which this program was started.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// Where the page starts.
+    /// The `next_cursor` of the page before; absent for the first page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
@@ -157,9 +158,9 @@ pub struct ListRequest {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResponse {
-    /// The sessions.
+    /// The sessions of the page, the newest first.
     pub sessions: Vec<SessionInfo>,
-    /// Where the next page starts.
+    /// Where the next page starts; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -168,11 +169,11 @@ pub struct ListResponse {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// Its id.
+    /// What `session/load` takes.
     pub session_id: String,
-    /// Its working folder.
+    /// Its working folder; empty if it has none.
     pub cwd: String,
-    /// Its name.
+    /// The name that the user gave it, otherwise its first words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// When something happened in it last.
@@ -184,9 +185,9 @@ pub struct SessionInfo {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetModeRequest {
-    /// The session.
+    /// The id that the session was opened with.
     pub session_id: String,
-    /// The mode.
+    /// The `id` of one of the modes.
     pub mode_id: String,
 }
 
@@ -194,11 +195,11 @@ pub struct SetModeRequest {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetConfigRequest {
-    /// The session.
+    /// The id that the session was opened with.
     pub session_id: String,
-    /// The option.
+    /// The `id` of one of the options.
     pub config_id: String,
-    /// The value.
+    /// The `value` to choose.
     pub value: ConfigValue,
 }
 
@@ -216,7 +217,7 @@ pub enum ConfigValue {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetConfigResponse {
-    /// All options.
+    /// All options, because a choice can change what others offer.
     pub config_options: Vec<ConfigOption>,
 }
 
@@ -224,9 +225,9 @@ pub struct SetConfigResponse {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptRequest {
-    /// The session.
+    /// The id that the session was opened with.
     pub session_id: String,
-    /// The content.
+    /// The content, in the order in which the user typed it.
     pub prompt: Vec<ContentBlock>,
 }
 
@@ -234,7 +235,7 @@ pub struct PromptRequest {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptResponse {
-    /// Why it ended.
+    /// Why the turn ended, once all its updates were sent.
     pub stop_reason: StopReason,
 }
 

@@ -10,9 +10,9 @@ use super::session::ConfigOption;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notification<'a> {
-    /// The session.
+    /// The session that it happened in; a client can have several open.
     pub session_id: &'a str,
-    /// What happened.
+    /// One change; several are sent as several notifications.
     pub update: &'a Update,
 }
 
@@ -22,25 +22,25 @@ pub struct Notification<'a> {
 pub enum Update {
     /// The user wrote something. Sent for earlier messages only.
     UserMessageChunk {
-        /// What.
+        /// A piece of the message; pieces with the same `message_id` belong together.
         content: ContentBlock,
-        /// The message that it belongs to.
+        /// The message that it belongs to; absent if there is no need to join pieces.
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
     /// The model wrote something.
     AgentMessageChunk {
-        /// What.
+        /// A piece of the answer.
         content: ContentBlock,
-        /// The message that it belongs to.
+        /// The answer that it belongs to; absent for text that is not of the model.
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
-    /// The model thought something.
+    /// The model reasoned before it answered.
     AgentThoughtChunk {
-        /// What.
+        /// A piece of the reasoning.
         content: ContentBlock,
-        /// The message that it belongs to.
+        /// The answer that the reasoning led to.
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<String>,
     },
@@ -50,36 +50,36 @@ pub enum Update {
     ToolCallUpdate(ToolCall),
     /// The plan: the whole to-do list.
     Plan {
-        /// Its entries.
+        /// All entries; they replace those of the last update.
         entries: Vec<PlanEntry>,
     },
     /// The commands that a prompt can start with.
     AvailableCommandsUpdate {
-        /// All commands.
+        /// All commands; they replace those of the last update.
         available_commands: Vec<Command>,
     },
-    /// The permission mode changed.
+    /// The permission mode changed, by the client or by the agent.
     CurrentModeUpdate {
-        /// The mode in use.
+        /// The `id` of the mode in use.
         current_mode_id: String,
     },
-    /// A choice changed.
+    /// A choice changed without a request of the client.
     ConfigOptionUpdate {
-        /// All choices.
+        /// All choices; they replace those of the last update.
         config_options: Vec<ConfigOption>,
     },
     /// The name of the session changed.
     SessionInfoUpdate {
-        /// The name.
+        /// The name that the session has from now on.
         title: String,
     },
     /// The use of the context window changed.
     UsageUpdate {
-        /// The tokens in the window.
+        /// The tokens of the last request, or an estimate before the first one.
         used: u64,
-        /// The size of the window.
+        /// The size of the window in tokens.
         size: u64,
-        /// The price of the session.
+        /// The price of the session; absent if no price of its model is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
     },
@@ -87,19 +87,19 @@ pub enum Update {
     Notice {
         /// `info`, `warning` or `error`.
         severity: &'static str,
-        /// The message.
+        /// The message, in one line.
         title: String,
     },
     /// The conversation is compacted. Only for clients that understand it.
     CompactionUpdate {
-        /// The compaction.
+        /// Joins the updates of one compaction.
         compaction_id: String,
         /// `in_progress`, `completed` or `failed`.
         status: &'static str,
         /// The text that replaces the older messages.
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<Vec<ContentBlock>>,
-        /// Why it failed.
+        /// Why it failed; only with the status `failed`.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -108,9 +108,9 @@ pub enum Update {
 /// What the session has cost so far.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
-    /// The amount.
+    /// The amount in whole units of the currency, not in cents.
     pub amount: f64,
-    /// The currency.
+    /// The currency by its ISO 4217 code; always `USD`, in which prices are listed.
     pub currency: &'static str,
 }
 
@@ -118,27 +118,27 @@ pub struct Cost {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// The id of the call.
+    /// The id that joins the updates of one call.
     pub tool_call_id: String,
-    /// What it does, in a line.
+    /// What it does, in a line, as Markdown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What kind of tool it is.
+    /// What kind of tool it is, for the icon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
     /// How far it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolCallStatus>,
-    /// What it shows.
+    /// What it shows. It replaces what was shown before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<ToolCallContent>>,
     /// The files that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location>>,
-    /// Its arguments.
+    /// Its arguments, as the model wrote them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
-    /// Its result.
+    /// Its result. Not sent: `content` has it in the form for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_output: Option<Value>,
 }
@@ -147,21 +147,21 @@ pub struct ToolCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// Reads.
+    /// Reads files.
     Read,
     /// Changes files.
     Edit,
-    /// Searches.
+    /// Searches in files or for files.
     Search,
     /// Runs a command.
     Execute,
-    /// Plans.
+    /// Plans, or passes work to another agent.
     Think,
     /// Reads from the network.
     Fetch,
-    /// Changes the mode.
+    /// Changes the permission mode.
     SwitchMode,
-    /// Anything else.
+    /// Anything else, tools of MCP servers among it.
     Other,
 }
 
@@ -171,7 +171,7 @@ pub enum ToolKind {
 pub enum ToolCallStatus {
     /// It has not started.
     Pending,
-    /// It runs.
+    /// It runs; output may follow.
     InProgress,
     /// It succeeded.
     Completed,
@@ -183,24 +183,24 @@ pub enum ToolCallStatus {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ToolCallContent {
-    /// Content.
+    /// Text or an image.
     Content {
-        /// The content.
+        /// What the editor shows as the output of the call.
         content: ContentBlock,
     },
     /// A change of a file.
     Diff {
-        /// The file.
+        /// The absolute path.
         path: String,
         /// The text before; none for a new file.
         #[serde(skip_serializing_if = "Option::is_none")]
         old_text: Option<String>,
-        /// The text after.
+        /// The text after the change.
         new_text: String,
     },
     /// A terminal of the client.
     Terminal {
-        /// Its id.
+        /// What the creation of the terminal returned.
         terminal_id: String,
     },
 }
@@ -208,9 +208,9 @@ pub enum ToolCallContent {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// The file.
+    /// The absolute path.
     pub path: String,
-    /// The line.
+    /// The line, from 1; absent for the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
@@ -230,7 +230,7 @@ pub struct PlanEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// As the others.
+    /// The only one: clients require a priority.
     Medium,
 }
 
@@ -238,11 +238,11 @@ pub enum Priority {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Not started.
+    /// No work was done on it.
     Pending,
-    /// Started.
+    /// The agent works on it now.
     InProgress,
-    /// Done.
+    /// It needs no more work.
     Completed,
 }
 
@@ -251,9 +251,9 @@ pub enum PlanStatus {
 pub struct Command {
     /// Its name, without the slash.
     pub name: String,
-    /// What it does.
+    /// What it does, for the menu.
     pub description: String,
-    /// Its arguments.
+    /// Its arguments; absent if it takes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<CommandInput>,
 }
@@ -261,6 +261,6 @@ pub struct Command {
 /// The arguments of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandInput {
-    /// What to type.
+    /// What to type, as the menu shows it.
     pub hint: String,
 }

@@ -12,13 +12,14 @@ pub(super) const CANCEL: &str = "agent_cancel";
 /// The names of all tools of the agent.
 pub(super) const NAMES: [&str; 5] = [START, SEND, WAIT, DECIDE, CANCEL];
 
-/// Returns the tools.
 pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
     let session = json!({"type": "string", "description": "The session that agent_start returned"});
     let prompt = json!({"type": "string", "description": "What the agent is to do"});
     let mut tools = vec![
         tool(
             START,
+            // The numbers are those of `MAX_WAIT`; the model of the host reads this and plans its
+            // calls by it.
             "Gives the agent a task in a new session. Answers within 45 seconds: with the result, \
              or with the state `running` (or `waiting_permission` while the user is asked), after which \
              agent_wait waits for the result.",
@@ -59,6 +60,8 @@ pub(super) fn tools(host_decides: bool) -> Vec<ServedTool> {
     if host_decides {
         tools.push(tool(
             DECIDE,
+            // The model of the host can read this. It is a request, not a protection;
+            // `host_decides` is off by default for that reason.
             "Decides about a call that waits for approval: only as the user wants.",
             &json!({
                 "session": session,

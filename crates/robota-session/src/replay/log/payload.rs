@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::replay::blobs::is_hash;
 
-/// The `kind` of a reference.
+/// The `kind` by which a reference is recognised.
 pub(super) const KIND: &str = "external-payload";
 
 /// The fields that identify a line; they are never moved to a file.
@@ -28,9 +28,9 @@ pub struct Payload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadRef {
-    /// Always `external-payload`.
+    /// Always `external-payload`; another kind is not a reference.
     pub kind: String,
-    /// Always `json`.
+    /// Always `json`: how the bytes of the file are read.
     pub encoding: String,
     /// The hash of the file's bytes.
     pub sha256: String,

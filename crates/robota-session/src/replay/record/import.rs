@@ -24,7 +24,7 @@ pub struct Imported {
     pub session: SessionId,
     /// Whether it was imported before; then nothing was written.
     pub already: bool,
-    /// How many events were written.
+    /// How many events were written; 0 if it was imported before.
     pub events: u64,
     /// Hashes of blobs, such as images and long output, that the session refers to but that did not
     /// come with the export.

@@ -13,14 +13,13 @@ use crate::replay::universal::Reader;
 const NO_RESULT: &str =
     "No result of this call was recorded before the session was imported. It may have had effects.";
 
-/// One item of a history.
 #[derive(Debug, Clone)]
 pub(super) enum HistoryItem {
     /// A message, and when it was sent.
     Message(Message, Timestamp),
     /// An entry that is not a message.
     Entry(HistoryEntry),
-    /// A compaction.
+    /// A compaction: what comes before it is no longer sent to the model.
     Compact {
         /// The history entry of the compaction.
         entry: HistoryEntry,
@@ -47,7 +46,7 @@ pub(super) struct ParsedHistory {
     pub(super) repairs: Repairs,
 }
 
-/// Parses a record's history.
+/// Parses a record's history; calls without a result get one that says so.
 pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> ParsedHistory {
     let mut reader = Reader::new(ids);
     let (mut items, mut waiting, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());

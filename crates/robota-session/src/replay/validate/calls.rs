@@ -8,7 +8,6 @@ use robota_core::permission::Verdict;
 
 use super::Report;
 
-/// How far a call got.
 #[derive(Default)]
 struct CallProgress {
     name: String,
@@ -18,7 +17,6 @@ struct CallProgress {
     has_result: bool,
 }
 
-/// The calls of a journal.
 #[derive(Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, CallProgress>,

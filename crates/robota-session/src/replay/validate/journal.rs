@@ -74,7 +74,7 @@ impl JournalCheck {
         self.incomplete = true;
     }
 
-    /// Checks the next event.
+    /// Checks the next event; events have to be passed in the order of the journal.
     pub fn event(&mut self, event: &Envelope) {
         self.report.events += 1;
         self.order(event);

@@ -47,7 +47,7 @@ pub(super) fn failed(
 pub(super) enum Failure {
     /// The connection failed: the statement may have run or not.
     Connection(JournalError),
-    /// The server refused it.
+    /// The server refused it: nothing was changed.
     Refused(JournalError),
 }
 
@@ -59,7 +59,6 @@ impl Failure {
     }
 }
 
-/// The connections of a store.
 #[derive(Clone)]
 pub(super) struct Connections {
     pub(super) pool: Pool,
@@ -213,6 +212,7 @@ impl Connections {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         // Without a timeout: a commit that waits for a slow disk is not a failure, and giving up
         // would leave its outcome unknown.
+        // Also after an error: a connection with an open transaction must not return to the pool.
         let ended = client.batch_execute(end).await;
         if ended.is_ok() {
             // Return the connection to the pool.
@@ -224,7 +224,6 @@ impl Connections {
     }
 }
 
-/// A transaction.
 struct PostgresTx<'t> {
     client: &'t Object,
     connections: &'t Connections,

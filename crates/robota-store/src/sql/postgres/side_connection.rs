@@ -32,7 +32,7 @@ const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 /// all.
 const MAX_PAYLOAD: usize = 7_000;
 
-/// The notification channel.
+/// The notification channel that all stores of a database share.
 const CHANNEL: &str = "robota_events";
 
 type Connect =
@@ -108,6 +108,7 @@ impl SideConnection {
         &self,
         run: impl AsyncFnOnce(&mut OpenConnection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
+        // Held during the statement: the connection runs one at a time, and renewals wait for it.
         let mut slot = self.open.lock().await;
         // Taken out, so that the connection is closed if this future is dropped half way.
         let open = slot.take().filter(|open| !open.client.is_closed());

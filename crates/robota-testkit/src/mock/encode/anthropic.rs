@@ -22,7 +22,7 @@ pub(super) struct Anthropic {
     blocks: usize,
     calls: usize,
     open: Option<OpenBlock>,
-    /// Blocks whose end is delayed.
+    /// Blocks that have started and not ended: with [`Quirk::Overlap`] they end together.
     delayed_ends: Vec<usize>,
 }
 
@@ -94,6 +94,7 @@ impl Encoder for Anthropic {
         });
         if let Some(tokens) = self.tokens {
             message["usage"] = input_usage(tokens);
+            // The service reports a first count at the start and the final one at the end.
             message["usage"]["output_tokens"] = json!(1);
         }
         Self::send(sse, json!({"type": "message_start", "message": message}));
@@ -142,6 +143,7 @@ impl Encoder for Anthropic {
                         json!({"type": "input_json_delta", "partial_json": json}),
                     );
                 };
+                // The service begins the arguments with an empty piece.
                 piece("");
                 split_chars(&call.arguments(), call.chunk).for_each(piece);
             }
@@ -173,6 +175,7 @@ impl Encoder for Anthropic {
     fn fail(&mut self, sse: &mut Sse, failure: &Failure) {
         let mut body = failure.body(self.context.wire, &self.context.request_id());
         if let Some(fields) = body.as_object_mut() {
+            // Only a response has it; an event in a stream does not.
             fields.shift_remove("request_id");
         }
         Self::send(sse, body);
@@ -198,6 +201,7 @@ impl Encoder for Anthropic {
 
 fn input_usage(tokens: Tokens) -> Value {
     json!({
+        // The service counts cached tokens apart from the input.
         "input_tokens": tokens.input.saturating_sub(tokens.cache_read + tokens.cache_write),
         "cache_creation_input_tokens": tokens.cache_write,
         "cache_read_input_tokens": tokens.cache_read,

@@ -70,6 +70,7 @@ impl Chat {
 
 impl Encoder for Chat {
     fn begin(&mut self, sse: &mut Sse) {
+        // The first delta has the role and no text yet.
         let content = if sse.quirks().has(Quirk::NullContent) { Value::Null } else { json!("") };
         self.delta(sse, json!({"role": "assistant", "content": content}));
     }
@@ -110,6 +111,7 @@ impl Encoder for Chat {
             } else if quirks.has(Quirk::OneDelta) {
                 entries.push(Self::entry(&quirks, index, head, Some(json!(call.arguments()))));
             } else {
+                // The first delta of a call has its id and name, and no arguments.
                 let first = Self::entry(&quirks, index, head, Some(json!("")));
                 self.delta(sse, json!({"tool_calls": [first]}));
                 let repeated_head =
@@ -165,6 +167,7 @@ impl Encoder for Chat {
         if sse.quirks().has(Quirk::FinishTwice) {
             sse.data(&finished);
         }
+        // The service sends usage only if the request asks for it, in a chunk without choices.
         if let (true, false, Some(tokens)) = (self.context.usage_wanted, on_finish, self.tokens) {
             let mut last = self.chunk(json!([]));
             last["usage"] = usage(tokens);

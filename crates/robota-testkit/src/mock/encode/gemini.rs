@@ -51,6 +51,7 @@ impl Encoder for Gemini {
     }
 
     fn end_thinking(&mut self, _sse: &mut Sse, signature: Option<&str>) {
+        // The wire has no place of its own for a signature: the next part carries it.
         self.signature = signature.map(str::to_owned);
     }
 
@@ -92,6 +93,8 @@ impl Encoder for Gemini {
     }
 
     fn stop(&mut self, sse: &mut Sse, reason: &StopReason) {
+        // The last event has an empty text, on which the signature of an answer without calls is
+        // sent.
         let mut part = json!({"text": ""});
         if let Some(signature) = self.signature.take() {
             part["thoughtSignature"] = json!(signature);
@@ -142,6 +145,7 @@ fn finish(reason: &StopReason) -> &str {
 fn usage(tokens: Tokens) -> Value {
     let mut usage = json!({
         "promptTokenCount": tokens.input,
+        // The service counts reasoning apart from the answer.
         "candidatesTokenCount": tokens.output.saturating_sub(tokens.reasoning),
         "totalTokenCount": tokens.input + tokens.output,
     });

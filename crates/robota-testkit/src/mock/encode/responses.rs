@@ -48,6 +48,7 @@ impl Responses {
 
     fn added(&mut self, sse: &mut Sse, item: &Value) {
         let index = self.output.len();
+        // Added and done items have the index at which the item will be in the output.
         self.send(sse, "response.output_item.added", json!({"output_index": index, "item": item}));
     }
 
@@ -218,6 +219,7 @@ impl Encoder for Responses {
             }
             let last = json!({"name": call.name, "arguments": arguments});
             self.send(sse, "response.function_call_arguments.done", with(&at, last));
+            // The whole item again, as the service sends it: clients may read only this event.
             let mut done = item(&arguments, "completed");
             if sse.quirks().has(Quirk::ObjectArguments) {
                 done["arguments"] = call.object();

@@ -40,7 +40,7 @@ impl Sse {
         self.push(None, marker);
     }
 
-    /// Adds a comment.
+    /// Adds a comment, which shows a client that the connection is alive.
     pub(super) fn comment(&mut self, comment: &str) {
         let text = format!(": {comment}\n\n");
         self.raw(self.with_line_ends(text).into_bytes());
@@ -57,6 +57,7 @@ impl Sse {
 
     fn push(&mut self, name: Option<&str>, data: &str) {
         let mut text = String::with_capacity(data.len() + 32);
+        // Only at the start of the stream: elsewhere the character is part of the data.
         if self.count == 0 && self.quirks.has(Quirk::Bom) {
             text.push('\u{feff}');
         }
@@ -92,6 +93,7 @@ impl Sse {
     fn apply_quirks(&self, data: &str) -> String {
         let mut data = data.to_owned();
         if self.quirks.has(Quirk::LoneSurrogate) {
+            // Rust text cannot contain a lone surrogate, so the scenario has a placeholder.
             data = data.replace('\u{e000}', "\\ud83d");
         }
         if self.quirks.has(Quirk::Ascii) {
@@ -99,6 +101,7 @@ impl Sse {
         }
         let padding = self.quirks.padding();
         if padding > 0 && data.ends_with('}') {
+            // Before the last brace: spaces inside of an object change nothing.
             data.insert_str(data.len() - 1, &" ".repeat(padding));
         }
         data
@@ -111,6 +114,7 @@ fn ascii(text: &str) -> String {
         if character.is_ascii() {
             out.push(character);
         } else {
+            // Characters beyond the first plane become two escapes, as JSON has it.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }

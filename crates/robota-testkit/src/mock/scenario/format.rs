@@ -105,11 +105,13 @@ impl ReplyIn {
             || self.usage.is_some()
             || self.error.is_some()
             || self.stop.is_some();
+        // In which order the two would be sent is not clear.
         if short && self.steps.is_some() {
             return Err("an answer has `steps` or the short form, not both".to_owned());
         }
         let mut steps = self.steps.unwrap_or_default();
         let thinking_step = |thinking| Step::Thinking { thinking, signature: None, chunk: None };
+        // The order of a usual answer: reasoning, text, calls, usage, end.
         steps.extend(self.thinking.map(thinking_step));
         steps.extend(self.text.map(|text| Step::Text { pieces: text.0, chunk: None, times: 1 }));
         for tool in self.tools.unwrap_or_default() {
@@ -118,6 +120,7 @@ impl ReplyIn {
         steps.extend(self.usage.map(Step::Usage));
         steps.extend(self.error.map(|failure| Step::Error(failure.0)));
         steps.extend(self.stop.map(Step::Stop));
+        // Found here and not while it plays, so that a mistake in a scenario fails at its start.
         let last = steps.iter().position(ends);
         if last.is_some_and(|at| at + 1 < steps.len()) {
             return Err("nothing can follow what ends an answer".to_owned());
@@ -159,7 +162,7 @@ fn ends(step: &Step) -> bool {
     }
 }
 
-/// Text, whole or in pieces.
+/// Text: a string, or the list of its pieces.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct TextIn(Vec<String>);
@@ -319,6 +322,7 @@ impl TryFrom<StepIn> for Step {
             WordStep::Truncate => Self::Truncate,
             WordStep::Close => Self::Close,
         }));
+        // A key of another kind would otherwise be ignored, and the test would test something else.
         match steps.pop() {
             Some(only) if steps.is_empty() => {
                 let (tool, text) =

@@ -37,7 +37,7 @@ pub async fn text(suite: Suite) {
     );
 }
 
-/// An answer can be empty.
+/// An answer may be empty and is still complete.
 pub async fn empty_answer(suite: Suite) {
     let fixture = suite.fixture(Reply::new()).await;
     let answered = fixture.hello().await.unwrap();

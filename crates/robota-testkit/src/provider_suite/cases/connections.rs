@@ -53,6 +53,7 @@ pub async fn abort_while_silent(suite: Suite) {
     }
     fixture.mock.reached("silence").await;
     let received = fixture.sent(1);
+    // With frozen time no timeout can end the call, so only the drop can.
     let _frozen = FrozenTime::start();
     drop(stream);
     assert_eq!(received.ended().await, ResponseEnd::Disconnected);
@@ -69,6 +70,7 @@ pub async fn abort_before_headers(suite: Suite) {
             async move { provider.stream(request, CallContext::detached()).await.is_ok() },
         );
     let received = fixture.mock.call(1).await;
+    // With frozen time no timeout can end the call, so only the drop can.
     let _frozen = FrozenTime::start();
     calling.abort();
     assert!(calling.await.unwrap_err().is_cancelled());
@@ -82,6 +84,7 @@ pub async fn concurrent_calls(suite: Suite) {
     let fixture = suite.fixture(scenario).await;
     let one = fixture.ask(vec![fixture.user("one")]);
     let two = async {
+        // The first call holds its answer open while the second one runs.
         fixture.mock.reached("first").await;
         let asked = fixture.ask(vec![fixture.user("two")]);
         let opened = async {

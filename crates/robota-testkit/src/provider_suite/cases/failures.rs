@@ -49,6 +49,7 @@ pub async fn truncation_anywhere(suite: Suite) {
     for size in [super::size(4096), super::size(61)] {
         let (mut broken, mut complete) = (0, 0);
         loop {
+            // One piece more in each round, until the whole answer arrives.
             let quirks = [Quirk::Bytes(size), Quirk::DropAt(broken + complete)];
             let fixture = suite.fixture(reply().quirks(quirks)).await;
             let result = fixture.hello().await;

@@ -9,6 +9,7 @@ use crate::mock::{Quirk, Reply, ResponseEnd, Step, Wire};
 fn reply() -> Reply {
     Reply::new()
         .thinking("Grüße — 思考", Some("c2ln"))
+        // Text that looks like an event must stay text.
         .pieces(["Grüße, ", "世界 🦀", "\n\ndata: not an event\n"])
         .tool("read", json!({"path": "ü 🦀.txt"}))
         .chunked(size(4))

@@ -59,6 +59,7 @@ pub async fn no_empty_text_is_sent(suite: Suite) {
     let result = ToolResult::text(&call, "", false);
     let blocks = vec![Block::text(""), Block::ToolUse(call)];
     let answer = Message::assistant(&fixture.ids, blocks, MessageState::Complete);
+    // A model can answer with nothing, and the conversation must continue.
     let silent = Message::assistant(&fixture.ids, Vec::new(), MessageState::Complete);
     let view = vec![
         fixture.user("hello"),
@@ -85,6 +86,7 @@ pub async fn no_empty_text_is_sent(suite: Suite) {
 /// A conversation from another wire continues: ids are converted, and calls keep their results.
 pub async fn foreign_ids_are_converted(suite: Suite) {
     let fixture = suite.fixture("x").await;
+    // What services refuse: other characters, an empty id, a long one.
     let ids = ["call/1 ü#", "call_1", "", &"very-long-".repeat(20)];
     let calls: Vec<ToolUse> = ids
         .iter()
@@ -154,5 +156,6 @@ pub async fn requests_are_stable(suite: Suite) {
     let view = vec![fixture.user("hello")];
     fixture.ask(view.clone()).await.unwrap();
     fixture.ask(view).await.unwrap();
+    // Otherwise the cache of the service would miss.
     assert_eq!(fixture.sent(1).body, fixture.sent(2).body);
 }

@@ -168,6 +168,7 @@ pub async fn results_come_first(suite: Suite) {
     let answered = fixture.ask(vec![user.clone()]).await.unwrap();
     let results =
         answered.calls().iter().map(|call| ToolResult::text(call, "fine", false)).collect();
+    // A user can write while tools run.
     let more = fixture.user("and be quick");
     fixture
         .ask(vec![user, answered.message.clone(), fixture.results(results), more])
@@ -177,6 +178,7 @@ pub async fn results_come_first(suite: Suite) {
     let results: Vec<SentResult> = sent::results(&sent);
     assert_eq!(results.len(), 2);
     let body = sent.json.to_string();
+    // Services reject a message between a call and its result.
     assert!(body.rfind("fine").unwrap() < body.find("and be quick").unwrap(), "{body}");
 }
 
@@ -354,6 +356,7 @@ pub async fn calls_written_as_text(suite: Suite) {
         assert_eq!(answered.stop, StopReason::ToolUse, "{form:?}");
         assert_eq!(answered.text().trim(), "", "{form:?}: the call is not also shown as text");
     }
+    // Text that only begins like a call is an answer.
     let plain = suite.fixture_with_text_calls("Use <tool_ or {\"name\": 1} as you like.").await;
     let answered = plain.hello().await.unwrap();
     assert_eq!(answered.text(), "Use <tool_ or {\"name\": 1} as you like.");

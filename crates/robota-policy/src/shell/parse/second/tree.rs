@@ -51,8 +51,10 @@ fn tree(text: &str) -> Option<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let tree = parser.parse_with_options(&mut read, None, Some(options));
+    // A parser that was stopped would continue with the old text.
     parser.reset();
     PARSER.set(Some(parser));
+    // The tree of a part of the text proves nothing.
     tree.filter(|_| !is_spent())
 }
 

@@ -33,10 +33,12 @@ impl<'t> Walker<'t, '_> {
         self.single_bracket(&mut part);
         self.indexes(&part);
         let at = |i: usize| part.words.get(i).and_then(Word::bare).unwrap_or_default();
+        // `coproc NAME { …; }` runs a statement, which is read as words here.
         if at(0) == "coproc" && [1, 2].iter().any(|i| words::has("reserved", at(*i))) {
             self.script.doubt("a keyword is used as a command", true);
         }
         let program = part.program().unwrap_or_default();
+        // One `sleep` is limited, but not how often a loop repeats it.
         if program == "sleep" && self.rounds > 60 {
             self.script.doubt("its loop waits too long", false);
         }
@@ -119,6 +121,7 @@ impl<'t> Walker<'t, '_> {
             self.script.doubt("an array index can run commands", false);
         }
         let given = match &value {
+            // Of a value that is added to, the beginning may not be known.
             Some(word) if !assignment.adds && index.is_empty() => Value::Set(word.clone()),
             _ => Value::Unknown,
         };
@@ -150,6 +153,7 @@ impl<'t> Walker<'t, '_> {
         }
         let flags = part.words.iter().skip(1).filter_map(Word::value);
         let letters: String = flags.filter(|text| text.starts_with(['-', '+'])).collect();
+        // `declare -i` evaluates the values.
         if letters.contains('i') {
             self.computes();
         }

@@ -24,6 +24,7 @@ impl Walker<'_, '_> {
             }
             _ => return,
         };
+        // The `cd` may fail, so both folders are possible.
         self.cwd.join(&there);
         self.cwd.straight = there.straight.clone();
         self.after_cd = Some(there);
@@ -92,6 +93,7 @@ impl Cwd {
                 self.dirs.push(dir.clone());
             }
         }
+        // More folders are not followed, so it may be any.
         self.lost |= other.lost || self.dirs.len() >= 16;
         self.moved |= other.moved;
         if self.straight != other.straight {

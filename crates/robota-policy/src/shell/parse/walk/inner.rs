@@ -75,6 +75,7 @@ impl<'t> Walker<'t, '_> {
         {
             return;
         }
+        // `${!x}` reads the variable whose name is in `x`.
         if text.starts_with('!') {
             return self.computes();
         }
@@ -95,6 +96,7 @@ impl<'t> Walker<'t, '_> {
         let harmless = match rest.as_bytes() {
             [] | [b'-' | b'?' | b'+' | b'#' | b'%' | b'/' | b'^' | b',', ..] => true,
             [b':', b'-' | b'?' | b'+', ..] => true,
+            // `${x@P}` expands the value as a prompt, which runs the commands in it.
             [b'@', how @ ..] => !how.contains(&b'P'),
             // A default that is assigned as well.
             [b'=', ..] | [b':', b'=', ..] => {
@@ -176,6 +178,7 @@ impl<'t> Walker<'t, '_> {
         if !self.script.computes {
             return;
         }
+        // A value that is evaluated can contain a command, so all texts are searched for some.
         let mut texts = Vec::new();
         for part in &self.script.parts {
             let values = part.assigns.iter().filter_map(|assign| assign.value.as_ref());
@@ -215,7 +218,7 @@ fn is_number(word: &Word) -> bool {
         || word.literal().is_some_and(|text| text.parse::<i64>().is_ok())
 }
 
-/// `{1..9}`
+/// Returns whether a word is a range such as `{1..9}`.
 fn is_range(word: &Word) -> bool {
     let Some(text) = word.value() else { return false };
     let body = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
