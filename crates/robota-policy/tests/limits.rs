@@ -80,3 +80,60 @@ fn long_lists_do_not_fill_the_stack() {
         assert_ne!(judge(Mode::Default, &text).verdict, Verdict::Allow, "{one}");
     }
 }
+
+/// Brackets that are quoted or escaped do not end a substitution.
+#[test]
+fn substitutions_with_quoted_brackets_ask() {
+    for mode in [Mode::Default, Mode::BypassPermissions] {
+        for one in ["a[$(\\); ", "a[$(')'; ", "a[\"$(')'; ", "a[$(\")\"; ", "a[<(\\);"] {
+            for times in [18, 200, 1_200, 20_000] {
+                let judged = judge(mode, &one.repeat(times));
+                assert_eq!(judged.verdict, Verdict::Ask, "{mode}: {one:?}, {times} times");
+            }
+        }
+    }
+}
+
+#[test]
+fn computations_inside_computations_do_not_fill_the_stack() {
+    for one in ["$[", "$((\\)", "$((')'", "echo $[", "${x:-\\}", "${x:-$["] {
+        for times in [200, 1_200, 20_000] {
+            let text = format!("{}; git push", one.repeat(times));
+            assert_ne!(
+                judge(Mode::Default, &text).verdict,
+                Verdict::Allow,
+                "{one:?}, {times} times"
+            );
+        }
+    }
+}
+
+/// A program that only prints, but may never end, is not proven.
+#[test]
+fn programs_that_may_not_end_ask() {
+    let spec = PolicySpec::new(Workspace::new("/w/app", "/home/u"));
+    let policy = Policy::new(&spec, &LexicalPaths).0;
+    let verdict = |command: &str| {
+        let input = json!({ "command": command });
+        let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
+        policy.judge(&call, &LexicalPaths).verdict
+    };
+    for command in [
+        "sed 'G;D' a",
+        "sed -e G -e D a",
+        "sed -e :a -e ba a",
+        "ls | sed -n -e x -e D",
+        "jq 'range(1000000) | range(1000000)' a",
+    ] {
+        assert_eq!(verdict(command), Verdict::Ask, "{command}");
+    }
+    for command in [
+        "sed G a",
+        "sed '$!N;P;D' a",
+        "sed -e s/a/b/ -e 5q a",
+        "sed -n -e 1p -e '$p' a",
+        "jq 'range(10)' a",
+    ] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}

@@ -41,15 +41,41 @@ struct Filter {
     strings: bool,
     times: usize,
     counts: bool,
+    /// How often it counts with `range`.
+    ranges: i32,
+    /// It makes large numbers from small ones, or from a text.
+    enlarges: bool,
+    /// It has a part that it evaluates several times: its own function, or the body of a fold.
+    reuses: bool,
 }
+
+/// Functions whose result may be a large number.
+const ENLARGE: &[&str] = &[
+    "pow",
+    "exp",
+    "gamma",
+    "now",
+    "mktime",
+    "fromdate",
+    "fromdateiso8601",
+    "date",
+    "dateadd",
+    "datesub",
+    "tonumber",
+    "fromjson",
+];
 
 /// Returns whether the filter only computes from its input, and ends.
 pub(super) fn is_harmless(filter: &str) -> bool {
     let mut seen = Filter { chars: filter.chars().collect(), ..Filter::default() };
     let read = seen.tokens(false, 0).is_some();
+    // `*` repeats a string, so a short filter could fill the memory.
     let repeats =
         seen.times > 0 && (seen.strings || seen.times > MAX_TIMES || seen.largest > 10_000.0);
-    read && !repeats && !(seen.counts && (seen.largest > MAX_NUMBER || seen.times > 0))
+    // What is inside of a `range` runs for each of its numbers.
+    let rounds = seen.largest.max(1.0).powi(seen.ranges);
+    let floods = seen.ranges > 0 && (rounds > MAX_NUMBER || seen.enlarges || seen.reuses);
+    read && !repeats && !floods && !(seen.counts && (seen.largest > MAX_NUMBER || seen.times > 0))
 }
 
 impl Filter {
@@ -64,6 +90,7 @@ impl Filter {
 
     /// Reads tokens to the end, or to the bracket that closes what is put into a text.
     fn tokens(&mut self, inner: bool, depth: usize) -> Option<()> {
+        // It recurses for every filter inside a text.
         if depth > 8 {
             return None;
         }
@@ -134,6 +161,7 @@ impl Filter {
         let next = self.chars[self.at..].iter().find(|c| !c.is_whitespace());
         match word {
             "def" => {
+                self.reuses = true;
                 while self.peek().is_some_and(char::is_whitespace) {
                     self.at += 1;
                 }
@@ -148,6 +176,9 @@ impl Filter {
             "recurse" if next == Some(&'(') => None,
             word if is_pure(word) || self.own.iter().any(|own| own == word) => {
                 self.counts |= matches!(word, "range" | "setpath" | "pow");
+                self.ranges = self.ranges.saturating_add(i32::from(word == "range"));
+                self.enlarges |= ENLARGE.contains(&word);
+                self.reuses |= matches!(word, "reduce" | "foreach");
                 Some(())
             }
             _ => None,
@@ -185,6 +216,7 @@ impl Filter {
         if body.contains("\\(") || body.contains("def ") {
             return None;
         }
+        // Only the body is read here, so its brackets have to close in it.
         let rest = self.chars.split_off(end);
         self.at = colon + 1;
         self.tokens(false, 1)?;

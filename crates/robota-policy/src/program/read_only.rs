@@ -42,6 +42,7 @@ pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
     if !spec.is(Trait::Free) || !args.is_clear() || !args.globals.iter().all(global) {
         return None;
     }
+    // git takes its settings from the repository that it finds from the folder it runs in.
     let mut reads = Reads { fixed_cwd: args.program.is(Trait::Git), ..Reads::default() };
     let mut reading = Reading::default();
     for given in &args.options {
@@ -61,6 +62,8 @@ pub(crate) fn reads(words: &[Word], part: &Part) -> Option<Reads> {
 struct Reading {
     given: bool,
     query: bool,
+    /// The scripts of all options so far, as the program joins them.
+    script: String,
 }
 
 impl Reading {
@@ -83,7 +86,13 @@ impl Reading {
             Effect::Query => self.query = true,
             Effect::Pattern => self.given = true,
             Effect::Script => {
-                is_harmless(args.program, &text()?).then_some(())?;
+                let text = text()?;
+                is_harmless(args.program, &text).then_some(())?;
+                self.script.push_str(&text);
+                self.script.push('\n');
+                // A jump or a `D` in one of them may repeat the others.
+                let joined = args.program.language == Some(Language::Sed);
+                (!joined || is_harmless(args.program, &self.script)).then_some(())?;
                 self.given = true;
             }
             Effect::ScriptFile => {

@@ -7,8 +7,14 @@ use std::str::Chars;
 /// Returns whether the script does nothing but change what is printed: it reads, writes and runs
 /// nothing, and it ends.
 pub(super) fn is_harmless(script: &str) -> bool {
-    let mut parser = Parser { chars: script.chars().peekable(), depth: 0, loops: Vec::new() };
-    parser.script().is_some() && parser.depth == 0
+    let mut parser = Parser {
+        chars: script.chars().peekable(),
+        depth: 0,
+        loops: Vec::new(),
+        restarts: false,
+        adds_lines: false,
+    };
+    parser.script().is_some() && parser.depth == 0 && !(parser.restarts && parser.adds_lines)
 }
 
 struct Parser<'s> {
@@ -16,6 +22,10 @@ struct Parser<'s> {
     depth: usize,
     /// Labels, and whether a line is read on the way from each to here, on every path.
     loops: Vec<(String, bool)>,
+    /// It has a `D`, which deletes the first line of the text and starts again with the others,
+    /// without reading one. It ends as long as nothing adds lines but reading.
+    restarts: bool,
+    adds_lines: bool,
 }
 
 impl Parser<'_> {
@@ -49,12 +59,18 @@ impl Parser<'_> {
         match self.chars.next()? {
             '{' => self.depth += 1,
             'n' | 'N' => {
+                // Only one that always runs counts: with an address, or in a block, it may be
+                // skipped.
                 if !addressed && self.depth == 0 {
                     self.loops.iter_mut().for_each(|(_, reads)| *reads = true);
                 }
                 self.end()?;
             }
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'p' | 'P' | 'x' | 'z' | 'F' => self.end()?,
+            command @ ('=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'p' | 'P' | 'x' | 'z' | 'F') => {
+                self.restarts |= command == 'D';
+                self.adds_lines |= matches!(command, 'g' | 'G' | 'x');
+                self.end()?;
+            }
             'l' | 'q' | 'Q' => {
                 self.blanks();
                 while self.chars.next_if(char::is_ascii_digit).is_some() {}
@@ -63,7 +79,9 @@ impl Parser<'_> {
             's' => {
                 let delimiter = self.chars.next()?;
                 self.delimited(delimiter, true)?;
-                self.delimited(delimiter, false)?;
+                let replacement = self.delimited(delimiter, false)?;
+                // What was found may contain lines, and an escape may be one.
+                self.adds_lines |= replacement.contains(['&', '\\']);
                 let flag = |c: &char| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9');
                 while self.chars.next_if(flag).is_some() {}
                 self.end()?;
@@ -71,7 +89,7 @@ impl Parser<'_> {
             'y' => {
                 let delimiter = self.chars.next()?;
                 self.delimited(delimiter, false)?;
-                self.delimited(delimiter, false)?;
+                self.adds_lines |= self.delimited(delimiter, false)?.contains('\\');
                 self.end()?;
             }
             // A text up to the end of the line; a backslash at its end continues it.
@@ -155,8 +173,9 @@ impl Parser<'_> {
         Some(true)
     }
 
-    /// Skips up to the delimiter. In a bracket expression some programs see it and some do not.
-    fn delimited(&mut self, delimiter: char, regex: bool) -> Option<()> {
+    /// Returns the text up to the delimiter. In a bracket expression some programs see it and some
+    /// do not.
+    fn delimited(&mut self, delimiter: char, regex: bool) -> Option<String> {
         if delimiter.is_alphanumeric() || matches!(delimiter, '\\' | '\n' | '[' | ']' | ' ') {
             return None;
         }
@@ -172,7 +191,7 @@ impl Parser<'_> {
                 c => text.push(c),
             }
         }
-        (!regex || !ends_in_bracket(&text)).then_some(())
+        (!regex || !ends_in_bracket(&text)).then_some(text)
     }
 }
 

@@ -165,8 +165,10 @@ impl Script {
             return script;
         }
         second::check(text, parsed.as_ref().map_err(|stop| *stop), cwd, &mut script);
+        // A doubt means that a substitution may have been missed.
         if !script.doubts.is_empty() {
             script.substitutions.extend(super::scan::substitutions(text));
+            // To the shell, a continued line is one line.
             if text.contains("\\\n") {
                 script.substitutions.push(text.replace("\\\n", ""));
             }
@@ -273,20 +275,23 @@ fn too_nested(text: &str) -> bool {
     nesting(text) > MAX_SUBSTITUTIONS
 }
 
-/// Returns how deep substitutions and expansions are nested, counted on the text alone: quotes are
-/// not considered, so it is never too little.
+/// Returns how deep substitutions and expansions are nested, counted on the text alone. Quotes are
+/// not considered: a quoted bracket can make it too little, so that the parsers bound their work
+/// themselves.
 fn nesting(text: &str) -> usize {
     let (mut open, mut deepest, mut before) = (0_usize, 0, ' ');
     for letter in text.chars() {
         match letter {
             '(' if matches!(before, '$' | '<' | '>') => open += 1,
             '{' if before == '$' => open += 1,
-            ')' | '}' => open = open.saturating_sub(1),
+            // An escaped one closes nothing.
+            ')' | '}' if before != '\\' => open = open.saturating_sub(1),
             _ => {}
         }
         deepest = deepest.max(open);
         before = letter;
     }
+    // Nested backquotes are escaped.
     deepest.max(text.matches("\\`").count() / 2)
 }
 

@@ -162,6 +162,8 @@ pub(crate) enum Stop {
     Unparsable,
     /// Bash may accept it; this parser does not.
     Unsupported(&'static str),
+    /// It would take too many steps to read.
+    Exhausted,
 }
 
 pub(crate) fn parse(text: &str) -> Result<Parsed, Stop> {

@@ -73,3 +73,34 @@ fn filters_that_reach_out_do_not() {
         assert!(!is_harmless(filter), "{filter}");
     }
 }
+
+/// A number alone is no bound: what is inside of a `range` runs for each of its numbers.
+#[test]
+fn counts_that_multiply_do_not_pass() {
+    for filter in [
+        "range(1000000) | range(1000000)",
+        "[range(1000000) as $a | range(1000000) as $b | $a + $b]",
+        "range(2000) | range(2000)",
+        "def f: range(1000); f | f | f | f",
+        "[1] | reduce range(60) as $i (.; . + .)",
+        "foreach range(60) as $i (\"x\"; . + .)",
+        "range(pow(10; 12))",
+        "range(50 | exp)",
+        "range(now)",
+        "range(\"1000000000000\" | tonumber)",
+        "range(\"1000000000000\" | fromjson)",
+    ] {
+        assert!(!is_harmless(filter), "{filter}");
+    }
+    for filter in [
+        "range(1000000)",
+        "[range(10) as $a | range(10) as $b | [$a, $b]]",
+        "[range(0; length)]",
+        "range(0; 100; 10) | range(5)",
+        "reduce .[] as $x (0; . + $x) | tonumber",
+        "now | todate",
+        "def f: .a; f | f",
+    ] {
+        assert!(is_harmless(filter), "{filter}");
+    }
+}

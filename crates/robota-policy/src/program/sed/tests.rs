@@ -76,3 +76,35 @@ fn scripts_that_reach_out_do_not() {
         assert!(!is_harmless(script), "{script}");
     }
 }
+
+/// `D` starts again with the rest of the text, without reading a line, for as long as there is one.
+#[test]
+fn a_script_that_adds_lines_before_it_starts_again_does_not_pass() {
+    for script in [
+        "G;D",
+        "x;G;D",
+        "H;x;D",
+        "H;g;D",
+        "D;G",
+        "s/^/\\n/;D",
+        "s/x/\\\n/;D",
+        "$!N;s/.*/&&/;D",
+        "s/\\(a\\)/\\1\\1/;D",
+        "s/c/bc/;y/b/\\n/;D",
+        "/a/{G\nD\n}",
+        "1!G;$!{h;D\n}",
+    ] {
+        assert!(!is_harmless(script), "{script}");
+    }
+    for script in [
+        "$!N;P;D",
+        "$!N;/^\\(.*\\)\\n\\1$/!P;D",
+        "$!N;s/\\n/ /;P;D",
+        "N;D",
+        "y/a/b/;D",
+        "H;D",
+        "G;d",
+    ] {
+        assert!(is_harmless(script), "{script}");
+    }
+}

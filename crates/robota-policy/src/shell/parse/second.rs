@@ -21,6 +21,9 @@ pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script
     };
     match (first, ours) {
         (Err(Stop::Unparsable), _) => script.doubt("the command could not be parsed", true),
+        (Err(Stop::Exhausted), _) => {
+            script.doubt("it would take too many steps to analyse", true);
+        }
         (Err(Stop::Unsupported(what)), _) => {
             script.doubt(format!("it contains something that is not understood: {what}"), false);
         }
@@ -32,6 +35,7 @@ pub(super) fn check(text: &str, first: Result<&Parsed, Stop>, cwd: &Path, script
     }
     for words in theirs.commands {
         let words = words.iter().map(|(from, to)| Word::parse(&text[*from..*to])).collect();
+        // The second reading does not follow `cd`, so the folder is not known.
         let cwd = Cwd { dirs: vec![cwd.to_owned()], lost: true, moved: true, straight: None };
         script.parts.push(Part { words, hidden: true, cwd, ..Part::default() });
     }
@@ -76,6 +80,7 @@ fn agree(ours: &Spans, theirs: &Reading) -> bool {
                 _ => return false,
             }
         }
+        // Two of their commands in one of ours would be another split of the text.
         if let Some(index) = owner
             && std::mem::replace(&mut taken[index], true)
         {

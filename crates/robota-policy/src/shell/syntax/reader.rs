@@ -10,6 +10,10 @@ use super::{
 /// Statements nested deeper than this are not followed: no person nests that far.
 const MAX_DEPTH: usize = 100;
 
+/// A text may be read this many times over: what may be an index is read as one first, and then as
+/// a word, and this doubles the work at every level. Text that a person writes is read twice at most.
+const MAX_READINGS: usize = 32;
+
 const DECLARE: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
 /// A here-document whose body has not been read yet.
@@ -33,13 +37,64 @@ pub(super) struct Reader<'t> {
     pub(super) pieces: Option<Vec<Piece>>,
     pending: Vec<Pending>,
     depth: usize,
+    /// How many pieces and statements may still be read.
+    steps: usize,
+}
+
+/// What a reader has collected up to some place, to return to it.
+pub(super) struct Mark {
+    at: usize,
+    end: usize,
+    documents: usize,
+    commands: usize,
+    loose: usize,
+    masked: usize,
+    pending: Vec<Pending>,
 }
 
 pub(super) type Read<T> = Result<T, Stop>;
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, end: text.len(), ..Self::default() }
+        let steps = text.len().saturating_add(100).saturating_mul(MAX_READINGS);
+        Self { text, end: text.len(), steps, ..Self::default() }
+    }
+
+    /// Counts one step of the work.
+    pub(super) fn spend(&mut self) -> Read<()> {
+        self.steps = self.steps.checked_sub(1).ok_or(Stop::Exhausted)?;
+        Ok(())
+    }
+
+    /// Begins an attempt. Here-documents that are open belong to the line around it, so that they
+    /// are out of its reach.
+    pub(super) fn mark(&mut self) -> Mark {
+        let Spans { commands, loose, masked } = &self.spans;
+        Mark {
+            at: self.at,
+            end: self.end,
+            documents: self.documents.len(),
+            commands: commands.len(),
+            loose: loose.len(),
+            masked: masked.len(),
+            pending: std::mem::take(&mut self.pending),
+        }
+    }
+
+    /// Ends an attempt that succeeded.
+    pub(super) fn keep(&mut self, mark: Mark) {
+        self.end = mark.end;
+        self.pending = mark.pending;
+    }
+
+    /// Ends an attempt that failed: what it recorded is recorded again by the next reading.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        self.at = mark.at;
+        self.documents.truncate(mark.documents);
+        self.spans.commands.truncate(mark.commands);
+        self.spans.loose.truncate(mark.loose);
+        self.spans.masked.truncate(mark.masked);
+        self.keep(mark);
     }
 
     pub(super) fn program(mut self) -> Read<Parsed> {
@@ -90,6 +145,7 @@ impl<'t> Reader<'t> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Unsupported("the command is nested too deeply"));
         }
+        self.spend()?;
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;
@@ -128,6 +184,7 @@ impl<'t> Reader<'t> {
             let body_end = loop {
                 let line_start = self.at;
                 let rest = self.rest();
+                // Bash takes the rest of the text, with a warning; here that is refused.
                 if rest.is_empty() {
                     return Err(Stop::Unparsable);
                 }
@@ -277,6 +334,8 @@ impl<'t> Reader<'t> {
     fn command(&mut self) -> Read<Statement> {
         self.blanks();
         let body = match self.bare_word() {
+            // Two subshells could begin so as well; then the computation cannot be read, and it is
+            // refused.
             _ if self.rest().starts_with("((") => {
                 self.at += 2;
                 Compound::Arithmetic(self.arithmetic("))")?)
@@ -561,6 +620,7 @@ impl<'t> Reader<'t> {
 
     /// Returns a script inside a word, up to its closing bracket.
     pub(super) fn substitution(&mut self) -> Read<Sequence> {
+        // Here-documents of the line around it begin behind that line, not inside.
         let outer = std::mem::take(&mut self.pending);
         let body = self.deeper(|this| this.sequence(&[]))?;
         if !self.pending.is_empty() {

@@ -73,8 +73,51 @@ fn what_is_ambiguous_is_not_supported() {
 
 #[test]
 fn nesting_ends_before_the_stack() {
-    for (open, close) in [("( ", ")"), ("{ ", "; }"), ("$(", ")"), ("${x:-", "}"), ("! ", "")] {
+    for (open, close) in [
+        ("( ", ")"),
+        ("{ ", "; }"),
+        ("$(", ")"),
+        ("${x:-", "}"),
+        ("! ", ""),
+        ("$((1+", "))"),
+        ("$[", "]"),
+        ("${x:-$[", "]}"),
+    ] {
         let text = format!("{}a{}", open.repeat(20_000), close.repeat(20_000));
         let _ = parse(&text);
+    }
+}
+
+/// A bracket behind a name is first read as an index. What is inside must not be read twice at
+/// every level: that doubles the work from level to level.
+#[test]
+fn an_index_that_does_not_end_is_read_with_bounded_work() {
+    for open in ["a[$(\\); ", "a[ $(", "a[\"$(')'; ", "a[`a[$(", "a[${x:-$(", "a[$(a b[$(\")\"; "] {
+        for times in [18, 200, 5_000] {
+            assert!(parse(&open.repeat(times)).is_err(), "{open:?}, {times} times");
+        }
+    }
+    for text in ["a[$(b[$(c)]d)]e", "a[$(b)]=c", "a[b", "ls a[bc]* d[$(e)]", "a[1]=$(b[2]=3; c[)"] {
+        assert!(parse(text).is_ok(), "{text:?}");
+    }
+}
+
+/// The attempt to read an index leaves nothing behind.
+#[test]
+fn a_word_that_is_no_assignment_is_read_once() {
+    let long = "x".repeat(300);
+    for word in [format!("a[$(b {long})]c"), "a[$(b <<F\nF\n)]c".to_owned(), "a[$(b)]c".to_owned()]
+    {
+        let text = format!("cat <<E; {word}\n$(d)\nE\nls\n");
+        let parsed = parse(&text).unwrap();
+        let inner = parsed.documents.first().map(|document| document.inner.len());
+        assert_eq!(inner, Some(1), "{text}");
+        let mut commands = parsed.spans.commands;
+        let all = commands.len();
+        commands.sort_unstable();
+        commands.dedup();
+        assert_eq!(commands.len(), all, "{text}");
+        let documents = 1 + text.matches("<<F").count();
+        assert_eq!(parsed.documents.len(), documents, "{text}");
     }
 }

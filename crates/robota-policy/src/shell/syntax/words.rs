@@ -1,7 +1,7 @@
 //! Words: quotes, expansions and substitutions.
 
 use super::reader::{Read, Reader};
-use super::{Arithmetic, Assigned, Assignment, Inner, Sequence, Span, Spans, Stop, WordSpan};
+use super::{Arithmetic, Assigned, Assignment, Inner, Sequence, Span, Stop, WordSpan};
 use crate::shell::word::{Piece, ansi, is_name, push};
 
 /// Longer indexes are not searched for: most words with a bracket are globs.
@@ -100,7 +100,17 @@ impl<'t> Reader<'t> {
         Ok(WordSpan { span: (start, self.at), inner })
     }
 
+    /// Counts one step; without any left, the rest of the word is not known.
+    fn spend_on_piece(&mut self) -> Read<()> {
+        let left = self.spend();
+        if left.is_err() {
+            self.emit(Piece::Unknown);
+        }
+        left
+    }
+
     fn piece(&mut self, inner: &mut Vec<Inner>) -> Read<()> {
+        self.spend_on_piece()?;
         match self.peek(0) {
             // A line continued inside a word may complete a keyword or an operator.
             b'\\' if matches!(self.peek(1), b'\n' | 0) => return Err(Stop::Unparsable),
@@ -115,6 +125,7 @@ impl<'t> Reader<'t> {
             }
             b'"' => {
                 self.at += 1;
+                // An empty text, so that `""` is a word.
                 self.emit_text((0, 0), true);
                 self.quoted(b'"', Some(inner))?;
             }
@@ -166,6 +177,7 @@ impl<'t> Reader<'t> {
     }
 
     fn quoted_piece(&mut self, inner: Option<&mut Vec<Inner>>) -> Read<()> {
+        self.spend_on_piece()?;
         match (self.peek(0), inner) {
             (b'\\', _) => {
                 let from = self.at;
@@ -223,6 +235,7 @@ impl<'t> Reader<'t> {
     /// At a `$` outside single quotes.
     pub(super) fn dollar(&mut self, quoted: bool, inner: &mut Vec<Inner>) -> Read<()> {
         match (self.peek(1), self.peek(2)) {
+            // The shell joins the lines first, so the dollar belongs to what follows.
             (b'\\', b'\n') => return Err(Stop::Unparsable),
             (b'(', b'(') => {
                 self.at += 3;
@@ -297,6 +310,11 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn arithmetic(&mut self, close: &'static str) -> Read<Arithmetic> {
+        // A computation may contain others.
+        self.deeper(|this| this.computation(close))
+    }
+
+    fn computation(&mut self, close: &'static str) -> Read<Arithmetic> {
         let start = self.at;
         let mut inner = Vec::new();
         let mut open = 0usize;
@@ -357,20 +375,17 @@ impl<'t> Reader<'t> {
         self.at += len;
         let mut inner = Vec::new();
         if self.peek(0) == b'[' {
+            let mark = self.mark();
             self.at += 1;
-            let end = self.end;
-            self.end = end.min(self.at + MAX_INDEX);
-            let Spans { commands, loose, masked } = &self.spans;
-            let before = (commands.len(), loose.len(), masked.len());
+            self.end = self.end.min(self.at + MAX_INDEX);
             let index = self.up_to(b']', false, &mut inner);
-            self.end = end;
-            if index.is_err() {
+            let behind = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
+            if index.is_err() || !(behind.starts_with(b"=") || behind.starts_with(b"+=")) {
+                self.rewind(mark);
                 self.at = start;
-                self.spans.commands.truncate(before.0);
-                self.spans.loose.truncate(before.1);
-                self.spans.masked.truncate(before.2);
                 return Ok(None);
             }
+            self.keep(mark);
             self.at += 1;
         }
         let name = (start, self.at);
