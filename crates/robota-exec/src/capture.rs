@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -60,11 +60,10 @@ impl Spilled {
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let room = self.bytes.saturating_sub(offset);
         let wanted = into.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        let mut file = &*self.file;
-        file.seek(SeekFrom::Start(offset))?;
         let mut read = 0;
         while read < wanted {
-            match file.read(&mut into[read..wanted]) {
+            // Clones share the open file and its position, so that the position is not used.
+            match read_at(&self.file, &mut into[read..wanted], offset + read as u64) {
                 Ok(0) => break,
                 Ok(more) => read += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -73,6 +72,16 @@ impl Spilled {
         }
         Ok(read)
     }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, into, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, into, offset)
 }
 
 impl PartialEq for Spilled {
@@ -86,7 +95,7 @@ impl Eq for Spilled {}
 /// The captured part of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
-    /// The first bytes.
+    /// The first bytes of the stream, at most [`Limits::head`].
     pub head: Vec<u8>,
     /// The last bytes; they follow `head` directly when nothing was dropped.
     pub tail: Vec<u8>,

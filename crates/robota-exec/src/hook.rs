@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The environment variables with the project directory.
 const PROJECT_DIR: [&str; 2] = ["CLAUDE_PROJECT_DIR", "ROBOTA_PROJECT_DIR"];
 
-/// The environment variables with the file in which a SessionStart hook sets variables.
+/// The environment variables with the file in which a hook sets variables.
 const ENV_FILE: [&str; 2] = ["CLAUDE_ENV_FILE", "ROBOTA_ENV_FILE"];
 
 /// The environment variables with the session id.
@@ -89,8 +89,8 @@ impl CommandHooks {
         self
     }
 
-    /// Lets SessionStart and Setup hooks set variables for later commands: they append assignments to the file
-    /// that `CLAUDE_ENV_FILE` names. Without this there is no such file.
+    /// Lets SessionStart, Setup and CwdChanged hooks set variables for later commands: they append
+    /// assignments to the file that `CLAUDE_ENV_FILE` names. Without this there is no such file.
     #[must_use]
     pub fn session_variables(mut self, variables: SessionVariables) -> Self {
         self.variables = Some(variables);
@@ -101,7 +101,7 @@ impl CommandHooks {
     fn env_file(&self, payload: &str) -> Result<Option<(EnvFile, &SessionVariables)>, String> {
         let event: Event = serde_json::from_str(payload).unwrap_or_default();
         let Some(variables) = &self.variables else { return Ok(None) };
-        let sets = [HookEvent::SessionStart, HookEvent::Setup];
+        let sets = [HookEvent::SessionStart, HookEvent::Setup, HookEvent::CwdChanged];
         if !sets.iter().any(|it| it.name() == event.hook_event_name) {
             return Ok(None);
         }

@@ -286,6 +286,9 @@ async fn core_22_a_session_start_hook_sets_variables_for_later_commands() {
             HookEvent::SessionStart => {
                 HookData::SessionStart { source: SessionSource::Startup, model: None }
             }
+            HookEvent::CwdChanged => {
+                HookData::CwdChanged { old_cwd: "/a".to_owned(), new_cwd: "/b".to_owned() }
+            }
             _ => HookData::SessionEnd { reason: "other".to_owned() },
         };
         async move { (runner.run_event(data).await, variables) }
@@ -313,6 +316,9 @@ async fn core_22_a_session_start_hook_sets_variables_for_later_commands() {
     let texts: Vec<_> = report.notices.iter().map(|notice| notice.text.as_str()).collect();
     assert!(texts.iter().any(|text| text.contains("not assignments")), "{texts:?}");
     assert!(!dir.path().join("pwned").exists());
+    let sets = vec![r#"echo 'export A=2' >> "$CLAUDE_ENV_FILE""#];
+    let (_, set) = run(sets, HookEvent::CwdChanged).await;
+    assert_eq!(value(&set, "A").as_deref(), Some("2"));
     let (report, _) = run(vec![r#"test -z "$CLAUDE_ENV_FILE""#], HookEvent::SessionEnd).await;
-    assert!(report.notices.is_empty(), "only SessionStart has the file: {report:?}");
+    assert!(report.notices.is_empty(), "other events have no file: {report:?}");
 }

@@ -260,6 +260,37 @@ mod linux {
         place.assert_untouched();
     }
 
+    /// The folder of a protected file may be writable.
+    #[tokio::test]
+    async fn the_driver_does_not_remove_protected_files() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        let file = |name: &str| place.root.join(name);
+        for name in ["settings", "key", "other"] {
+            std::fs::write(file(name), name).unwrap();
+        }
+        symlink("settings", file("link")).unwrap();
+        let fence = Fence {
+            protected: vec![file("settings")],
+            hidden: vec![file("key")],
+            ..fence(SandboxLevel::WorkspaceWrite, &place.root)
+        };
+        let sandbox = local(fence, &support);
+        for path in [file("settings"), file("key"), file("./settings"), place.outside.join("file")]
+        {
+            let removed = sandbox.remove(&path).await;
+            let denied = matches!(removed, Err(SandboxError::Denied { action: "remove", .. }));
+            assert!(denied && path.exists(), "{path:?}: {removed:?}");
+        }
+        // A link is removed, not what it leads to.
+        for name in ["other", "link"] {
+            sandbox.remove(&file(name)).await.unwrap();
+            assert!(file(name).symlink_metadata().is_err(), "{name}");
+        }
+        assert!(file("settings").exists());
+        place.assert_untouched();
+    }
+
     #[tokio::test]
     async fn hidden_files_cannot_be_read() {
         let Some(support) = support().await else { return };

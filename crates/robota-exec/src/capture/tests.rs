@@ -100,3 +100,26 @@ fn a_stream_over_the_limits_is_spilled_up_to_max_bytes() {
     let spilled = kept.finish().spilled.unwrap();
     assert_eq!((whole(&spilled), spilled.bytes), (b"0123456789".to_vec(), 10));
 }
+
+/// Clones of a spilled stream share one open file.
+#[test]
+fn concurrent_readers_of_a_spilled_stream_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let stream: Vec<u8> = (0..=250).cycle().take(200_000).collect();
+    let mut capture = HeadTail::new(Limits { head: 1, tail: 1 }, Some(Spill::new(dir.path())));
+    capture.push(&stream);
+    let spilled = capture.finish().spilled.unwrap();
+    std::thread::scope(|scope| {
+        for reader in 0..4 {
+            let (spilled, stream) = (spilled.clone(), &stream);
+            scope.spawn(move || {
+                let mut buffer = [0; 100];
+                for round in 0..2_000_usize {
+                    let from = (reader * 49_999 + round * 97) % (stream.len() - buffer.len());
+                    assert_eq!(spilled.read_at(from as u64, &mut buffer).unwrap(), buffer.len());
+                    assert_eq!(buffer, stream[from..from + buffer.len()], "at {from}");
+                }
+            });
+        }
+    });
+}

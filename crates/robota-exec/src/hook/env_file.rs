@@ -1,4 +1,4 @@
-//! The file in which a SessionStart hook sets variables for later commands (`CLAUDE_ENV_FILE`).
+//! The file in which a hook sets variables for later commands (`CLAUDE_ENV_FILE`).
 //!
 //! Hooks append lines such as `export NAME=value`. The file is read once, when the hook has ended: it
 //! is never run, so that only assignments have an effect, and a later change of the file has none.
@@ -23,6 +23,13 @@ impl SessionVariables {
     pub fn apply(&self, env: Environment) -> Environment {
         let variables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         variables.iter().fold(env, |env, (name, value)| env.with(name, value))
+    }
+
+    /// Returns variables of their own, with the same values.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        let variables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Self(Arc::new(Mutex::new(variables.clone())))
     }
 
     /// Reads the assignments in a file's text. `env` has the values of the variables that they refer

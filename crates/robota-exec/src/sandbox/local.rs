@@ -122,6 +122,10 @@ impl Sandbox for LocalSandbox {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().unwrap_or_default();
         let real = self.writable("remove", parent)?.join(name);
+        // The entry may be protected or hidden in a folder that is not.
+        if !self.fence().may_write(&real) {
+            return Err(self.denied("remove", path));
+        }
         blocking("remove", path, move || remove(&real)).await
     }
 
@@ -217,6 +221,11 @@ fn write(real: &Path, content: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(content)?;
+    if let Ok(old) = std::fs::symlink_metadata(real)
+        && old.is_file()
+    {
+        file.as_file().set_permissions(old.permissions())?;
+    }
     file.as_file().sync_all()?;
     file.persist(real).map(drop).map_err(|error| error.error)
 }
