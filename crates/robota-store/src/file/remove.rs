@@ -7,7 +7,7 @@ use std::path::Path;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
-use super::{Files, identity};
+use super::{Files, identity, replace};
 use crate::disk::LockMode;
 use crate::failpoint::failpoint;
 use crate::io;
@@ -28,6 +28,8 @@ impl Files {
         };
         let refs = self.refs(&folder)?;
         // The index first: a list must not show a session that cannot be opened.
+        // Each step is synced before the next: a power failure in between must not bring back the
+        // list entry of a session whose identity is gone.
         self.remove_if_exists(&folder.join("head.json"))?;
         self.disk.sync_folder(&folder).map_err(|error| io("sync", &folder, &error))?;
         self.remove_if_exists(&identity::path(&folder))?;
@@ -69,6 +71,7 @@ impl Files {
             return Ok(0);
         }
         let path = blobs.join("lock");
+        // Exclusive: while the references are read, no session can add one.
         let _alone = self
             .disk
             .lock(&path, LockMode::Exclusive)
@@ -87,23 +90,42 @@ impl Files {
         for hash in &left {
             self.remove_if_exists(&self.blob_path(hash))?;
         }
+        // Writers hold the lock too, so that none of these files is being written.
+        let shelves: BTreeSet<_> = candidates.iter().filter_map(|hash| hash.get(..2)).collect();
+        for shelf in shelves {
+            self.remove_leftovers(&blobs.join(shelf))?;
+        }
         Ok(left.len())
     }
 
-    /// Returns the hashes of all stored blobs.
-    pub(super) fn all_blobs(&self) -> Result<BTreeSet<String>, JournalError> {
-        let blobs = self.root.join("blobs");
-        let mut hashes = BTreeSet::new();
-        let list = |path: &Path| match self.disk.names(path) {
+    /// Deletes what writers of blobs left that crashed before their rename.
+    fn remove_leftovers(&self, shelf: &Path) -> Result<(), JournalError> {
+        for name in self.names_if_folder(shelf)? {
+            if replace::is_temporary(&name) {
+                self.remove_if_exists(&shelf.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn names_if_folder(&self, path: &Path) -> Result<Vec<String>, JournalError> {
+        match self.disk.names(path) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
                 Ok(Vec::new())
             }
             names => names.map_err(|error| io("list", path, &error)),
-        };
-        for prefix in list(&blobs)?.into_iter().filter(|name| name.len() == 2) {
-            hashes.extend(list(&blobs.join(&prefix))?.into_iter().filter(|name| is_hash(name)));
+        }
+    }
+
+    /// Returns the hashes of all stored blobs.
+    pub(super) fn all_blobs(&self) -> Result<BTreeSet<String>, JournalError> {
+        let blobs = self.root.join("blobs");
+        let mut hashes = BTreeSet::new();
+        for prefix in self.names_if_folder(&blobs)?.into_iter().filter(|name| name.len() == 2) {
+            let names = self.names_if_folder(&blobs.join(&prefix))?;
+            hashes.extend(names.into_iter().filter(|name| is_hash(name)));
         }
         Ok(hashes)
     }

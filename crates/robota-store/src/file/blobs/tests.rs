@@ -149,3 +149,67 @@ fn a_blob_that_another_process_is_storing_survives_every_crash() {
         assert!(files.get(&blob).unwrap().is_some(), "{}", crash.fate);
     }
 }
+
+/// Several sessions, and several processes, may store the same bytes at the same time.
+#[test]
+fn equal_blobs_that_are_stored_at_the_same_time_are_all_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("s");
+    for round in 0..20_u8 {
+        let bytes = vec![round; 100_000];
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let (root, bytes, start) = (&root, &bytes, &start);
+                scope.spawn(move || {
+                    let files = FileStore::new(root).files;
+                    let session = SessionId::from(format!("s{writer}").as_str());
+                    start.wait();
+                    let blob = files.put(&session, bytes, &mut KnownRefs::default()).unwrap();
+                    assert_eq!(files.get(&blob).unwrap().as_deref(), Some(&bytes[..]));
+                });
+            }
+        });
+    }
+    let files = FileStore::new(&root).files;
+    assert_eq!(leftovers(&files), Vec::<String>::new());
+}
+
+fn leftovers(files: &Files) -> Vec<String> {
+    let blobs = files.root.join("blobs");
+    let shelves = files.disk.names(&blobs).unwrap().into_iter().filter(|name| name.len() == 2);
+    let names = shelves.flat_map(|shelf| files.disk.names(&blobs.join(shelf)).unwrap());
+    names.filter(|name| !is_hash(name)).collect()
+}
+
+/// A writer that crashed before its rename leaves a file. It does not disturb the next one.
+#[test]
+fn leftovers_of_crashed_writers_are_swept() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    disk.record();
+    let kept = files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
+    let mut seen = 0;
+    for moment in 0..disk.moments() {
+        for crash in disk.crashes(Moment(moment)) {
+            let files = FileStore::new("/s").with_disk(Arc::new(crash.disk)).files;
+            if !files.disk.is_folder(&files.root.join("blobs")) || leftovers(&files).is_empty() {
+                continue;
+            }
+            seen += 1;
+            files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
+            files.sweep(&files.all_blobs().unwrap()).unwrap();
+            assert_eq!(leftovers(&files), Vec::<String>::new(), "{}", crash.fate);
+            assert!(files.get(&kept).unwrap().is_some(), "{}", crash.fate);
+        }
+    }
+    assert!(seen > 0, "no crash left a file");
+    // The blob of a deleted session, of which only the leftover exists.
+    let gone = BlobRef::of(b"gone");
+    let path = files.blob_path(&gone.sha256);
+    disk.make_folder(path.parent().unwrap()).unwrap();
+    let left = path.with_file_name(format!("{}.1-1.new", gone.sha256));
+    disk.open_append(&left, CreateMode::Always).unwrap().write(b"go").unwrap();
+    files.sweep(&BTreeSet::from([gone.sha256])).unwrap();
+    assert_eq!(leftovers(&files), Vec::<String>::new());
+}
