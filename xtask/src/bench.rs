@@ -2,17 +2,23 @@
 //! loopback, with its budget. A time depends on the machine more than on the code, so no number is
 //! asserted; the budget is printed with the numbers.
 
+mod place;
 mod program;
 mod report;
 mod terminal;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-pub(crate) use program::Place;
+use place::SHORT_ANSWER;
+pub(crate) use place::{MODEL, Place};
+use report::Report;
 
 use crate::sh;
+
+/// Some measurements that can be made alone: their name, and the function that makes them.
+type Scenario = (&'static str, fn(&Place, &mut Report) -> Result<()>);
 
 /// Runs the benches whose name contains `filter`, or all, and then measures the program.
 pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
@@ -20,7 +26,7 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     let mut words = vec!["cargo", "bench", "--workspace", "--features", features, "--bench", "*"];
     words.extend(filter.iter().flat_map(|filter| ["--", *filter]));
     sh::run(root, &words, &[])?;
-    program(root, None)
+    measure(root, "program", None, None)
 }
 
 /// Returns cargo's target folder.
@@ -30,39 +36,31 @@ pub fn target_folder(root: &Path) -> Result<PathBuf> {
     Ok(metadata["target_directory"].as_str().context("no target_directory")?.into())
 }
 
-/// The built programs, and cargo's target folder.
-pub(crate) struct Programs {
-    pub(crate) folder: PathBuf,
-    pub(crate) target: PathBuf,
-}
-
-impl Programs {
-    /// Takes the programs of a folder, or builds them.
-    pub(crate) fn find_or_build(root: &Path, built: Option<&Path>) -> Result<Self> {
-        Self::find_or(root, built, program::build)
+/// Measures the program against a model on loopback: all scenarios, or one. `what` is `program` for
+/// runs without a terminal, or `terminal`. Builds the programs unless `built` contains them.
+pub fn measure(root: &Path, what: &str, built: Option<&Path>, only: Option<&str>) -> Result<()> {
+    let on_terminal = what == "terminal";
+    let all = if on_terminal { terminal::SCENARIOS } else { program::SCENARIOS };
+    let scenarios = chosen(all, only)?;
+    if built.is_none() && !on_terminal {
+        place::build_counted(root)?;
     }
-
-    fn find_or(
-        root: &Path,
-        built: Option<&Path>,
-        build: impl FnOnce(&Path, &Path) -> Result<PathBuf>,
-    ) -> Result<Self> {
-        let target = target_folder(root)?;
-        let folder = match built {
-            Some(folder) => folder.canonicalize()?,
-            None => build(root, &target)?,
-        };
-        Ok(Self { folder, target })
+    let place = Place::prepare(root, built, &format!("bench-{what}"))?;
+    let mut report = Report::begin()?;
+    for (name, scenario) in scenarios {
+        scenario(&place, &mut report).with_context(|| format!("the scenario `{name}`"))?;
     }
+    report.end();
+    Ok(())
 }
 
-/// Measures the program against a model on loopback; builds both unless `built` contains them.
-pub fn program(root: &Path, built: Option<&Path>) -> Result<()> {
-    program::measure(&Programs::find_or(root, built, program::build_counted)?)
+fn chosen(all: &[Scenario], only: Option<&str>) -> Result<Vec<Scenario>> {
+    let chosen = all.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    let chosen: Vec<_> = chosen.copied().collect();
+    let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+    ensure!(!chosen.is_empty(), "no such scenario; there are: {}", names.join(", "));
+    Ok(chosen)
 }
 
-/// Measures the terminal program on a pseudo terminal; builds it and the model unless `built`
-/// contains them.
-pub fn terminal(root: &Path, built: Option<&Path>) -> Result<()> {
-    terminal::measure(&Programs::find_or_build(root, built)?)
-}
+#[cfg(test)]
+mod tests;

@@ -19,37 +19,45 @@ pub type Generated = (&'static str, fn(&Tree) -> Result<String>);
 
 /// Every generated file.
 pub const GENERATED: &[Generated] = &[
-    (api::ROBOTA, api::robota),
-    (api::SDK, api::sdk),
-    (checklist::PAGE, checklist::page),
+    ("docs/api/robota.txt", |tree| api::page(tree, "robota")),
+    ("docs/api/robota-sdk.txt", |tree| api::page(tree, "robota_sdk")),
+    ("docs/checklist.md", checklist::page),
     (checklist::README, checklist::readme),
-    (events::PAGE, events::page),
-    (events::SCHEMA, events::schema),
-    (permissions::PAGE, permissions::page),
-    (vendors::PAGE, vendors::page),
-    ("docs/schema/settings.schema.json", settings_schema),
-    ("docs/schema/stream-json.schema.json", stream_json_schema),
+    ("docs/events.md", |_| events::page()),
+    ("docs/schema/events.schema.json", |_| json(&events::schema()?)),
+    ("docs/permission-examples.md", permissions::page),
+    ("docs/vendors.md", |_| vendors::page()),
+    // For editors.
+    ("docs/schema/settings.schema.json", |_| json(&robota_config::schema())),
+    // The lines that a headless run prints.
+    ("docs/schema/stream-json.schema.json", |_| json(&robota_stream_json::schema())),
 ];
 
-/// Returns the JSON Schema of a settings file, for editors.
-fn settings_schema(_: &Tree) -> Result<String> {
-    Ok(serde_json::to_string_pretty(&robota_config::schema())? + "\n")
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-/// Returns the JSON Schema of the lines that a headless run prints.
-fn stream_json_schema(_: &Tree) -> Result<String> {
-    Ok(serde_json::to_string_pretty(&robota_stream_json::schema())? + "\n")
+/// Returns a table of Markdown.
+fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n{}|\n", head.join(" | "), "|---".repeat(head.len()));
+    for row in rows {
+        // A bar would end the cell.
+        let cells: Vec<_> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+/// Returns names as code, in a list.
+fn codes<T: AsRef<str>>(names: &[T], separator: &str) -> String {
+    let codes = names.iter().map(|name| format!("`{}`", name.as_ref()));
+    codes.collect::<Vec<_>>().join(separator)
 }
 
 /// Writes every generated file that differs.
 pub fn write(root: &Path) -> Result<()> {
-    let tree = Tree::load(root)?;
-    for (path, text) in stale(&tree, GENERATED)? {
-        let full = root.join(path);
-        if let Some(folder) = full.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::fs::write(&full, text).with_context(|| format!("cannot write {}", full.display()))?;
+    for (path, text) in stale(&Tree::load(root)?, GENERATED)? {
+        std::fs::write(root.join(path), text).with_context(|| format!("cannot write {path}"))?;
         println!("gen: {path} written");
     }
     println!("gen: {} files are up to date", GENERATED.len());

@@ -9,7 +9,8 @@
 //! use xtask::{tidy, tree::Tree};
 //!
 //! let tree = Tree::of(&[("docs/guide.md", "see [this](missing.md)")]);
-//! assert_eq!(tidy::links(&tree).len(), 1);
+//! assert_eq!(tidy::links(&tree)?.len(), 1);
+//! # Ok::<_, anyhow::Error>(())
 //! ```
 #![allow(
     clippy::print_stdout,

@@ -25,9 +25,11 @@ usage: cargo xtask STEP
   oracle --secs N [--seed S] [--count N]
                            run what the permission policy calls read-only, and check what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
-  bench program [DIR]      measure only the program against its speed budget; DIR contains
+  bench program [DIR] [--only SCENARIO]
+                           measure only the program against its speed budget; DIR contains
                            `robota` and `mock-model`, otherwise both are built
-  bench terminal [DIR]     measure only the terminal: echo of keys, CPU, memory
+  bench terminal [DIR] [--only SCENARIO]
+                           measure only the terminal: echo of keys, CPU, memory
   screens [DIR [NAME]]     draw the pictures of the terminal program in docs/screens";
 
 fn main() -> ExitCode {
@@ -47,11 +49,13 @@ fn main() -> ExitCode {
         }
         ["oracle", args @ ..] => oracle::run(&root, args),
         ["bench"] => bench::run(&root, None),
-        ["bench", "program", built @ ..] if built.len() < 2 => {
-            bench::program(&root, built.first().map(Path::new))
+        ["bench", what @ ("program" | "terminal"), built @ .., "--only", only]
+            if built.len() < 2 =>
+        {
+            bench::measure(&root, what, built.first().map(Path::new), Some(only))
         }
-        ["bench", "terminal", built @ ..] if built.len() < 2 => {
-            bench::terminal(&root, built.first().map(Path::new))
+        ["bench", what @ ("program" | "terminal"), built @ ..] if built.len() < 2 => {
+            bench::measure(&root, what, built.first().map(Path::new), None)
         }
         ["screens", rest @ ..] if rest.len() < 3 => {
             screens::draw(&root, rest.first().map(Path::new), rest.get(1).copied())

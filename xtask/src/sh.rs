@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-fn command(dir: &Path, words: &[&str]) -> Result<Command> {
+fn command(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Command> {
     let (program, args) = words.split_first().context("an empty command line")?;
     #[expect(clippy::disallowed_methods, reason = "the only place that starts child processes")]
     let mut command = Command::new(program);
@@ -22,31 +22,31 @@ fn command(dir: &Path, words: &[&str]) -> Result<Command> {
             command.env_remove(&name);
         }
     }
+    command.envs(env.iter().copied()).stdin(Stdio::null());
     Ok(command)
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))
 }
 
 /// Runs a command on this terminal, with further environment variables. Fails if it fails.
 pub fn run(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let line = words.join(" ");
     println!("$ {line}");
-    let status = command(dir, words)?.envs(env.iter().copied()).status();
-    let status = status.with_context(|| format!("cannot start `{line}`"))?;
-    if !status.success() {
-        bail!("`{line}` failed ({status})");
-    }
+    let status = spawn(command(dir, words, env)?.stdin(Stdio::inherit()))?.wait()?;
+    ensure!(status.success(), "`{line}` failed ({status})");
     Ok(())
 }
 
 /// Returns the standard output and the standard error of a command. Fails if the command fails.
 pub fn read(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<(String, String)> {
-    let line = words.join(" ");
-    let output = command(dir, words)?.envs(env.iter().copied()).stdin(Stdio::null()).output();
-    let output = output.with_context(|| format!("cannot start `{line}`"))?;
+    let mut command = command(dir, words, env)?;
+    let output =
+        spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?.wait_with_output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    if !output.status.success() {
-        bail!("`{line}` failed: {}", stderr.trim());
-    }
+    ensure!(output.status.success(), "`{}` failed: {}", words.join(" "), stderr.trim());
     Ok((stdout, stderr))
 }
 
@@ -86,10 +86,7 @@ pub struct Spent {
 /// Runs a command without output and returns what it used, for any exit code.
 pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent> {
     let start = Instant::now();
-    let mut command = command(dir, words)?;
-    command.envs(env.iter().copied()).stdin(Stdio::null());
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let child = child.with_context(|| format!("cannot start `{}`", words.join(" ")))?;
+    let child = spawn(command(dir, words, env)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
     let (status, usage) = wait(&child)?;
     let time = |time: libc::timeval| {
         Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0))
@@ -101,19 +98,6 @@ pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent
         peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
         success: status == 0,
     })
-}
-
-/// Starts a command with a terminal as its standard input and output.
-pub fn start_on_terminal(
-    dir: &Path,
-    words: &[&str],
-    env: &[(&str, &str)],
-    terminal: OwnedFd,
-) -> Result<Child> {
-    let mut command = command(dir, words)?;
-    command.envs(env.iter().copied()).stdin(terminal.try_clone()?).stdout(terminal.try_clone()?);
-    let child = command.stderr(terminal).spawn();
-    child.with_context(|| format!("cannot start `{}`", words.join(" ")))
 }
 
 /// Waits for a child. The kernel reports the usage of a child only to this call.
@@ -136,37 +120,58 @@ fn wait(child: &Child) -> Result<(i32, libc::rusage)> {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// The first line it printed.
+    /// The first line it printed; empty if it runs on a terminal.
     pub first_line: String,
 }
 
 impl Running {
     /// Starts the program with further variables, and waits for its first line.
     pub fn start(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Self> {
-        let line = words.join(" ");
-        let mut command = command(dir, words)?;
-        command.envs(env.iter().copied()).stdin(Stdio::null());
-        let child = command.stdout(Stdio::piped()).spawn();
-        let mut child = child.with_context(|| format!("cannot start `{line}`"))?;
-        let mut first_line = String::new();
-        if let Some(out) = child.stdout.as_mut() {
-            BufReader::new(out).read_line(&mut first_line)?;
+        let child = spawn(command(dir, words, env)?.stdout(Stdio::piped()))?;
+        let mut running = Self { child, first_line: String::new() };
+        if let Some(out) = running.child.stdout.as_mut() {
+            BufReader::new(out).read_line(&mut running.first_line)?;
         }
-        let running = Self { child, first_line: first_line.trim().to_owned() };
-        if running.first_line.is_empty() {
-            bail!("`{line}` ended without output");
-        }
+        running.first_line.truncate(running.first_line.trim_end().len());
+        ensure!(!running.first_line.is_empty(), "`{}` ended without output", words.join(" "));
         Ok(running)
     }
 
-    /// Returns the memory that the program has written to and shares with no other, in KiB: heap, stacks
-    /// and relocated data, without the pages of its file that the system can drop.
-    pub fn private_kib(&self) -> Result<u64> {
-        let file = format!("/proc/{}/smaps_rollup", self.child.id());
+    /// Starts the program with a terminal as its standard input and output.
+    pub fn on_terminal(
+        dir: &Path,
+        words: &[&str],
+        env: &[(&str, &str)],
+        terminal: OwnedFd,
+    ) -> Result<Self> {
+        let mut command = command(dir, words, env)?;
+        command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?);
+        Ok(Self { child: spawn(command.stderr(terminal))?, first_line: String::new() })
+    }
+
+    /// Returns the memory of the program that this process has, in KiB: a field of a file of `/proc`.
+    pub fn memory_kib(&self, file: &str, field: &str) -> Result<u64> {
+        let file = format!("/proc/{}/{file}", self.child.id());
         let text = std::fs::read_to_string(&file).with_context(|| file.clone())?;
-        let line = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         let value = line.and_then(|line| line.split_whitespace().next());
-        value.with_context(|| format!("{file} has no Private_Dirty"))?.parse().context(file)
+        value.with_context(|| format!("{file} has no {field}"))?.parse().context(file)
+    }
+
+    /// Returns the CPU time of all threads that the program has or had.
+    pub fn cpu(&self) -> Result<Duration> {
+        let pid = libc::pid_t::try_from(self.child.id())?;
+        let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        #[expect(unsafe_code, reason = "no library offers the clock of another process")]
+        // SAFETY: both pointers are to live values of the types the calls fill in.
+        let failed = unsafe {
+            libc::clock_getcpuclockid(pid, &raw mut clock) != 0
+                || libc::clock_gettime(clock, &raw mut time) != 0
+        };
+        if failed {
+            bail!("process {pid} has no clock: it has ended");
+        }
+        Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
     }
 }
 

@@ -10,10 +10,16 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{bench, setup, sh, tidy};
 
-type Step<'a> = (&'static str, Box<dyn FnOnce() -> Result<()> + 'a>);
+type Step<'a> = (&'static str, &'a dyn Fn() -> Result<()>);
 
 /// The variable that names the file in which `robota_testkit::requires` records skipped tests.
 const SKIPPED: &str = "ROBOTA_SKIPPED_TESTS";
+const CLIPPY: &str =
+    "cargo clippy --workspace --all-targets --all-features --profile quick -- -D warnings";
+const NEXTEST: &str = "cargo nextest run --workspace --all-features --cargo-profile quick";
+const TESTS: &str = "cargo test --workspace --all-features --profile quick --tests";
+const DOC_TESTS: &str = "cargo test --workspace --all-features --profile quick --doc";
+const DOCUMENTATION: &str = "cargo doc --workspace --lib --no-deps --all-features --profile quick";
 
 /// Runs every step.
 pub fn run(root: &Path) -> Result<()> {
@@ -21,55 +27,30 @@ pub fn run(root: &Path) -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     let skipped = folder.join("skipped-tests.txt");
     std::fs::write(&skipped, "").with_context(|| skipped.display().to_string())?;
-    let result = run_all(steps(root, &skipped.display().to_string()));
+    let log = skipped.display().to_string();
+    let (skips, strict) = ([(SKIPPED, log.as_str())], [("RUSTDOCFLAGS", "-D warnings")]);
+    let cargo = |line: &str, env: &[_]| sh::run(root, &line.split(' ').collect::<Vec<_>>(), env);
+    // Many tests wait for other processes and use no processor meanwhile.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let tests = match sh::succeeds(root, &["cargo", "nextest", "--version"]) {
+        true => format!("{NEXTEST} --test-threads {threads}"),
+        false => TESTS.to_owned(),
+    };
+    let result = run_all(&[
+        ("setup", &|| setup::run(root)),
+        ("fmt", &|| cargo("cargo fmt --all --check", &[])),
+        ("tidy", &|| tidy::run(root)),
+        ("clippy", &|| cargo(CLIPPY, &[])),
+        ("tests", &|| cargo(&tests, &skips)),
+        // A link to an item that was renamed is a warning of rustdoc alone.
+        ("documentation", &|| cargo(DOCUMENTATION, &strict)),
+        ("doc tests", &|| cargo(DOC_TESTS, &skips)),
+    ]);
     print!("{}", summary(&std::fs::read_to_string(&skipped)?));
     result
 }
 
-fn steps<'a>(root: &'a Path, skipped: &str) -> Vec<Step<'a>> {
-    let nextest = sh::succeeds(root, &["cargo", "nextest", "--version"]);
-    let cargo = |words: &str| -> Box<dyn FnOnce() -> Result<()> + 'a> {
-        let (words, skipped) = (words.to_owned(), skipped.to_owned());
-        Box::new(move || {
-            sh::run(root, &words.split(' ').collect::<Vec<_>>(), &[(SKIPPED, &skipped)])
-        })
-    };
-    // Many tests wait for other processes and use no processor meanwhile.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-    let nextest = nextest.then(|| {
-        format!(
-            "cargo nextest run --workspace --all-features --cargo-profile quick --test-threads {threads}"
-        )
-    });
-    // A link to an item that was renamed is a warning of rustdoc alone.
-    let documentation = || {
-        let words = "cargo doc --workspace --lib --no-deps --all-features --profile quick";
-        let words: Vec<_> = words.split(' ').collect();
-        sh::run(root, &words, &[("RUSTDOCFLAGS", "-D warnings")])
-    };
-    vec![
-        ("setup", Box::new(|| setup::run(root))),
-        ("fmt", cargo("cargo fmt --all --check")),
-        ("tidy", Box::new(|| tidy::run(root))),
-        (
-            "clippy",
-            cargo(
-                "cargo clippy --workspace --all-targets --all-features --profile quick -- -D warnings",
-            ),
-        ),
-        (
-            "tests",
-            cargo(match &nextest {
-                Some(words) => words,
-                None => "cargo test --workspace --all-features --profile quick --tests",
-            }),
-        ),
-        ("documentation", Box::new(documentation)),
-        ("doc tests", cargo("cargo test --workspace --all-features --profile quick --doc")),
-    ]
-}
-
-fn run_all(steps: Vec<Step<'_>>) -> Result<()> {
+fn run_all(steps: &[Step<'_>]) -> Result<()> {
     let (count, start) = (steps.len(), Instant::now());
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     for (number, (name, step)) in (1..).zip(steps) {

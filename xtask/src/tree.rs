@@ -1,5 +1,6 @@
 //! The files of the repository as the checks see them: paths and texts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -58,6 +59,12 @@ impl Tree {
         let path = path.trim_end_matches('/');
         let below = |rest: &str| rest.is_empty() || rest.starts_with('/');
         path.is_empty() || self.files.iter().any(|f| f.path.strip_prefix(path).is_some_and(below))
+    }
+
+    /// Returns the names of all functions of the sources.
+    #[must_use]
+    pub fn functions(&self) -> BTreeSet<&str> {
+        self.rust().flat_map(|file| file.text.lines()).filter_map(function).collect()
     }
 
     /// Returns the Rust sources of the packages, without fixtures and fuzz corpora.

@@ -47,7 +47,13 @@ impl Report {
     }
 
     /// Prints a number, and whether it meets its target.
-    pub(super) fn row(&mut self, name: &str, unit: Unit, measured: f64, target: Option<f64>) {
+    pub(super) fn row(
+        &mut self,
+        name: impl AsRef<str>,
+        unit: Unit,
+        measured: f64,
+        target: Option<f64>,
+    ) {
         let missed = target.is_some_and(|target| measured.is_nan() || measured > target);
         self.missed += usize::from(missed);
         let target_text = target.map(|target| unit.show(target)).unwrap_or_default();
@@ -56,7 +62,8 @@ impl Report {
             Some(_) if missed => "  MISSED",
             Some(_) => "  ok",
         };
-        println!("{name:<60} {:>12} {target_text:>12}{verdict}", unit.show(measured));
+        let (name, measured) = (name.as_ref(), unit.show(measured));
+        println!("{name:<60} {measured:>12} {target_text:>12}{verdict}");
     }
 
     /// Prints how many targets were missed.

@@ -1,15 +1,14 @@
 //! Measures the terminal program on a pseudo terminal: how fast keys appear, alone and while an
 //! answer is streamed, what it costs, and what it costs when nothing happens.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
 
-use super::Programs;
-use super::program::Place;
-use super::report::{Report, Unit, at_percent, median};
+use super::program::by_1024;
+use super::report::Unit::{Count, Megabytes, Milliseconds, Percent, Seconds, Times};
+use super::report::{Report, at_percent, median};
+use super::{Place, SHORT_ANSWER, Scenario};
 use crate::pty::Pty;
 
 /// The pieces of the streamed answer, and the pause after each group of them: 1,000 a second.
@@ -30,32 +29,15 @@ const QUIET: Duration = Duration::from_millis(1_500);
 const LIMIT: Duration = Duration::from_secs(5);
 /// Messages of the long session.
 const LONG: usize = 10_000;
-/// Each answer of the long session.
-const ANSWER: &str = "The file has **eight** lines, each with the same word:\n\n\
-    - `hello`, eight times\n- nothing else\n\nThat is all there is to say about it.";
+/// Four of them, in the format of another agent: a question, a call, its result and the answer.
+const ROUND: &str = include_str!("terminal/round.txt");
 const LAST_WORDS: &str = "all there is to say";
 const LONG_SESSION: &str = "agent:bench/session:terminal";
 const SIZE: (u16, u16) = (120, 40);
-const MODEL: [&str; 4] = ["--provider", "anthropic", "--model", "mock-model"];
 
-/// Measures the programs of a folder.
-pub(super) fn measure(programs: &Programs) -> Result<()> {
-    let place = Place::new(&programs.folder, &programs.target.join("bench-terminal"))?;
-    let mut report = Report::begin()?;
-    starts(&place, &mut report)?;
-    stream(&place, &mut report)?;
-    idle(&place, &mut report)?;
-    long_session(&place, &mut report)?;
-    report.end();
-    Ok(())
-}
-
-fn start(place: &Place, model: &str, words: &[&str], more: &[&str]) -> Result<Pty> {
-    let words = [&[place.robota.as_str()][..], words, more].concat();
-    let mut env = place.env(model).to_vec();
-    env.extend([("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
-    Pty::start(&place.project, &words, &env, SIZE)
-}
+/// What is measured.
+pub(super) const SCENARIOS: &[Scenario] =
+    &[("start", starts), ("stream", stream), ("idle", idle), ("history", long_session)];
 
 /// Returns letters that the program prints only as an echo.
 fn letters() -> impl Iterator<Item = char> {
@@ -73,17 +55,20 @@ fn key(pty: &mut Pty, letter: char) -> Result<Option<Duration>> {
 /// program printed it.
 fn first_echo(pty: &mut Pty) -> Result<Duration> {
     pty.type_keys("ж")?;
-    pty.wait_for("ж", LIMIT).with_context(|| format!("no echo after the start:\n{}", pty.tail()))
+    pty.wait_for("ж", LIMIT)
+}
+
+fn memory_mb(pty: &Pty) -> Result<f64> {
+    pty.program.memory_kib("status", "VmRSS").map(by_1024)
 }
 
 fn starts(place: &Place, report: &mut Report) -> Result<()> {
-    let model = place.model("loop: true\nanswers: [Done.]\n")?;
+    let model = place.model(SHORT_ANSWER)?;
     let mut first = Vec::new();
     for _ in 0..STARTS {
-        let mut pty = start(place, &model.first_line, &MODEL, &[])?;
-        first.push(first_echo(&mut pty)?);
+        first.push(first_echo(&mut place.on_terminal(&model, &[], SIZE)?)?);
     }
-    report.row("start to first echo", Unit::Milliseconds, median(&first), Some(50.0));
+    report.row("start to first echo", Milliseconds, median(&first), Some(50.0));
     Ok(())
 }
 
@@ -98,21 +83,18 @@ fn long_answer() -> String {
             _ => "`code` ",
         };
         let words = PIECES_PER_GROUP - 1;
-        // Writing to a string cannot fail.
-        let _ = write!(
-            steps,
-            "{{text: \"word \", times: {words}}}, {{text: {end:?}}}, {{stall: {{ms: {PAUSE_MS}}}}}, "
-        );
+        steps += &format!("{{text: \"word \", times: {words}}}, {{text: {end:?}}}, ");
+        steps += &format!("{{stall: {{ms: {PAUSE_MS}}}}}, ");
     }
     format!("answers: [{{steps: [{steps}{{text: finished-answer}}]}}]\n")
 }
 
 fn stream(place: &Place, report: &mut Report) -> Result<()> {
     let model = place.model(&long_answer())?;
-    let mut pty = start(place, &model.first_line, &MODEL, &[])?;
+    let mut pty = place.on_terminal(&model, &[], SIZE)?;
     first_echo(&mut pty)?;
     pty.type_keys("\x7f")?;
-    pty.wait_for("ready", LIMIT).context("the session was not opened")?;
+    pty.wait_for("ready", LIMIT)?;
     pty.wait_until_quiet(QUIET);
     let mut letters = letters();
     let mut idle = Vec::new();
@@ -121,11 +103,11 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
         // Keys come one by one, not while the last one is being deleted.
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    report.row("idle: key to echo", Unit::Milliseconds, median(&idle), None);
-    report.row("idle: key to echo, 95 %", Unit::Milliseconds, at_percent(&idle, 95), Some(16.0));
-    report.row("memory, fresh", Unit::Megabytes, pty.memory_mb()?, None);
+    report.row("idle: key to echo", Milliseconds, median(&idle), None);
+    report.row("idle: key to echo, 95 %", Milliseconds, at_percent(&idle, 95), Some(16.0));
+    report.row("memory, fresh", Megabytes, memory_mb(&pty)?, None);
 
-    let (cpu, printed, began) = (pty.cpu()?, pty.printed(), Instant::now());
+    let (cpu, printed, began) = (pty.program.cpu()?, pty.printed().len(), Instant::now());
     pty.type_keys("Write a lot.\r")?;
     let (mut echoes, mut lost) = (Vec::new(), 0);
     // The stream takes this long at least, so that all keys are typed while it runs.
@@ -143,25 +125,26 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
         // Keys come as fast as a person types.
         std::thread::park_timeout(Duration::from_millis(90));
     }
-    let ended = pty.wait_for("finished-answer", Duration::from_secs(60));
-    ensure!(ended.is_some(), "the answer did not end:\n{}", pty.tail());
-    let whole = began.elapsed();
+    pty.wait_for("finished-answer", Duration::from_secs(60))?;
+    let whole = began.elapsed().as_secs_f64();
     pty.wait_until_quiet(QUIET);
     let quarter = echoes.len() / 4;
     let ratio = median(&echoes[echoes.len() - quarter..]) / median(&echoes[..quarter]);
-    let name = |what: &str| format!("{} deltas: {what}", GROUPS * PIECES_PER_GROUP);
-    report.row(&name("time"), Unit::Seconds, whole.as_secs_f64(), None);
-    report.row(&name("key to echo"), Unit::Milliseconds, median(&echoes), None);
-    let slow = at_percent(&echoes, 95);
-    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
-    let slowest = at_percent(&echoes, 100);
-    report.row(&name("key to echo, slowest"), Unit::Milliseconds, slowest, None);
-    report.row(&name("last quarter against the first"), Unit::Times, ratio, Some(1.5));
-    report.row(&name("keys lost"), Unit::Count, f64::from(lost), Some(0.0));
-    report.row(&name("CPU"), Unit::Seconds, pty.cpu()? - cpu, Some(5.0));
-    let written = u32::try_from(pty.printed() - printed)?;
-    report.row(&name("written"), Unit::Megabytes, f64::from(written) / 1_048_576.0, None);
-    report.row(&name("memory after"), Unit::Megabytes, pty.memory_mb()?, Some(60.0));
+    let cpu = (pty.program.cpu()? - cpu).as_secs_f64();
+    let written = by_1024(u64::try_from(pty.printed().len() - printed)?) / 1024.0;
+    for (what, unit, measured, target) in [
+        ("time", Seconds, whole, None),
+        ("key to echo", Milliseconds, median(&echoes), None),
+        ("key to echo, 95 %", Milliseconds, at_percent(&echoes, 95), Some(16.0)),
+        ("key to echo, slowest", Milliseconds, at_percent(&echoes, 100), None),
+        ("last quarter against the first", Times, ratio, Some(1.5)),
+        ("keys lost", Count, f64::from(lost), Some(0.0)),
+        ("CPU", Seconds, cpu, Some(5.0)),
+        ("written", Megabytes, written, None),
+        ("memory after", Megabytes, memory_mb(&pty)?, Some(60.0)),
+    ] {
+        report.row(format!("{} deltas: {what}", GROUPS * PIECES_PER_GROUP), unit, measured, target);
+    }
     Ok(())
 }
 
@@ -169,114 +152,78 @@ fn stream(place: &Place, report: &mut Report) -> Result<()> {
 fn lost_of_burst(pty: &mut Pty) -> Result<u32> {
     let burst: String = letters().take(BURST).collect();
     pty.type_keys(&burst)?;
-    let whole = format!("› {burst}");
-    let shown = pty.wait_for_screen(SIZE, LIMIT, |screen| screen.contains(&whole))?;
+    let shown = pty.wait_for_screen(&format!("› {burst}"), LIMIT);
     pty.type_keys(&"\x7f".repeat(BURST))?;
     let lost = BURST - burst.chars().filter(|letter| shown.contains(*letter)).count();
     Ok(u32::try_from(lost)?)
 }
 
 fn idle(place: &Place, report: &mut Report) -> Result<()> {
-    let model = place.model("loop: true\nanswers: [Done.]\n")?;
-    let mut pty = start(place, &model.first_line, &MODEL, &[])?;
+    let model = place.model(SHORT_ANSWER)?;
+    let mut pty = place.on_terminal(&model, &[], SIZE)?;
     pty.type_keys("Answer.\r")?;
-    ensure!(pty.wait_for("Done.", LIMIT).is_some(), "no answer:\n{}", pty.tail());
+    pty.wait_for("Done.", LIMIT)?;
     pty.wait_until_quiet(QUIET);
-    let (before, printed) = (pty.cpu_of_threads()?, pty.printed());
+    let (cpu, printed) = (pty.program.cpu()?, pty.printed().len());
     std::thread::park_timeout(IDLE);
-    let used: Duration = pty
-        .cpu_of_threads()?
-        .iter()
-        .map(|(thread, used)| *used - before.get(thread).copied().unwrap_or_default())
-        .sum();
-    let used = used.as_secs_f64() / IDLE.as_secs_f64() * 100.0;
-    let bytes = u32::try_from(pty.printed() - printed)?;
-    report.row("idle: CPU over 30 s", Unit::Percent, used, Some(0.05));
-    report.row("idle: bytes written", Unit::Count, f64::from(bytes), Some(0.0));
+    let used = (pty.program.cpu()? - cpu).as_secs_f64() / IDLE.as_secs_f64() * 100.0;
+    let bytes = u32::try_from(pty.printed().len() - printed)?;
+    report.row("idle: CPU over 30 s", Percent, used, Some(0.05));
+    report.row("idle: bytes written", Count, f64::from(bytes), Some(0.0));
     Ok(())
 }
 
-/// A transcript of another agent with this many messages. Importing it costs seconds, while a model
+/// Returns a transcript of another agent with many messages. Importing it costs seconds, while a model
 /// that is asked so often gets the whole conversation each time.
-fn transcript(messages: usize) -> String {
-    let mut lines = String::new();
-    for number in 0..messages {
-        let round = number / 4;
-        let call = format!("call-{round}");
-        let (kind, message) = match number % 4 {
-            0 => (
-                "user",
-                json!({"role": "user", "content": format!("Question {round}: what is in notes.txt?")}),
-            ),
-            1 => (
-                "assistant",
-                json!({"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": "Read",
-                    "input": {"file_path": "notes.txt"}}]}),
-            ),
-            2 => (
-                "user",
-                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call,
-                    "content": "     1\thello\n".repeat(8)}]}),
-            ),
-            _ => (
-                "assistant",
-                json!({"role": "assistant", "content": [{"type": "text", "text": ANSWER}]}),
-            ),
-        };
-        let parent = number.checked_sub(1).map(|parent| format!("line-{parent}"));
-        let line = json!({
-            "type": kind,
-            "uuid": format!("line-{number}"),
-            "parentUuid": parent,
-            "sessionId": "bench",
-            "timestamp": "2026-01-01T00:00:00Z",
-            "message": message,
-        });
-        lines.push_str(&line.to_string());
-        lines.push('\n');
-    }
-    lines
+fn transcript() -> String {
+    let round = |number: usize| {
+        let before = number.checked_sub(1).map(|before| format!("\"answer-{before}\""));
+        let before = before.as_deref().unwrap_or("null");
+        ROUND.replace("BEFORE", before).replace("NUMBER", &number.to_string())
+    };
+    (0..LONG / ROUND.lines().count()).map(round).collect()
 }
 
 fn long_session(place: &Place, report: &mut Report) -> Result<()> {
     let file = place.project.with_file_name("transcript.jsonl");
-    std::fs::write(&file, transcript(LONG))?;
+    std::fs::write(&file, transcript())?;
     let file = file.to_str().context("a path that is not UTF-8")?;
-    place.import(file, LONG_SESSION)?;
-    let model = place.model("loop: true\nanswers: [Done.]\n")?;
+    let import = ["sessions", "import", file, "--from", "claude", "--id", LONG_SESSION];
+    place.succeed(&import, "")?;
+    let model = place.model(SHORT_ANSWER)?;
     let (mut first, mut drawn, mut echoes) = (vec![], vec![], vec![]);
-    let (mut memory, mut messages) = (0.0_f64, 0);
+    let mut memory = 0.0_f64;
     for _ in 0..STARTS {
-        let mut pty = start(place, &model.first_line, &MODEL, &["-r", LONG_SESSION])?;
+        let mut pty = place.on_terminal(&model, &["-r", LONG_SESSION], SIZE)?;
         first.push(first_echo(&mut pty)?);
-        let shown = pty.wait_for(LAST_WORDS, LIMIT);
-        drawn.push(shown.with_context(|| format!("no history was drawn:\n{}", pty.tail()))?);
-        messages = earlier_messages(&pty)?;
+        drawn.push(pty.wait_for(LAST_WORDS, LIMIT)?);
+        check_history(&mut pty)?;
         pty.type_keys("\x7f")?;
         pty.wait_until_quiet(Duration::from_millis(100));
         for letter in letters().take(10) {
             echoes.push(key(&mut pty, letter)?.context("a key was lost")?);
         }
-        memory = memory.max(pty.memory_mb()?);
+        memory = memory.max(memory_mb(&pty)?);
     }
-    let name = |what: &str| format!("{messages} messages of history: {what}");
-    report.row(&name("start to first echo"), Unit::Milliseconds, median(&first), Some(50.0));
-    report.row(&name("start to history drawn"), Unit::Milliseconds, median(&drawn), Some(100.0));
-    let slow = at_percent(&echoes, 95);
-    report.row(&name("key to echo, 95 %"), Unit::Milliseconds, slow, Some(16.0));
-    report.row(&name("memory"), Unit::Megabytes, memory, Some(60.0));
+    for (what, unit, measured, target) in [
+        ("start to first echo", Milliseconds, median(&first), 50.0),
+        ("start to history drawn", Milliseconds, median(&drawn), 100.0),
+        ("key to echo, 95 %", Milliseconds, at_percent(&echoes, 95), 16.0),
+        ("memory", Megabytes, memory, 60.0),
+    ] {
+        report.row(format!("{LONG} messages of history: {what}"), unit, measured, Some(target));
+    }
     Ok(())
 }
 
-/// Returns how many messages the session has, if the program says that it has them. That line is the
-/// first of the history, and has left the screen when the last one is drawn.
-fn earlier_messages(pty: &Pty) -> Result<usize> {
+/// Checks how many messages the session has, as the program says. That line is the first of the
+/// history, and has left the screen when the last one is drawn.
+fn check_history(pty: &mut Pty) -> Result<()> {
     const TEXT: &str = " earlier messages";
-    ensure!(pty.wait_for(TEXT, LIMIT).is_some(), "no count of messages:\n{}", pty.tail());
-    let printed = pty.text();
-    let (before, _) = printed.split_once(TEXT).context("no count of messages")?;
-    let number = before.rsplit(' ').next().context("no count of messages")?;
-    let number: usize = number.parse().with_context(|| format!("not a number: {number}"))?;
+    pty.wait_for(TEXT, LIMIT)?;
+    let printed = String::from_utf8_lossy(pty.printed());
+    let number = printed.split(TEXT).next().and_then(|before| before.rsplit(' ').next());
+    let number: usize = number.context("no count of messages")?.parse()?;
     ensure!(number + 100 > LONG, "the session has only {number} messages");
-    Ok(LONG)
+    Ok(())
 }

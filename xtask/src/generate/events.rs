@@ -4,23 +4,12 @@
 mod fields;
 mod vocabulary;
 
-use std::fmt::Write as _;
-
 use anyhow::{Context, Result};
-use robota_core::event::{Barrier, Envelope, Event, Nature, TABLE, ToolStarted};
-use robota_core::ids::{CallId, TurnId};
-use robota_core::permission::Class;
+use robota_core::event::{Barrier, Event, Nature, TABLE};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::tree::Tree;
-
-/// The page for people.
-pub const PAGE: &str = "docs/events.md";
-/// The schema for programs.
-pub const SCHEMA: &str = "docs/schema/events.schema.json";
-
-const HEAD: &str = include_str!("events/head.txt");
+use super::table;
 
 /// The JSON Schemas of all events and of the types in them.
 struct Shapes {
@@ -53,61 +42,33 @@ impl Shapes {
     }
 }
 
-/// Makes the JSON Schema of one line of a journal.
-pub fn schema(_: &Tree) -> Result<String> {
+/// Makes the JSON Schema of one line of a journal. `events/schema.json` has the fields around the data.
+pub fn schema() -> Result<Value> {
     let shapes = Shapes::new();
-    let names: Vec<&str> = TABLE.iter().map(|info| info.name).collect();
-    let kind = |((name, data), doc): (&(&str, Value), &str)| {
+    let kinds = shapes.events.iter().zip(TABLE).map(|((name, data), info)| {
         json!({
             "title": name,
-            "description": doc,
+            "description": info.doc,
             "properties": {"type": {"const": name}, "data": data},
         })
-    };
-    let docs = TABLE.iter().map(|info| info.doc);
-    let mut kinds: Vec<Value> = shapes.events.iter().zip(docs).map(kind).collect();
-    kinds.push(json!({
+    });
+    let names: Vec<&str> = TABLE.iter().map(|info| info.name).collect();
+    let unknown = json!({
         "title": "unknown",
         "description": "A type that this version does not know. Readers keep it unchanged.",
         "properties": {"type": {"not": {"enum": names}}, "data": true},
-    }));
-    let schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A line of a Robota journal",
-        "description": "Written by `cargo xtask gen`; do not edit. docs/events.md explains it.",
-        "type": "object",
-        "properties": envelope(),
-        "required": ["seq", "epoch", "ts", "type", "data", "crc"],
-        "oneOf": kinds,
-        "$defs": shapes.named,
     });
-    Ok(format!("{schema:#}\n"))
-}
-
-/// Returns the fields around the data of an event.
-fn envelope() -> Value {
-    let field = |kind: &str, meaning: &str| json!({"type": kind, "description": meaning});
-    let mut fields = json!({
-        "seq": field("integer", "The sequence number; it increases by one from event to event."),
-        "epoch": field("integer", "The number of the opening of the session that wrote the event."),
-        "ts": field("string", "The time, in UTC."),
-        "turn": field("string", "The id of the turn; absent outside of a turn."),
-        "min_reader": field("integer", "A reader older than this must not use the journal."),
-        "type": field("string", "The name of the event."),
-        "data": {"description": "The data of the event."},
-        "crc": field("string", "CRC-32 of every byte of the line before `,\"crc\"`."),
-    });
-    fields["ts"]["format"] = "date-time".into();
-    fields["crc"]["pattern"] = "^[0-9a-f]{8}$".into();
-    fields
+    let mut schema: Value = serde_json::from_str(include_str!("events/schema.json"))?;
+    schema["oneOf"] = kinds.chain([unknown]).collect();
+    schema["$defs"] = shapes.named.into();
+    Ok(schema)
 }
 
 /// Makes the page.
-pub fn page(_: &Tree) -> Result<String> {
+pub fn page() -> Result<String> {
     let shapes = Shapes::new();
-    let mut page = HEAD.replace("{{LINE}}", &example()?.to_line());
-    page.push_str("\n## The table\n\n| event | nature | barrier | meaning |\n|---|---|---|---|\n");
-    for info in TABLE {
+    let mut page = include_str!("events/head.txt").to_owned();
+    let rows = TABLE.iter().map(|info| {
         let nature = match info.nature {
             Nature::Fact => "fact",
             Nature::Intent => "intent",
@@ -118,41 +79,26 @@ pub fn page(_: &Tree) -> Result<String> {
             Barrier::Synced => "synced",
             Barrier::SyncedForEffects => "synced for effects",
         };
-        let (name, doc) = (info.name, info.doc);
-        let _ = writeln!(page, "| [`{name}`](#{name}) | {nature} | {barrier} | {doc} |");
-    }
-    let _ = write!(page, "\n## Other vocabularies\n\n{}", vocabulary::section());
-    page.push_str("\n## Fields\n\nA field in *italics* is optional.\n");
+        let link = format!("[`{0}`](#{0})", info.name);
+        vec![link, nature.to_owned(), barrier.to_owned(), info.doc.to_owned()]
+    });
+    let events = table(&["event", "nature", "barrier", "meaning"], rows);
+    let vocabularies = vocabulary::section();
+    page += &format!("\n## The table\n\n{events}\n## Other vocabularies\n\n{vocabularies}");
+    page += "\n## Fields\n\nA field in *italics* is optional.\n";
     for ((name, schema), info) in shapes.events.iter().zip(TABLE) {
-        let _ = write!(page, "\n### {name}\n\n{}\n\n", info.doc);
         let data = match Shapes::target(schema) {
             None => schema,
             Some(name) => shapes.named.get(name).with_context(|| format!("no schema {name}"))?,
         };
-        page.push_str(&fields::describe(data, &shapes));
+        page += &format!("\n### {name}\n\n{}\n\n{}", info.doc, fields::describe(data, &shapes));
     }
-    page.push_str("\n## Shapes\n\nThe types of the fields.\n");
+    page += "\n## Shapes\n\nThe types of the fields.\n";
     for (name, schema) in shapes.shared() {
-        let _ = write!(page, "\n### {name}\n\n");
-        if let Some(text) = fields::description(schema) {
-            let _ = write!(page, "{text}\n\n");
-        }
-        page.push_str(&fields::describe(schema, &shapes));
+        let text = fields::description(schema).map(|text| text + "\n\n").unwrap_or_default();
+        page += &format!("\n### {name}\n\n{text}{}", fields::describe(schema, &shapes));
     }
     Ok(page)
-}
-
-/// Returns an example line with a valid checksum.
-fn example() -> Result<Envelope> {
-    let started = ToolStarted { call: CallId::from("call-7"), class: Class::Execute, input: None };
-    Ok(Envelope {
-        seq: 1042,
-        epoch: 3,
-        ts: "2026-01-31T09:30:00Z".parse().context("the time of the example")?,
-        turn: Some(TurnId::from("turn-2")),
-        event: started.into(),
-        min_reader: None,
-    })
 }
 
 #[cfg(test)]

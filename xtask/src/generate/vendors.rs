@@ -1,79 +1,47 @@
 //! `docs/vendors.md`: the built-in vendors and models, from their data files.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use robota_core::catalogue::{Catalogue, ModelInfo, format_tokens};
+use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_providers::{CredentialKind, CredentialRequirement, Profile, Vendors, Wire};
 
-use crate::tree::Tree;
+use super::{codes, table};
 
-/// The generated page.
-pub const PAGE: &str = "docs/vendors.md";
-
-const HEAD: &str = "\
-# Vendors and models
-
-Written by `cargo xtask gen` from `crates/robota-providers/data/vendors` and
-`crates/robota-core/data/models.json`; do not edit. [providers.md](providers.md) explains how to choose and
-configure a vendor.
-";
+const HEAD: &str = include_str!("vendors/head.txt");
 
 /// Makes the page.
-pub fn page(_: &Tree) -> Result<String> {
+pub fn page() -> Result<String> {
     let vendors = Vendors::builtin();
-    ensure!(vendors.iter().next().is_some(), "the vendors cannot be read");
-    let mut page = HEAD.to_owned();
-    let _ = write!(
-        page,
-        "\n## Vendors\n\n{} vendors, in the order in which they are offered. The variables in the address \
-         column override the address.\n\n\
-         | vendor | name | aliases | wire | key | address |\n|---|---|---|---|---|---|\n",
-        vendors.iter().count()
-    );
-    for vendor in vendors.iter() {
-        let _ = writeln!(
-            page,
-            "| `{}` | {} | {} | {} | {} | {} |",
-            vendor.vendor,
-            vendor.name,
-            codes(&vendor.aliases),
-            wires(vendor),
-            key(vendor),
-            address(vendor),
-        );
-    }
+    let vendors: Vec<_> = vendors.iter().collect();
+    ensure!(!vendors.is_empty(), "the vendors cannot be read");
     let models: Vec<_> = Catalogue::builtin().models().collect();
-    let _ = write!(
-        page,
-        "\n## Models\n\n{} models of {} makers. A model that is not listed works, too: its limits are \
-         asked from the service, or assumed.\n\n\
-         | model | maker | window | longest answer | source |\n|---|---|---|---|---|\n",
-        models.len(),
-        makers(&models)
+    let makers: BTreeSet<_> = models.iter().map(|model| &model.vendor).collect();
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), format_tokens);
+    let vendor_table = table(
+        &["vendor", "name", "aliases", "wire", "key", "address"],
+        vendors.iter().map(|it| {
+            let (id, aliases) = (format!("`{}`", it.vendor), codes(&it.aliases, ", "));
+            vec![id, it.name.clone(), aliases, wires(it), key(it), address(it)]
+        }),
     );
-    for model in models {
-        let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), format_tokens);
-        let _ = writeln!(
-            page,
-            "| `{}` | {} | {} | {} | {} |",
-            model.id,
-            model.vendor,
-            tokens(model.context_window),
-            tokens(model.max_output),
-            model.source.as_deref().unwrap_or("not checked"),
-        );
-    }
-    Ok(page)
-}
-
-fn makers(models: &[&ModelInfo]) -> usize {
-    let makers: std::collections::BTreeSet<_> = models.iter().map(|model| &model.vendor).collect();
-    makers.len()
-}
-
-fn codes(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    let model_table = table(
+        &["model", "maker", "window", "longest answer", "source"],
+        models.iter().map(|it| {
+            let (window, longest) = (tokens(it.context_window), tokens(it.max_output));
+            let source = it.source.as_deref().unwrap_or("not checked").to_owned();
+            vec![format!("`{}`", it.id), it.vendor.clone(), window, longest, source]
+        }),
+    );
+    Ok(format!(
+        "{HEAD}\n## Vendors\n\n{} vendors, in the order in which they are offered. The variables in the \
+         address column override the address.\n\n{vendor_table}\n## Models\n\n{} models of {} makers. A \
+         model that is not listed works, too: its limits are asked from the service, or assumed.\n\n\
+         {model_table}",
+        vendors.len(),
+        models.len(),
+        makers.len(),
+    ))
 }
 
 fn wires(vendor: &Profile) -> String {
@@ -90,7 +58,7 @@ fn wires(vendor: &Profile) -> String {
 }
 
 fn key(vendor: &Profile) -> String {
-    let mut key = codes(&vendor.api_key_env);
+    let mut key = codes(&vendor.api_key_env, ", ");
     let other = vendor.credentials.map(|kind| match kind {
         CredentialKind::Aws => "AWS access keys",
         CredentialKind::ServiceAccount => "a service account",
@@ -113,6 +81,6 @@ fn address(vendor: &Profile) -> String {
     let address = address.map_or_else(|| "set by you".to_owned(), |url| format!("`{url}`"));
     match vendor.base_url_env.as_slice() {
         [] => address,
-        variables => format!("{address}, {}", codes(variables)),
+        variables => format!("{address}, {}", codes(variables, ", ")),
     }
 }

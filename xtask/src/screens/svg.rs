@@ -1,7 +1,5 @@
 //! Draws the screen of a terminal as SVG.
 
-use std::fmt::Write as _;
-
 use vt100::{Cell, Color, Screen};
 
 const COLUMN: f32 = 8.4;
@@ -38,124 +36,65 @@ pub(super) fn draw(screen: &Screen) -> String {
     svg
 }
 
-/// Draws one row: its grounds first, then the runs of narrow letters of the same style. Each wide letter
-/// is drawn alone, in the middle of its two columns: fonts disagree about how wide it is.
+/// Draws one row: runs of narrow letters of the same style. Each wide letter is drawn alone, in the
+/// middle of its two columns: fonts disagree about how wide it is.
 fn draw_row(svg: &mut String, screen: &Screen, row: u16, columns: u16) {
-    let cells: Vec<_> = (0..columns).map_while(|column| screen.cell(row, column)).collect();
-    let looks = looks(&cells);
-    let mut column = 0;
-    for run in looks.chunk_by(|one, next| one.background == next.background) {
-        let length = count(run);
-        if let Some(background) = &run[0].background {
-            rectangle(svg, row, column, length, background);
+    let cells = (0..columns).filter_map(|column| Some((column, screen.cell(row, column)?)));
+    // The second half of a wide letter has no style of its own.
+    let cells = cells.filter(|(_, cell)| !cell.is_wide_continuation());
+    let letters: Vec<_> = cells.map(|(column, cell)| (column, cell, style(cell))).collect();
+    let y = MARGIN + f32::from(row) * ROW + 13.5;
+    for run in letters.chunk_by(|(_, one, style), (_, next, other)| {
+        !one.is_wide() && !next.is_wide() && style == other
+    }) {
+        let (column, first, (background, attributes)) = &run[0];
+        let count = if first.is_wide() { 2 } else { u16::try_from(run.len()).unwrap_or(u16::MAX) };
+        let (x, width) = (MARGIN + f32::from(*column) * COLUMN, f32::from(count) * COLUMN);
+        if let Some(background) = background {
+            rectangle(svg, row, *column, count, background);
         }
-        column += length;
-    }
-    let mut column = 0;
-    let pairs: Vec<_> = cells.iter().zip(&looks).collect();
-    let joined = |one: &(&&Cell, &Look), next: &(&&Cell, &Look)| {
-        is_narrow(one.0) && is_narrow(next.0) && one.1 == next.1
-    };
-    for run in pairs.chunk_by(joined) {
-        let (first, look) = run[0];
-        let contents = |cell: &Cell| match cell.contents() {
-            "" => " ".to_owned(),
-            contents => contents.to_owned(),
-        };
-        let text: String = run.iter().map(|(cell, _)| contents(cell)).collect();
-        if !text.trim().is_empty() && !first.is_wide_continuation() {
-            let columns = if first.is_wide() { None } else { Some(count(run)) };
-            look.text(svg, (row, column), columns, &text);
+        let mut text = String::new();
+        for (_, cell, _) in run {
+            text += if cell.has_contents() { cell.contents() } else { " " };
         }
-        column += count(run);
-    }
-}
-
-/// Returns the looks of the cells of a row. The second half of a wide letter has no style of its own.
-fn looks(cells: &[&Cell]) -> Vec<Look> {
-    let mut looks: Vec<Look> = Vec::new();
-    for cell in cells {
-        let look = match looks.last() {
-            Some(before) if cell.is_wide_continuation() => before.clone(),
-            _ => Look::of(cell),
+        let place = match first.is_wide() {
+            true => format!("x=\"{:.1}\" text-anchor=\"middle\"", x + COLUMN),
+            false => format!("x=\"{x:.1}\" textLength=\"{width:.1}\""),
         };
-        looks.push(look);
+        if !text.trim().is_empty() {
+            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            *svg += &format!("<text {place} y=\"{y:.1}\" {attributes}>{text}</text>\n");
+        }
     }
-    looks
-}
-
-fn is_narrow(cell: &Cell) -> bool {
-    !cell.is_wide() && !cell.is_wide_continuation()
-}
-
-fn count<T>(run: &[T]) -> u16 {
-    u16::try_from(run.len()).unwrap_or(u16::MAX)
 }
 
 fn rectangle(svg: &mut String, row: u16, column: u16, count: u16, fill: &str) {
     let (x, y) = (MARGIN + f32::from(column) * COLUMN, MARGIN + f32::from(row) * ROW);
     let width = f32::from(count) * COLUMN;
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\" shape-rendering=\"crispEdges\"/>"
+    *svg += &format!(
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{fill}\" \
+         shape-rendering=\"crispEdges\"/>\n"
     );
 }
 
-#[derive(Clone, PartialEq)]
-struct Look {
-    colour: String,
-    background: Option<String>,
-    bold: bool,
-    dim: bool,
-    italic: bool,
-    underline: bool,
-}
-
-impl Look {
-    fn of(cell: &Cell) -> Self {
-        let (text, background) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
-        let (text, background) = match cell.inverse() {
-            true => (
-                Some(background.unwrap_or_else(|| BACKGROUND.to_owned())),
-                Some(text.unwrap_or_else(|| TEXT.to_owned())),
-            ),
-            false => (text, background),
-        };
-        Self {
-            colour: text.unwrap_or_else(|| TEXT.to_owned()),
-            background,
-            bold: cell.bold(),
-            dim: cell.dim(),
-            italic: cell.italic(),
-            underline: cell.underline(),
-        }
+/// Returns the background of a cell and the attributes of its text.
+fn style(cell: &Cell) -> (Option<String>, String) {
+    let (mut text, mut background) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
+    if cell.inverse() {
+        let or =
+            |colour: Option<String>, default: &str| colour.unwrap_or_else(|| default.to_owned());
+        (text, background) = (Some(or(background, BACKGROUND)), Some(or(text, TEXT)));
     }
-
-    /// Draws a text that fills so many columns; without a number, a wide letter in the middle of two.
-    fn text(&self, svg: &mut String, (row, column): (u16, u16), columns: Option<u16>, text: &str) {
-        let (x, y) = (MARGIN + f32::from(column) * COLUMN, MARGIN + f32::from(row) * ROW + 13.5);
-        let (x, fit) = match columns {
-            Some(count) => (x, format!("textLength=\"{:.1}\"", f32::from(count) * COLUMN)),
-            None => (x + COLUMN, "text-anchor=\"middle\"".to_owned()),
-        };
-        let mut style = String::new();
-        for (on, attribute) in [
-            (self.bold, " font-weight=\"bold\""),
-            (self.dim, " opacity=\"0.6\""),
-            (self.italic, " font-style=\"italic\""),
-            (self.underline, " text-decoration=\"underline\""),
-        ] {
-            style.push_str(if on { attribute } else { "" });
-        }
-        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{}\" {fit}{style}>{text}</text>",
-            self.colour
-        );
+    let mut attributes = format!("fill=\"{}\"", text.as_deref().unwrap_or(TEXT));
+    for (on, attribute) in [
+        (cell.bold(), " font-weight=\"bold\""),
+        (cell.dim(), " opacity=\"0.6\""),
+        (cell.italic(), " font-style=\"italic\""),
+        (cell.underline(), " text-decoration=\"underline\""),
+    ] {
+        attributes += if on { attribute } else { "" };
     }
+    (background, attributes)
 }
 
 /// Returns the colour in the notation of SVG; none for the terminal's own.

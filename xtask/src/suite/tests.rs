@@ -2,12 +2,12 @@ use super::*;
 
 #[test]
 fn the_first_failing_step_stops_the_rest() {
-    let steps: Vec<Step<'_>> = vec![
-        ("one", Box::new(|| Ok(()))),
-        ("two", Box::new(|| bail!("a tab"))),
-        ("three", Box::new(|| panic!("it must not run"))),
+    let steps: [Step<'_>; 3] = [
+        ("one", &|| Ok(())),
+        ("two", &|| bail!("a tab")),
+        ("three", &|| panic!("it must not run")),
     ];
-    let error = run_all(steps).unwrap_err();
+    let error = run_all(&steps).unwrap_err();
     assert_eq!(error.to_string(), "test: step 2 of 3, two, FAILED: a tab");
 }
 

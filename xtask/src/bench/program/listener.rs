@@ -55,10 +55,8 @@ fn serve(mut stream: &TcpStream) -> Result<Option<(Instant, u64)>> {
     let (mut bytes, mut head) = (0, String::new());
     reader.read_line(&mut head)?;
     let now = Instant::now();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim().to_ascii_lowercase();
+    for line in reader.by_ref().lines() {
+        let line = line?.to_ascii_lowercase();
         if let Some(length) = line.strip_prefix("content-length:") {
             bytes = length.trim().parse()?;
         } else if line.is_empty() {
@@ -66,10 +64,11 @@ fn serve(mut stream: &TcpStream) -> Result<Option<(Instant, u64)>> {
         }
     }
     std::io::copy(&mut reader.take(bytes), &mut std::io::sink())?;
+    let head_of_answer = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json";
     let length = REFUSAL.len();
     write!(
         stream,
-        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{REFUSAL}",
+        "{head_of_answer}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{REFUSAL}"
     )?;
     Ok(head.starts_with("POST").then_some((now, bytes)))
 }

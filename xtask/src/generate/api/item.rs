@@ -1,77 +1,80 @@
 //! One item of a crate as text.
 
 use quote::ToTokens;
-use syn::{Attribute, Fields, Ident, ImplItem, Item, TraitItem, Visibility};
+use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, TraitItem, Visibility};
 
-/// What an `impl` adds to a type.
-pub(super) enum Impl {
-    /// Its public functions and constants.
-    Methods(Vec<String>),
-    /// A trait.
-    Trait(String),
-}
-
-impl Impl {
-    pub(super) fn of(item: &syn::ItemImpl) -> Self {
-        if let Some((_, path, _)) = &item.trait_ {
-            return Self::Trait(text(path));
-        }
-        let methods = item.items.iter().filter_map(|member| match member {
-            ImplItem::Fn(function) if is_public(&function.vis) && !hidden(&function.attrs) => {
-                Some(format!("pub {}", text(&function.sig)))
-            }
-            ImplItem::Const(constant) if is_public(&constant.vis) => {
-                Some(format!("pub const {}: {}", constant.ident, text(&constant.ty)))
-            }
-            _ => None,
-        });
-        Self::Methods(methods.collect())
+/// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
+/// public functions and constants.
+pub(super) fn members(item: &Item, of: &str) -> Vec<String> {
+    let Item::Impl(block) = item else { return Vec::new() };
+    let is_of = |path: &syn::TypePath| path.path.segments.last().is_some_and(|it| it.ident == of);
+    if !matches!(&*block.self_ty, syn::Type::Path(path) if is_of(path)) || is_hidden(&block.attrs) {
+        return Vec::new();
     }
+    if let Some((_, path, _)) = &block.trait_ {
+        return vec![format!("impl {}", text(path))];
+    }
+    let members = block.items.iter().filter_map(|member| match member {
+        ImplItem::Fn(it) if is_visible(&it.vis) && !is_hidden(&it.attrs) => {
+            Some(format!("pub {}", text(&it.sig)))
+        }
+        ImplItem::Const(it) if is_visible(&it.vis) => {
+            Some(format!("pub const {}: {}", it.ident, text(&it.ty)))
+        }
+        _ => None,
+    });
+    members.collect()
 }
 
-pub(super) fn is_public(visibility: &Visibility) -> bool {
+fn is_visible(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-pub(super) fn hidden(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let text = text(&attribute.meta);
-        attribute.path().is_ident("doc") && text.contains("hidden")
-            || attribute.path().is_ident("cfg") && (text.contains("doctest") || text == "cfg(test)")
+/// Returns whether the attributes hide an item, or leave it to tests. The text of a documentation is no
+/// list.
+pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
+    let lists = attributes.iter().filter(|attribute| matches!(attribute.meta, Meta::List(_)));
+    lists.map(|attribute| text(&attribute.meta)).any(|list| {
+        list == "doc(hidden)"
+            || list == "cfg(test)"
+            || list.starts_with("cfg(") && list.contains("doctest")
     })
 }
 
-/// Returns the attributes, the visibility and the name of an item that can be public.
-fn parts(item: &Item) -> Option<(&[Attribute], &Visibility, &Ident)> {
+/// Returns the attributes and the visibility of an item, and the name of one that is not a module.
+fn parts(item: &Item) -> Option<(&[Attribute], &Visibility, Option<&Ident>)> {
     Some(match item {
-        Item::Struct(it) => (&it.attrs, &it.vis, &it.ident),
-        Item::Enum(it) => (&it.attrs, &it.vis, &it.ident),
-        Item::Trait(it) => (&it.attrs, &it.vis, &it.ident),
-        Item::Fn(it) => (&it.attrs, &it.vis, &it.sig.ident),
-        Item::Type(it) => (&it.attrs, &it.vis, &it.ident),
-        Item::Const(it) => (&it.attrs, &it.vis, &it.ident),
-        Item::Static(it) => (&it.attrs, &it.vis, &it.ident),
+        Item::Struct(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Enum(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Trait(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Fn(it) => (&it.attrs, &it.vis, Some(&it.sig.ident)),
+        Item::Type(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Const(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Static(it) => (&it.attrs, &it.vis, Some(&it.ident)),
+        Item::Mod(it) => (&it.attrs, &it.vis, None),
+        Item::Use(it) => (&it.attrs, &it.vis, None),
         _ => return None,
     })
 }
 
-pub(super) fn is_public_item(item: &Item) -> bool {
-    parts(item).is_some_and(|(attributes, vis, _)| is_public(vis) && !hidden(attributes))
+pub(super) fn is_public(item: &Item) -> bool {
+    parts(item).is_some_and(|(attributes, vis, _)| is_visible(vis) && !is_hidden(attributes))
 }
 
 pub(super) fn is_public_type(item: &Item) -> bool {
-    matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_)) && is_public_item(item)
+    matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_)) && is_public(item)
 }
 
 /// Returns whether the documentation of an item has an example.
 pub(super) fn has_example(item: &Item) -> bool {
     let attributes = parts(item).map(|(attributes, ..)| attributes).unwrap_or_default();
-    let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
-    docs.map(|doc| text(&doc.meta)).any(|doc| doc.contains("```"))
+    let mut docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
+    docs.any(|doc| text(&doc.meta).contains("```"))
 }
 
+/// Returns the name of an item; empty for a module and for what has no name.
 pub(super) fn name(item: &Item) -> String {
-    parts(item).map(|(.., name)| name.to_string()).unwrap_or_default()
+    parts(item).and_then(|(.., name)| name).map(Ident::to_string).unwrap_or_default()
 }
 
 /// Returns an item as it is used from outside: without bodies, attributes and private fields.
@@ -114,7 +117,7 @@ pub(super) fn signature(item: &Item, shown_as: &str) -> String {
 
 /// Returns the fields of a type. Those of an enum are public without saying so.
 fn fields(fields: &Fields, of_struct: bool) -> String {
-    let public = |field: &&syn::Field| !of_struct || is_public(&field.vis);
+    let public = |field: &&syn::Field| !of_struct || is_visible(&field.vis);
     let shown = fields.iter().filter(public).map(|field| match &field.ident {
         Some(name) => format!("{name}: {}", text(&field.ty)),
         None => text(&field.ty),
@@ -132,7 +135,7 @@ fn fields(fields: &Fields, of_struct: bool) -> String {
 }
 
 /// Returns tokens as text with the spaces that people write.
-pub(super) fn text(tokens: &impl ToTokens) -> String {
+fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for mark in ["::", "<", "(", "["] {
         text = text.replace(&format!(" {mark}"), mark).replace(&format!("{mark} "), mark);

@@ -1,10 +1,9 @@
 //! Describes a JSON Schema as Markdown: the fields of an object, the variants of a union.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 use super::Shapes;
+use crate::generate::table;
 
 /// Returns the description of a schema, on one line.
 pub(super) fn description(schema: &Value) -> Option<String> {
@@ -25,25 +24,23 @@ pub(super) fn describe(schema: &Value, shapes: &Shapes) -> String {
 }
 
 fn union(head: &str, variants: &[Value], shapes: &Shapes) -> String {
-    let mut text = format!("| {head} | meaning |\n|---|---|\n");
-    for variant in variants {
+    let rows = variants.iter().map(|variant| {
         let target = Shapes::target(variant).and_then(|name| shapes.named.get(name));
         let meaning = description(variant).or_else(|| description(target?)).unwrap_or_default();
-        let _ = writeln!(text, "| {} | {} |", cell(&variant_text(variant)), cell(&meaning));
-    }
-    text
+        vec![variant_text(variant), meaning]
+    });
+    table(&[head, "meaning"], rows)
 }
 
 fn object(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|it| it == name));
-    let mut text = "| field | type | meaning |\n|---|---|---|\n".to_owned();
-    for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let rows = fields.map(|(name, field)| {
         let shown = if is_required(name) { format!("`{name}`") } else { format!("*`{name}`*") };
-        let meaning = description(field).unwrap_or_default();
-        let _ = writeln!(text, "| {shown} | {} | {} |", cell(&type_text(field)), cell(&meaning));
-    }
-    text
+        vec![shown, type_text(field), description(field).unwrap_or_default()]
+    });
+    table(&["field", "type", "meaning"], rows)
 }
 
 fn variants(schema: &Value) -> Option<&Vec<Value>> {
@@ -98,9 +95,4 @@ fn simple(name: &str, schema: &Value) -> String {
 
 fn link(name: &str) -> String {
     format!("[{name}](#{})", name.to_lowercase())
-}
-
-/// Escapes text for a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }

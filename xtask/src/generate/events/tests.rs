@@ -1,24 +1,22 @@
 use std::collections::BTreeSet;
 
-use super::vocabulary::{VOCABULARIES, rows};
+use robota_core::event::Envelope;
+
+use super::vocabulary::{rows, vocabularies};
 use super::*;
 
 mod projections;
-
-fn parsed() -> Value {
-    serde_json::from_str(&schema(&Tree::default()).unwrap()).unwrap()
-}
 
 #[test]
 fn every_event_has_one_row_in_the_order_of_the_table() {
     let events: Vec<_> = rows().map(|(event, _)| event).collect();
     assert_eq!(events, TABLE.iter().map(|info| info.name).collect::<Vec<_>>());
-    assert!(rows().all(|(_, columns)| columns.len() == VOCABULARIES.len()));
+    assert!(rows().all(|(_, columns)| columns.len() == vocabularies().count()));
 }
 
 #[test]
 fn every_name_of_the_five_vocabularies_is_mapped() {
-    for (column, (id, _, names)) in VOCABULARIES.iter().enumerate() {
+    for (column, (id, _, names)) in vocabularies().enumerate() {
         let names: BTreeSet<&str> = names.split_whitespace().collect();
         let mapped: BTreeSet<&str> = rows().flat_map(|(_, row)| row[column].clone()).collect();
         assert_eq!(mapped, names, "{id}");
@@ -27,34 +25,24 @@ fn every_name_of_the_five_vocabularies_is_mapped() {
 
 #[test]
 fn the_schema_has_every_event_and_every_reference_has_a_target() {
-    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
-        match value {
-            Value::Object(fields) => {
-                found.extend(fields.get("$ref").and_then(Value::as_str));
-                fields.values().for_each(|value| references(value, found));
-            }
-            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
-            _ => {}
-        }
-    }
-    let schema = parsed();
+    let schema = schema().unwrap();
     let kinds = schema["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), TABLE.len() + 1, "one for each event and one for unknown types");
     for (kind, info) in kinds.iter().zip(TABLE) {
         assert_eq!(kind["properties"]["type"]["const"], info.name);
     }
-    let mut found = Vec::new();
-    references(&schema, &mut found);
-    assert!(found.len() > TABLE.len());
-    for reference in found {
-        let pointer = reference.strip_prefix('#').unwrap();
-        assert!(schema.pointer(pointer).is_some(), "{reference}");
+    let text = schema.to_string();
+    let references: Vec<_> = text.split(r##""$ref":"#"##).skip(1).collect();
+    assert!(references.len() > TABLE.len());
+    for reference in references {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(schema.pointer(pointer).is_some(), "{pointer}");
     }
 }
 
 #[test]
 fn the_page_has_a_section_for_every_event_and_a_meaning_for_every_field() {
-    let page = page(&Tree::default()).unwrap();
+    let page = page().unwrap();
     let titles = page.lines().filter(|line| line.starts_with("##"));
     let mut sections = BTreeSet::new();
     for title in titles.map(|line| line.trim_start_matches('#').trim_start()) {
@@ -71,8 +59,9 @@ fn the_page_has_a_section_for_every_event_and_a_meaning_for_every_field() {
 
 #[test]
 fn the_line_on_the_page_is_a_line_of_a_journal() {
-    let page = page(&Tree::default()).unwrap();
+    let page = page().unwrap();
     let line = page.lines().find(|line| line.starts_with("{\"seq\"")).unwrap();
     let envelope = Envelope::decode(line.as_bytes()).unwrap();
+    assert_eq!(envelope.to_line(), line);
     assert!(page.contains(&format!("`{}`", envelope.cursor())), "the cursor is that of the line");
 }

@@ -1,57 +1,18 @@
 //! The events of the journal in the names of the five vocabularies that clients and tools know.
 
-use std::fmt::Write as _;
+use crate::generate::{codes, table};
 
-/// A vocabulary: the id of its promise, its purpose, and every name it has.
-pub(super) type Vocabulary = (&'static str, &'static str, &'static str);
+const HEAD: &str = include_str!("vocabulary_head.txt");
 
-/// The five vocabularies, in the order of the columns of `vocabulary.txt`.
-pub(super) const VOCABULARIES: [Vocabulary; 5] = [
-    (
-        "CORE-20",
-        "replay boundary events, from which a run can be replayed",
-        "provider_request provider_stream_raw_delta provider_native_raw_payload \
-         provider_response_raw provider_response_normalized assistant_message_committed \
-         tool_batch_started tool_execution_request tool_execution_result tool_message_committed \
-         history_mutation",
-    ),
-    (
-        "CORE-26",
-        "`owner.local` names for observers",
-        "agent.created agent.completion agent.compacted execution.start execution.complete \
-         execution.error execution.interrupted execution.round_start execution.round_complete \
-         execution.retry tool.call tool.execute_start tool.execute_success tool.execute_error \
-         tool.permission_asked tool.permission_decided user.input user.message task.started \
-         task.completed",
-    ),
-    (
-        "SESS-12",
-        "the session log",
-        "session_init server_tool pre_run provider_request provider_native_raw_payload \
-         provider_stream_raw_delta provider_response_raw provider_response_normalized \
-         tool_batch_started tool_execution_request tool_execution_result tool_message_committed \
-         history_mutation text_delta assistant context_compact error session_shutdown",
-    ),
-    (
-        "SDK-02",
-        "the events of an interactive client",
-        "text_delta tool_start tool_end thinking complete error context_update interrupted \
-         background_task_event background_job_group_event",
-    ),
-    (
-        "KODE-03",
-        "the events of a subscriber with a cursor",
-        "text_chunk text tool_use tool_result usage error messages_update state commit \
-         permission_ask permission_decision resume forked",
-    ),
-];
-
-const HEAD: &str = "\
-The same facts in the five vocabularies that clients and tools may know. They are projections: code
-computes them when they are needed, and no store contains them. An event is listed with every name it
-becomes *or is part of*: `provider_request`, for example, repeats the tools that `tools_set` recorded
-once. A dash means that the vocabulary has no name for the event.
-";
+/// Returns the vocabularies, in the order of the columns of `vocabulary.txt`: the id of the promise, the
+/// purpose, and every name.
+pub(super) fn vocabularies() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    include_str!("vocabularies.txt").split("\n\n").filter_map(|paragraph| {
+        let (head, names) = paragraph.split_once('\n')?;
+        let (id, purpose) = head.split_once(' ')?;
+        Some((id, purpose, names))
+    })
+}
 
 /// Returns the rows of the table: the event, and its names in each vocabulary.
 pub(super) fn rows() -> impl Iterator<Item = (&'static str, Vec<Vec<&'static str>>)> {
@@ -65,18 +26,14 @@ pub(super) fn rows() -> impl Iterator<Item = (&'static str, Vec<Vec<&'static str
 
 /// Returns the section of the page.
 pub(super) fn section() -> String {
-    let mut text = format!("{HEAD}\n");
-    for (id, what, _) in VOCABULARIES {
-        let _ = writeln!(text, "- **{id}**: {what}.");
-    }
-    let ids = VOCABULARIES.map(|(id, ..)| id).join(" | ");
-    let _ = write!(text, "\n| event | {ids} |\n|---|---|---|---|---|---|\n");
-    for (event, columns) in rows() {
+    let purposes = vocabularies().map(|(id, purpose, _)| format!("- **{id}**: {purpose}.\n"));
+    let head: Vec<_> = ["event"].into_iter().chain(vocabularies().map(|(id, ..)| id)).collect();
+    let rows = rows().map(|(event, columns)| {
         let cells = columns.iter().map(|names| match names.as_slice() {
             [] => "–".to_owned(),
-            names => format!("`{}`", names.join("`, `")),
+            names => codes(names, ", "),
         });
-        let _ = writeln!(text, "| `{event}` | {} |", cells.collect::<Vec<_>>().join(" | "));
-    }
-    text
+        [format!("`{event}`")].into_iter().chain(cells).collect()
+    });
+    format!("{HEAD}\n{}\n{}", purposes.collect::<String>(), table(&head, rows))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::agent::Agent;
+use robota_core::permission::Class;
 use robota_core::project::ReplayProjection;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::{Tool, ToolOutcome};
@@ -40,7 +41,7 @@ async fn core_20_replay_events_are_made_of_the_events_the_map_names() {
             seen.insert(event.name);
         }
     }
-    let all: BTreeSet<_> = VOCABULARIES[0].2.split_whitespace().collect();
+    let all: BTreeSet<_> = vocabularies().next().unwrap().2.split_whitespace().collect();
     assert_eq!(seen, all, "a run with a tool and payloads has every replay event");
 }
 
