@@ -43,6 +43,9 @@ pub(crate) struct ProcessOptions {
     pub(crate) retry_budget: Option<u64>,
     /// The web tools of the model service: search, fetch.
     pub(crate) native_web: (bool, bool),
+    /// Beta features of the model service.
+    #[serde(default)]
+    pub(crate) betas: Vec<String>,
     pub(crate) store: Option<String>,
     pub(crate) durability: Durability,
 }
@@ -81,6 +84,7 @@ impl ProcessOptions {
                 args.native_web.contains(&NativeWebArg::Search),
                 args.native_web.contains(&NativeWebArg::Fetch),
             ),
+            betas: args.betas.clone(),
             store: args.session.store.clone(),
             durability: args.session.durability,
         })
@@ -121,7 +125,8 @@ async fn prepare(start: AgentStart) -> anyhow::Result<AgentProcess> {
     let setup: ProcessSetup = serde_json::from_value(start.setup.clone())?;
     let (given, environment) = (setup.options, setup.environment.into_iter().collect());
     let setup =
-        Setup::load_with(&given.settings, given.mode, given.sandbox, (given.sources, environment))?;
+        Setup::load_with(&given.settings, given.mode, given.sandbox, (given.sources, environment))?
+            .with_betas(&given.betas);
     let request = ProviderRequest {
         provider: given.provider.as_deref(),
         model: WantedModel::Flag(given.model.as_deref()),

@@ -98,8 +98,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     };
     let level = args.sandbox.map(SandboxLevel::from);
     let mode = options.mode.map(RunMode::session);
-    let load =
-        || Setup::load_for(&args.settings, mode, level, options.sources.clone()).map(Arc::new);
+    let load = || {
+        let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
+        anyhow::Ok(Arc::new(setup.with_betas(&args.betas)))
+    };
     let mut setup = load()?;
     setup.report_problems();
     for argument in &options.mcp_config {
@@ -126,6 +128,9 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         first = provider::choose(request, &setup).await;
     }
     let mut chosen = first.map_err(Configuration::wrap)?;
+    if let Some(note) = chosen.betas_note(&setup) {
+        output::note(&format!("robota: {note}"));
+    }
     chosen.calls = provider::calls::with_args(chosen.calls, &args);
     if !args.native_web.is_empty() {
         let web = chosen.calls.native_web;
@@ -185,6 +190,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         interactive: None,
         call_ids: Arc::default(),
         later: JoinSet::new(),
+        changing: Arc::default(),
     };
     if let Some(mut chosen) = requests.chosen.take() {
         chosen.provider = requests.wrap(chosen.provider);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
@@ -25,13 +25,11 @@ pub(crate) struct ProgramSessions {
     args: ServeArgs,
     /// The stores that are open, by folder. Two sessions of one folder share a store.
     stores: tokio::sync::Mutex<HashMap<PathBuf, Arc<dyn JournalStore>>>,
-    /// The settings of the open sessions, for a change of the model.
-    setups: Mutex<HashMap<SessionId, Arc<Setup>>>,
 }
 
 impl ProgramSessions {
     pub(crate) fn new(args: ServeArgs) -> Self {
-        Self { args, stores: tokio::sync::Mutex::default(), setups: Mutex::default() }
+        Self { args, stores: tokio::sync::Mutex::default() }
     }
 
     /// Returns the settings arguments of a folder.
@@ -166,8 +164,6 @@ impl SessionHost for ProgramSessions {
         }
         let session = builder.open().await?;
         let modes = self.modes(&setup);
-        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        setups.insert(session.id().clone(), setup);
         let models = model_choices(vendor.as_deref(), &model);
         Ok(HostedSession { session, model, models, effort, modes })
     }
@@ -195,11 +191,12 @@ impl SessionHost for ProgramSessions {
             session.session().config().set_model(model, None);
             return Ok(model.to_owned());
         }
-        let setups = || self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        let setup = setups().get(session.id()).cloned();
         let missing = || HostError::new(HostErrorKind::NotFound, "the session is not open");
-        let setup = setup.ok_or_else(missing)?;
+        let setup = Setup::of(session.project().cloned().ok_or_else(missing)?);
         let chosen = self.choose(&setup, Some(model)).await?;
+        // The session was opened without these keys.
+        let hidden = setup.late_secrets.add(chosen.secrets.iter().cloned());
+        hidden.map_err(|error| failed(error.into()))?;
         session.session().config().set_model(chosen.model.clone(), Some(chosen.provider));
         Ok(chosen.model)
     }

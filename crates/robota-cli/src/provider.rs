@@ -23,7 +23,7 @@ use robota_core::provider::{Provider, ProviderConfig};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_providers::environment::may_have_model;
 use robota_providers::{
-    CredentialRequirement, Host, HttpProvider, Profile, ProviderSettings, Vendors, build,
+    CredentialRequirement, Host, HttpProvider, Profile, ProviderSettings, Vendors, Wire, build,
     find_local,
 };
 use serde_json::Value;
@@ -61,6 +61,14 @@ pub(crate) struct ChosenProvider {
 }
 
 impl ChosenProvider {
+    /// Returns what the user should know about `--betas`; none if it has an effect, or is not given.
+    pub(crate) fn betas_note(&self, setup: &Setup) -> Option<String> {
+        let wire = self.service.as_ref().map(|service| service.http.wire());
+        let none = setup.betas.is_empty() || wire == Some(Wire::AnthropicMessages);
+        let name = || self.service.as_ref().map_or("a script", |service| &service.vendor.name);
+        (!none).then(|| format!("--betas has no effect with {}", name()))
+    }
+
     /// Returns what a session needs of it.
     pub(crate) fn into_setup(self, effort: Option<String>) -> ModelSetup {
         ModelSetup {

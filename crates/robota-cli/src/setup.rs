@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) project: Arc<Project>,
     /// The keys that `robota setup` stored.
     pub(crate) keys: StoredKeys,
+    /// Beta features of model services.
+    pub(crate) betas: Vec<String>,
 }
 
 impl Deref for Setup {
@@ -36,6 +38,12 @@ impl Deref for Setup {
 }
 
 impl Setup {
+    /// Returns the settings of a project that is loaded already, with the keys that are stored now.
+    pub(crate) fn of(project: Arc<Project>) -> Self {
+        let keys = StoredKeys::load(project.places.home.as_deref());
+        Self { project, keys, betas: Vec::new() }
+    }
+
     /// Loads the settings for the folder of `args`; `args` and `mode` override the files.
     pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
         Self::load_for(args, mode, None, None)
@@ -84,7 +92,13 @@ impl Setup {
             secrets: keys.secrets().collect(),
         })
         .map_err(usage)?;
-        Ok(Self { project: Arc::new(project), keys })
+        Ok(Self { project: Arc::new(project), keys, betas: Vec::new() })
+    }
+
+    /// Sets the beta features of model services.
+    pub(crate) fn with_betas(mut self, betas: &[String]) -> Self {
+        self.betas = betas.to_vec();
+        self
     }
 
     /// Prints the problems of the settings and a short summary of what is ignored.

@@ -127,11 +127,11 @@ pub enum Support {
 /// The strictest value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strict {
-    /// `true`
+    /// `true` is strict: it forbids, or turns a protection on.
     True,
-    /// `false`
+    /// `false` is strict: it turns something off.
     False,
-    /// `"disable"`
+    /// The strict value is `"disable"`.
     Disable,
 }
 
@@ -164,7 +164,7 @@ pub(crate) enum Step {
 /// How the value of a key is validated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check {
-    /// It deserialises as a type.
+    /// It deserialises as the type of its field in the settings.
     Type(fn(&Value) -> Result<(), Mismatch>),
     /// It is a list of strings. An item that is not a string is reported; the others apply.
     Texts,
@@ -232,6 +232,8 @@ use Support::{NoEffect, Partial, Supported};
 
 type Object = Map<String, Value>;
 
+// A row: path, how layers merge, what a checkout may do, whether it is used, and the type of the
+// value.
 keys! {
     "permissions.allow" Union, Grants, Supported, texts;
     "permissions.ask" Union, Tightens, Supported, texts;
@@ -318,6 +320,7 @@ keys! {
     "statusLine" Highest, Grants, Supported, (CommandLine);
     "statusline" Highest, Grants, Supported, (BuiltInStatusLine);
     "preferredNotifChannel" Highest, UserOnly, Supported, (NotificationChannel);
+    "messageIdleNotifThresholdMs" Highest, UserOnly, Supported, (u64);
     "screenReader" Highest, UserOnly, Supported, (bool);
     "autoCompactThreshold" Highest, Grants, Supported, (CompactThreshold);
     "autoCompactEnabled" Highest, Grants, Supported, (bool);
@@ -348,7 +351,7 @@ pub fn support(key: &KeyPath) -> Option<Support> {
 /// The result of looking up a path in the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
-    /// The path is a key.
+    /// The path is a key of the table, with or without a name for `*`.
     Rule(&'static KeyRule),
     /// The path is an object that contains keys.
     Object,
@@ -359,6 +362,7 @@ pub(crate) enum Found {
 /// Looks up a path in the table.
 pub(crate) fn find(path: &[String]) -> Found {
     let mut found = Found::Unknown;
+    // The first row decides; no path matches two rows of the table.
     for rule in KEYS {
         let mut steps = rule.path.split('.');
         let matches =
@@ -376,6 +380,7 @@ pub(crate) fn find(path: &[String]) -> Found {
 /// Returns whether a key at or below a path can forbid. If such a value cannot be read, its
 /// restrictions are unknown.
 pub(crate) fn may_forbid(path: &[String]) -> bool {
+    // By the prefix: an unreadable `permissions` may contain a deny rule.
     KEYS.iter().any(|rule| {
         let forbids = match rule.effect {
             Effect::Tightens

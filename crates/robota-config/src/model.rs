@@ -25,13 +25,13 @@ pub use sandbox::{SandboxFilesystem, SandboxNetwork, SandboxSettings};
 #[serde(rename_all = "camelCase", default)]
 #[schemars(title = "Robota settings")]
 pub struct SettingsFile {
-    /// Permission rules and mode.
+    /// Which calls run, ask or are denied, and the mode a session starts in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSettings>,
     /// Hooks by event: commands that run at fixed points of a turn.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub hooks: IndexMap<String, Vec<HookGroup>>,
-    /// Turns all hooks off.
+    /// Turns all hooks off, those of plugins and skills included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_all_hooks: Option<bool>,
     /// The URLs that HTTP hooks may call; absent for all public ones. Private addresses need an entry.
@@ -51,7 +51,7 @@ pub struct SettingsFile {
     /// The name of the provider profile to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_provider: Option<String>,
-    /// Provider profiles, by name.
+    /// Provider profiles, by the name that `currentProvider` and `--provider` take.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub providers: IndexMap<String, ProviderProfile>,
     /// Additional vendors, by type: the fields of a vendor's profile (docs/providers.md).
@@ -93,13 +93,13 @@ pub struct SettingsFile {
     /// overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_trust_level: Option<TrustLevel>,
-    /// The language of the answers.
+    /// The language of the answers, by its name, such as `German`. Absent leaves it to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     /// A named set of defaults. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The style of the answers.
+    /// The name of the output style, a file of `output-styles`. Absent or `default` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_style: Option<String>,
     /// The agent that the main conversation runs as.
@@ -112,7 +112,7 @@ pub struct SettingsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact_enabled: Option<bool>,
 
-    /// The sandbox for commands.
+    /// The sandbox for commands. Absent for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxSettings>,
     /// A command that prints more lines below the status line of the terminal. It gets the state of the
@@ -125,6 +125,10 @@ pub struct SettingsFile {
     /// How the terminal reports that it waits for the user or that a turn ended; absent for not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferred_notif_channel: Option<NotificationChannel>,
+    /// How long a session waits for the next prompt until Notification hooks run, in milliseconds; 60,000
+    /// by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_idle_notif_threshold_ms: Option<u64>,
     /// Whether the terminal writes plain lines for screen readers and redraws nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screen_reader: Option<bool>,
@@ -139,7 +143,7 @@ pub struct SettingsFile {
     /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
-    /// MCP servers, by name.
+    /// MCP servers, by the name that is part of the names of their tools.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub mcp_servers: IndexMap<String, Map<String, Value>>,
     /// Whether every server of a project's `.mcp.json` is used. The default is true
@@ -194,7 +198,8 @@ pub struct SettingsFile {
     /// model; other options have no effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub memory: Map<String, Value>,
-    /// Options of task files.
+    /// Options of task files: `enabled` (true if absent), and `dir` for another folder than
+    /// `.agents/tasks`.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub task_context: Map<String, Value>,
     /// Servers and other transports, by name. No effect yet.
@@ -214,7 +219,7 @@ pub struct SettingsFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbose: Option<bool>,
 
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -236,7 +241,7 @@ pub struct BudgetSettings {
     /// The limits of all turns of one run of a session.
     #[serde(flatten)]
     pub session: LimitSettings,
-    /// The limits of each turn.
+    /// The limits of each turn, besides those of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<LimitSettings>,
     /// The limits of each subagent.
@@ -254,7 +259,7 @@ pub struct LimitSettings {
     /// The most tokens, sent and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<std::num::NonZeroU64>,
-    /// The most turns.
+    /// The most turns; for a session and a subagent only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<std::num::NonZeroU64>,
     /// The longest time in which turns run, in seconds.
@@ -288,7 +293,7 @@ pub struct NativeWebSettings {
     pub fetch: Option<bool>,
 }
 
-/// Permission rules and mode.
+/// Which calls run, ask or are denied, and the mode a session starts in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionSettings {
@@ -310,7 +315,7 @@ pub struct PermissionSettings {
     /// `"disable"` forbids the mode `bypassPermissions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_bypass_permissions_mode: Option<Disable>,
-    /// Unknown keys.
+    /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -327,7 +332,7 @@ pub enum Disable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One string.
+    /// One string, as most people write it.
     One(String),
     /// A list of strings.
     Many(Vec<String>),
@@ -378,10 +383,10 @@ impl From<CompactThreshold> for Value {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandLine {
-    /// Always `command`.
+    /// Always `command`; Claude Code writes it.
     #[serde(rename = "type")]
     pub kind: CommandKind,
-    /// The shell command to run.
+    /// The shell command to run. Its output is shown below the status line.
     pub command: String,
     /// The number of spaces in front of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -391,11 +396,11 @@ pub struct CommandLine {
     pub refresh_interval: Option<std::num::NonZeroU32>,
 }
 
-/// The only kind of [`CommandLine`].
+/// The only kind of [`CommandLine`], so that a file of Claude Code is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandKind {
-    /// A shell command.
+    /// A command of the shell, which reads the state of the session from its standard input.
     Command,
 }
 
@@ -405,12 +410,12 @@ pub enum CommandKind {
 pub enum NotificationChannel {
     /// What the terminal is known to support; otherwise the bell.
     Auto,
-    /// The bell.
+    /// The bell of the terminal (BEL).
     TerminalBell,
     /// A notification by OSC 9, as iTerm2 and others show it.
     #[serde(alias = "osc9")]
     Iterm2,
-    /// OSC 9 and the bell.
+    /// A notification by OSC 9, and the bell.
     Iterm2WithBell,
     /// A notification by OSC 777, as Ghostty, WezTerm and others show it.
     #[serde(alias = "osc777")]
@@ -418,7 +423,7 @@ pub enum NotificationChannel {
     /// A notification by OSC 99, as kitty shows it.
     #[serde(alias = "osc99")]
     Kitty,
-    /// None.
+    /// No notification, not even the bell.
     NotificationsDisabled,
 }
 

@@ -208,6 +208,8 @@ impl Agent {
 
     /// Closes the turn that a dropped run left open, and writes the first event of a new journal.
     async fn begin(&mut self) -> Result<(), JournalError> {
+        // Observers of a run whose future was dropped are still set: only `run_with` itself removes
+        // them.
         self.recorder.swap_observers(self.observers.clone());
         if self.drops_chunks {
             self.journal.drop_chunks();
@@ -239,7 +241,7 @@ impl Agent {
     /// Never with the journal in memory; the result allows for other journals.
     pub async fn inject(&mut self, message: Message) -> Result<(), JournalError> {
         self.begin().await?;
-        self.recorder.append(None, vec![MessageInjected { message }.into()]).await
+        self.recorder.append(None, vec![MessageInjected { message: message.into() }.into()]).await
     }
 
     /// Adds an entry to the history that the model does not see.
@@ -302,6 +304,8 @@ impl Agent {
 fn text_observer(on_text: TextSink) -> Observer {
     let state = Mutex::new((StreamText::default(), on_text));
     Arc::new(move |envelope| {
+        // A poisoned lock means that an earlier call of the sink panicked; later text is still
+        // shown.
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, on_text) = &mut *state;
         if let Some(update) = stream.push(&envelope.event) {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::ErrorData;
+use crate::hook::HookData;
 use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::Class;
@@ -42,7 +43,7 @@ pub struct Question {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This call only.
+    /// This call only: nothing is remembered.
     #[default]
     Once,
     /// Calls that match the rules, until the session ends. A resume does not restore it.
@@ -72,7 +73,7 @@ pub enum Answer {
     Remember {
         /// How far the approval reaches.
         scope: Scope,
-        /// The rules to remember.
+        /// The rules to remember, in the syntax of permission rules.
         rules: Vec<String>,
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
@@ -138,6 +139,12 @@ pub trait Approver: Send + Sync {
 /// Saves the rules of approvals with the answer "always".
 #[async_trait::async_trait]
 pub trait RuleSink: Send + Sync {
+    /// Returns the events of the changes that saving these rules makes. Their hooks decide before the
+    /// rules are saved.
+    fn events(&self, _rules: &[String]) -> Vec<HookData> {
+        Vec::new()
+    }
+
     /// Adds these rules to the saved allow rules.
     ///
     /// # Errors

@@ -31,9 +31,11 @@ use crate::usage::Usage;
 
 mod lookup;
 mod price;
+mod sum;
 
 pub use lookup::Precision;
 pub use price::{LongPrompt, Prices, cost};
+pub use sum::CostSum;
 
 /// The context window in tokens that is assumed for an unknown model.
 pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
@@ -46,15 +48,15 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 16_384;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
-    /// Calls tools.
+    /// Can call tools (function calling).
     Tools,
-    /// Sees images.
+    /// Accepts images in messages.
     Images,
-    /// Reads PDF files.
+    /// Accepts PDF files in messages.
     Pdf,
-    /// Takes audio.
+    /// Accepts audio in messages.
     Audio,
-    /// Takes video.
+    /// Accepts video in messages.
     Video,
     /// Reasons before it answers.
     Thinking,
@@ -70,16 +72,16 @@ pub enum Capability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
-    /// Available, may change.
+    /// Available; the vendor may still change or withdraw it.
     Preview,
-    /// Available.
+    /// Available without reservations; also an entry that names no stage.
     #[default]
     Active,
     /// Available; the vendor recommends another model.
     Legacy,
     /// Available; its shutdown is announced.
     Deprecated,
-    /// No longer available.
+    /// No longer available; lists for users leave it out.
     Retired,
 }
 
@@ -100,7 +102,7 @@ impl Lifecycle {
 pub struct ModelInfo {
     /// The id that its vendor uses.
     pub id: String,
-    /// The display name.
+    /// The name that users see, for example in a list of models.
     pub name: String,
     /// The company that made it.
     pub vendor: String,
@@ -122,10 +124,12 @@ pub struct ModelInfo {
     /// What it can do.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
-    /// Whether its weights are published.
+    /// Whether its weights are published. A server of one's own may run such a model with smaller
+    /// limits, so its limits are asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_weights: bool,
-    /// Its stage.
+    /// Whether the model is current or on its way out; [`Lifecycle::Active`] if the entry does not
+    /// say.
     #[serde(default)]
     pub lifecycle: Lifecycle,
     /// When the source verified these facts; absent if it does not say.
@@ -171,7 +175,7 @@ impl ModelInfo {
 /// The entry that was found for an id.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelMatch<'a> {
-    /// The entry.
+    /// The entry of the catalogue, whose id may be that of a variant: see `precision`.
     pub model: &'a ModelInfo,
     /// How well its id matches the requested one.
     pub precision: Precision,
@@ -195,7 +199,7 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
 const MODELS: &str = include_str!("../data/models.json");
 
 impl Catalogue {
-    /// Creates an empty catalogue.
+    /// Creates a catalogue without models; [`Catalogue::with`] adds some.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()

@@ -30,7 +30,7 @@ use crate::turn::INTERRUPTED_TOOL;
 pub struct Closing {
     /// What interrupted the turn.
     pub cause: Cause,
-    /// How the turn ends.
+    /// How the turn ends; recorded in `turn_finished`.
     pub end: TurnEnd,
     /// The failure that ended the turn; `None` if it did not end with one.
     pub error: Option<ErrorData>,
@@ -64,7 +64,7 @@ impl Closing {
 /// What is known about a call that was running when its process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryHint {
-    /// The call.
+    /// The call that the hint is about; hints for other calls have no effect.
     pub call: CallId,
     /// The exit code of its process; `None` if not known.
     pub exit: Option<i32>,
@@ -87,7 +87,7 @@ impl RecoveryHint {
 pub enum Choice {
     /// Its result says that it did not run, or that it may have had effects.
     Seal,
-    /// The caller knows its outcome.
+    /// The caller knows the outcome, which is recorded as it is.
     Outcome(ToolOutcome),
 }
 
@@ -98,6 +98,8 @@ pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOut
     let calls = state.turn.iter().flat_map(|turn| turn.calls.values());
     calls
         .filter_map(|call| match &call.stage {
+            // The journal says that the hook started, so its reply is required whatever is
+            // configured now: without it the result is withheld.
             CallStage::InPostHook(outcome) => Some((call.clone(), (**outcome).clone())),
             // `tool_finished` and `hook_started` are one append; a torn write can end between them.
             CallStage::Finished(outcome)
@@ -149,6 +151,7 @@ fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<Ca
     events.push(
         TurnFinished {
             end: closing.end,
+            // The counts of the fold, not of the machine: after a crash there is no machine.
             rounds: turn.round,
             tools_executed: turn.tools_executed,
             usage: turn.usage,
@@ -171,13 +174,15 @@ fn commit(turn: &OpenTurn, cause: Cause, ids: &dyn Ids) -> Option<Event> {
     if !turn.text.is_empty() {
         blocks.push(Block::text(turn.text.clone()));
     }
+    // A call that is committed is part of an earlier message; repeating it would give it two
+    // results.
     let calls = turn.calls.values().filter(|call| !call.committed);
     blocks.extend(calls.map(|call| Block::ToolUse(call.tool_use.clone())));
     if blocks.is_empty() {
         return None;
     }
     let message = Message::assistant(ids, blocks, MessageState::Interrupted(cause));
-    Some(AssistantMessage { round: turn.round, message }.into())
+    Some(AssistantMessage { round: turn.round, message: message.into() }.into())
 }
 
 /// Adds one result for every call without one; returns the calls that were sealed.
@@ -194,6 +199,7 @@ fn resolve_calls(
     let added = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
     let added: Vec<_> = added.iter().flat_map(|last| last.tool_results()).collect();
     let mut failed = added.iter().map(|result| u32::from(result.is_error)).sum();
+    // In the order of the answer: `calls` is an ordered map.
     for (id, call) in &turn.calls {
         let mut context = call.context.clone();
         let outcome = match (&call.stage, closing.choices.get(id)) {
@@ -231,6 +237,7 @@ fn resolve_calls(
         let message = message.clone();
         results.push(ToolResultAdded { round: turn.round, message, result }.into());
     }
+    // Also if only `tool_batch_finished` is missing: the batch has to end before the turn does.
     if !results.is_empty() || turn.settling.is_some() {
         let added = u32::try_from(added.len() + results.len()).unwrap_or(u32::MAX);
         events.extend(results);
@@ -281,6 +288,8 @@ fn apply_post_hook(
 
 /// Returns the outcome of a call that did not start.
 fn seal_unstarted(call: &OpenCall, cause: Cause) -> ToolOutcome {
+    // Only after a crash does the model need to know how far the call got; otherwise the cause is
+    // enough.
     if cause != Cause::Crash {
         return ToolOutcome::not_run("interrupted", not_run_text(cause));
     }

@@ -28,7 +28,6 @@ use task_events::TaskEventQueue;
 use tasks::Tasks;
 
 use crate::call::CallContext;
-use crate::catalogue::Catalogue;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
 use crate::hook::HookPoint;
@@ -75,6 +74,7 @@ impl Drive {
         recorder: &mut Recorder,
         input: TurnInput,
     ) -> Result<Self, JournalError> {
+        // Before the turn exists: its first request has to contain what is announced here.
         let facts = announce(&ports, &config, recorder).await?;
         let (turn, effects) = {
             let env = Env { state: recorder.state(), ids: &*ports.ids, elapsed: Duration::ZERO };
@@ -111,7 +111,7 @@ impl Drive {
         Ok(drive)
     }
 
-    /// Returns the turn's id.
+    /// Returns the id that all events of the turn carry.
     #[must_use]
     pub fn id(&self) -> &TurnId {
         self.turn.id()
@@ -146,7 +146,6 @@ impl Drive {
         self.work(recorder).instrument(span).await;
         let mut report = self.report.take()?;
         report.duration = self.started.elapsed();
-        report.cost = Catalogue::builtin().cost(&self.config.turn.model, report.usage);
         telemetry::record_turn(&self.span, &report);
         tracing::debug!(parent: &self.span, end = ?report.end, rounds = report.rounds, "turn ends");
         Some(report)
@@ -217,6 +216,8 @@ impl Drive {
     /// Takes over tools that have changed, if the next model call is being prepared: no call of an
     /// answer is open then.
     async fn refresh_tools(&mut self, recorder: &mut Recorder) -> Result<(), JournalError> {
+        // A broken drive closes its turn; other tools would only be one more event that cannot be
+        // written.
         if self.broken || !self.turn.is_preparing() {
             return Ok(());
         }
@@ -298,6 +299,8 @@ impl Drive {
         let turn = Some(self.turn.id());
         if self.broken {
             // Dropping the senders reports to the waiting tasks that nothing was written.
+            // Recorded without being written: the fold has to be complete, because closing the turn
+            // reads it.
             recorder.record(turn, batch);
             return Ok(());
         }
@@ -327,6 +330,7 @@ impl Drive {
         }
         match finished {
             Some(report) => {
+                // The machine has finished the turn, so only the report can carry the failure.
                 let end = TurnEnd::StoreFailed;
                 self.report = Some(TurnReport { end, error: Some(error), ..report });
             }
@@ -337,6 +341,7 @@ impl Drive {
 
 impl Drop for Drive {
     fn drop(&mut self) {
+        // Cancelled first: a task that wakes up because the queue closes finds its token cancelled.
         self.context.cancel.cancel();
         // Tasks that wait for an append get an error instead of waiting for a drive that is gone.
         self.task_events.close();

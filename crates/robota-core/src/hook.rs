@@ -29,7 +29,10 @@ pub use exit::{HookEnd, HookExit};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
 pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
-pub use payload::{HookContext, HookData, NotificationType, SessionSource, SetupTrigger};
+pub use payload::{
+    ConfigSource, ExpansionType, HookContext, HookData, NotificationType, SessionSource,
+    SetupTrigger,
+};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
 use schemars::JsonSchema;
@@ -48,44 +51,44 @@ pub enum HookPoint {
     UserPromptSubmit,
     /// After a tool call was judged and before it runs.
     PreToolUse,
-    /// After a tool call ran.
+    /// After a tool call ran, whether it succeeded or failed.
     PostToolUse,
     /// Before a turn ends with an answer.
     Stop,
 }
 
 impl HookPoint {
-    /// All points.
+    /// All points, in the order in which a turn reaches them.
     pub const ALL: [Self; 4] =
         [Self::UserPromptSubmit, Self::PreToolUse, Self::PostToolUse, Self::Stop];
 }
 
-/// What a hook receives.
+/// What the hooks of a point receive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookInput {
     /// An input was accepted.
     UserPromptSubmit {
-        /// The content of the input.
+        /// What the user typed; the content of the input if the client did not expand it.
         content: Vec<Block>,
     },
     /// A tool call was judged and not denied.
     PreToolUse {
-        /// The call.
+        /// The call with the arguments that the gate judged.
         tool_use: ToolUse,
-        /// The gate's verdict.
+        /// The gate's verdict: allow or ask.
         verdict: Verdict,
     },
-    /// A tool call ran.
+    /// A tool call ran, whether it succeeded or failed.
     PostToolUse {
-        /// The call.
+        /// The call with the arguments that it ran with.
         tool_use: ToolUse,
-        /// The outcome of the call.
+        /// What the call returned. A plugin that ran before may have replaced it.
         outcome: ToolOutcome,
     },
     /// The turn is about to end.
     Stop {
-        /// The text of the answer.
+        /// The text of the answer with which the turn would end.
         text: String,
         /// Whether a Stop hook has already continued this turn.
         active: bool,
@@ -133,7 +136,8 @@ pub enum HookAnswer {
 /// The merged reply of the hooks of one point: a decision, and values that go with any decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookReply {
-    /// The decision.
+    /// The decision, of the kind that the point takes. An answer for another point blocks, or ends
+    /// the turn at Stop.
     pub answer: HookAnswer,
     /// Text for the model. At a tool's hook it is added to the tool result; at the end of a turn it
     /// makes the turn continue.
@@ -184,14 +188,14 @@ pub enum PreToolDecision {
     },
     /// The call runs with other arguments, which the gate judges again.
     Change {
-        /// The new arguments.
+        /// The arguments that replace all of the model's.
         input: Value,
         /// The hooks' decision about the new arguments, after the gate has judged them.
         then: AfterChange,
     },
     /// The call does not run; the hook provides its outcome.
     Answer {
-        /// The outcome.
+        /// The outcome that the model sees. It counts as a call that did not run.
         outcome: ToolOutcome,
     },
 }
@@ -234,12 +238,12 @@ pub enum AfterChange {
     /// No decision: the judgement of the gate applies.
     #[default]
     Judge,
-    /// Like [`PreToolDecision::Allow`].
+    /// Lifts an ask of the mode about the new arguments; see [`PreToolDecision::Allow`].
     Allow {
         /// Why it may run.
         reason: Option<String>,
     },
-    /// Like [`PreToolDecision::Ask`].
+    /// A user has to approve the call with the new arguments; see [`PreToolDecision::Ask`].
     Ask(HookQuestion),
 }
 
@@ -262,7 +266,7 @@ pub enum PostToolDecision {
     Continue,
     /// The model sees another outcome.
     Replace {
-        /// That outcome.
+        /// The outcome that the model sees instead. Whether the call ran stays as it was.
         outcome: ToolOutcome,
     },
     /// The model sees that the result is withheld.

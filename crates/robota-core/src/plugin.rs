@@ -62,21 +62,21 @@ use crate::usage::Usage;
 /// What a plugin is for. Plugins of the same priority run in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PluginCategory {
-    /// Refuses runs beyond a limit.
+    /// Refuses runs beyond a limit. First, so that no other plugin prepares a run that is refused.
     Limits,
-    /// Reacts to failures.
+    /// Reacts to failures of model calls and turns.
     ErrorHandling,
-    /// Passes events on.
+    /// Passes events to other parts of the program.
     EventProcessing,
-    /// Stores messages.
+    /// Stores the messages of a conversation.
     Storage,
-    /// Writes a log.
+    /// Writes what happens to a log.
     Logging,
-    /// Measures.
+    /// Measures times, tokens or costs.
     Monitoring,
-    /// Notifies other programs.
+    /// Notifies other programs, for example by a request.
     Notification,
-    /// Anything else.
+    /// Anything else; runs after the other categories of its priority.
     Custom,
 }
 
@@ -85,13 +85,13 @@ pub enum PluginCategory {
 pub struct PluginPriority(pub u16);
 
 impl PluginPriority {
-    /// Before all others.
+    /// Runs before all plugins of the other named priorities.
     pub const CRITICAL: Self = Self(1000);
-    /// Before most others.
+    /// Runs before plugins of the default priority; [`LimitsPlugin`] has it.
     pub const HIGH: Self = Self(800);
-    /// The default.
+    /// The priority of a plugin that defines none.
     pub const NORMAL: Self = Self(500);
-    /// After most others.
+    /// Runs after plugins of the default priority.
     pub const LOW: Self = Self(200);
 }
 
@@ -107,22 +107,24 @@ impl PluginPriority {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSummary {
-    /// The turn.
+    /// The turn that the run was; `None` in journals that do not record turn ids.
     pub turn: Option<TurnId>,
     /// The model that the turn started with.
     pub model: String,
-    /// When it ended.
+    /// The time of its `turn_finished`.
     pub at: Timestamp,
-    /// How long it took.
+    /// The time from `turn_started` to `turn_finished`, by the clock that stamps events.
     pub took: Duration,
-    /// How it ended.
+    /// How the turn ended; see [`TurnEnd`].
     pub end: TurnEnd,
-    /// The number of rounds.
+    /// The number of model calls, without retries; 0 for a run that was blocked.
     pub rounds: u32,
     /// The number of tool calls that ran.
     pub tools: u32,
     /// The tokens of its model calls.
     pub usage: Usage,
+    /// The cost of these calls in dollars; none if the price of the model is not known.
+    pub cost: Option<f64>,
     /// The failure that ended it; none if it did not end with one.
     pub error: Option<ErrorData>,
 }
@@ -154,7 +156,7 @@ pub struct RunSummary {
 /// ```
 #[async_trait]
 pub trait Plugin: Send + Sync {
-    /// Returns the name, for messages.
+    /// Returns the name that messages and logs use for the plugin.
     fn name(&self) -> &str;
 
     /// Returns what the plugin is for.

@@ -66,7 +66,7 @@ pub struct State {
     pub name: Option<String>,
     /// The position of the last folded event; `None` before the first.
     pub cursor: Option<Cursor>,
-    /// The permission mode.
+    /// The permission mode; [`Mode::default`] before the first `mode_changed`.
     pub mode: Mode,
     /// The system prompt and its hash.
     pub prompt: Option<Hashed<Arc<str>>>,
@@ -107,10 +107,10 @@ pub struct State {
     /// Processes that outlive their calls and may still run, by call.
     #[serde(default)]
     pub background: IndexMap<CallId, Vec<ProcessIdentity>>,
-    /// Background tasks and their groups.
+    /// The background tasks that were not closed, and their groups.
     #[serde(default, skip_serializing_if = "Tasks::is_empty")]
     pub tasks: Tasks,
-    /// The schedules, by id.
+    /// The schedules that were not removed, by id.
     #[serde(default)]
     pub schedules: IndexMap<ScheduleId, Schedule>,
     /// The last message that the session received of each room.
@@ -129,7 +129,7 @@ pub struct State {
 pub struct SafePoints {
     /// The number of safe points.
     pub count: u64,
-    /// The last safe point.
+    /// The last safe point; `None` before the first.
     pub last: Option<Cursor>,
     /// The safe points since the last snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -196,16 +196,16 @@ impl SafePoints {
 /// A value with its hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hashed<T> {
-    /// SHA-256, in hexadecimal.
+    /// SHA-256 of the value as the journal has it, in hexadecimal.
     pub sha256: String,
-    /// The value.
+    /// The value that the hash identifies.
     pub value: T,
 }
 
 /// Says where a fork began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The session that was forked.
+    /// The id of the session that was forked.
     pub session: SessionId,
     /// The last event that both sessions have.
     pub at: Cursor,
@@ -216,7 +216,7 @@ pub struct Origin {
 pub struct PendingInput {
     /// When the session delivers it.
     pub delivery: Delivery,
-    /// The content of the input.
+    /// The blocks of the user message that it will become.
     pub content: Vec<Block>,
     /// Values that the client attached.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -279,6 +279,10 @@ impl State {
                 self.parent = parent
                     .as_ref()
                     .map(|Parent { session, at }| Origin { session: session.clone(), at: *at });
+                if parent.is_some() {
+                    // A fork has its own name, as in the list of sessions.
+                    self.name = None;
+                }
                 self.sources.created = cursor.seq;
             }
             Event::Renamed(data) => self.name = Some(data.name.clone()),
@@ -379,6 +383,8 @@ impl State {
             Event::TurnFinished(data) => {
                 self.compacting = false;
                 let cut =
+                    // These turns were cut off before an answer; failed ones are recognised by
+                    // their error.
                     matches!(data.end, TurnEnd::Interrupted | TurnEnd::Blocked | TurnEnd::Stopped);
                 if !cut {
                     // A full context window or a round limit counts too: the user got an answer.

@@ -28,6 +28,7 @@ use crate::blob::Blobs;
 use crate::call::CallContext;
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::gate::Grant;
+use crate::hook::{Hooks, NoHooks};
 use crate::ids::{CallId, SessionId};
 use crate::permission::Class;
 use crate::process::ProcessWatch;
@@ -51,7 +52,7 @@ use crate::process::ProcessWatch;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "The description of a tool, for models and for the gate.")]
 pub struct ToolSpec {
-    /// The tool's name.
+    /// The name by which models call the tool; unique in a tool set.
     pub name: String,
     /// What the tool is for, written for models.
     pub description: String,
@@ -165,11 +166,11 @@ where
 /// The session that tools are created for.
 #[derive(Clone)]
 pub struct ToolScope {
-    /// The session's id.
+    /// The id of the session whose turns will call the tools.
     pub session: SessionId,
     /// The working directory; `None` if the session has none.
     pub cwd: Option<String>,
-    /// The session's blobs.
+    /// The blobs of the session, for content that is too large for a result.
     pub blobs: Arc<dyn Blobs>,
 }
 
@@ -184,7 +185,7 @@ pub struct ToolScope {
 /// ```
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The id of the call.
+    /// The id of the call, by which the tool reports processes and files.
     pub call: CallId,
     /// The session and turn of the call, their blobs, the redactor for what the tool stores, and
     /// the token that cancels the call. A tool that does not stop is abandoned. The driver redacts
@@ -200,6 +201,8 @@ pub struct ToolContext {
     pub output: Option<Arc<dyn OutputStore>>,
     /// What the gate allows the call to do.
     pub grant: Grant,
+    /// The hooks of the session, for the events that the call causes.
+    pub hooks: Arc<dyn Hooks>,
 }
 
 impl ToolContext {
@@ -214,6 +217,7 @@ impl ToolContext {
             checkpoints: Arc::new(NoCheckpoints),
             output: None,
             grant: Grant::Full,
+            hooks: Arc::new(NoHooks),
         }
     }
 }

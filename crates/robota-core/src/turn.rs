@@ -39,6 +39,7 @@ pub use effect::{
 };
 use repeats::Repeats;
 
+use crate::catalogue::CostSum;
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, PromptDecision};
@@ -68,7 +69,7 @@ pub const SKIPPED_RESULT: &str =
 pub struct Env<'a> {
     /// The fold of all events appended so far.
     pub state: &'a State,
-    /// Creates ids.
+    /// Creates the ids of messages and calls; the machine has no other source.
     pub ids: &'a dyn Ids,
     /// The time since the turn started.
     pub elapsed: Duration,
@@ -96,6 +97,9 @@ pub struct Turn {
     /// The tokens that the provider reports for the current answer.
     answer_usage: Option<Usage>,
     usage: Usage,
+    /// The cost of the calls that `usage` counts.
+    #[serde(default)]
+    cost: CostSum,
     tools_executed: u32,
     #[serde(default)]
     failed_calls: Vec<FailedCall>,
@@ -139,7 +143,7 @@ pub struct Turn {
 /// An answer that another model call continues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Unfinished {
-    /// Its text so far.
+    /// The text that has arrived; the next answer is appended to it.
     text: String,
     /// Whether a limit cut it, so that the model has to be asked to continue. An answer that the
     /// service paused needs no such request.
@@ -162,7 +166,7 @@ struct Continued {
     pauses: u32,
 }
 
-/// The phase of a turn.
+/// The phase of a turn: what it waits for, and so which inputs count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Phase {
     /// The UserPromptSubmit hooks run on the input.
@@ -173,7 +177,7 @@ enum Phase {
     FindingLimits,
     /// The compactor summarises the conversation.
     Compacting,
-    /// The model answers.
+    /// The model is called and its answer streams.
     Calling,
     /// A failed call waits for its retry. `true` sends the same request again, `false` starts a
     /// new round.
@@ -203,7 +207,7 @@ enum Ending {
     Forced,
     /// The answer was refused or filtered, and its calls do not run.
     Withheld,
-    /// A hook stopped the turn.
+    /// A hook stopped the turn; its reason is in `stopped`.
     Stopped,
 }
 
@@ -218,6 +222,7 @@ impl Turn {
     ) -> (Self, Vec<Effect>) {
         let mut turn = Self {
             id: TurnId::mint(env.ids),
+            cost: CostSum::new(&rules.model),
             rules,
             facts,
             input: input.id().cloned(),
@@ -330,7 +335,7 @@ impl Turn {
         out.into_effects()
     }
 
-    /// Returns the turn's id.
+    /// Returns the id that all events of the turn carry.
     #[must_use]
     pub fn id(&self) -> &TurnId {
         &self.id
@@ -358,6 +363,12 @@ impl Turn {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
+    }
+
+    /// Counts the tokens of a model call.
+    fn count(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.cost.add(usage);
     }
 
     /// Returns the machine's own view of the open turn. It must equal [`State::turn`]; property
@@ -413,7 +424,7 @@ impl Turn {
             Author::User => self.input.clone(),
             Author::StopHook => None,
         };
-        out.emit(UserMessage { message: Message::user(env.ids, content), input, author });
+        out.emit(UserMessage { message: Message::user(env.ids, content).into(), input, author });
     }
 
     fn on_hook_reply(

@@ -28,6 +28,7 @@ mod sse;
 mod stdio;
 mod task;
 mod tool;
+mod transport;
 
 pub(crate) use http::client as new_http_client;
 

@@ -62,6 +62,16 @@ impl Sampler for Client {
 
 /// Starts the server for a client; `entry` is added to its configuration.
 fn servers(words: &str, client: Option<&Arc<Client>>, entry: &[(&str, Value)]) -> McpServers {
+    let elicitor = client.map(|client| client.clone() as _);
+    servers_for(words, elicitor, client.map(|client| client.clone() as _), entry)
+}
+
+fn servers_for(
+    words: &str,
+    elicitor: Option<Arc<dyn Elicitor>>,
+    sampler: Option<Arc<dyn Sampler>>,
+    entry: &[(&str, Value)],
+) -> McpServers {
     let mut fields = fake_mcp::command("fake_server", &format!("asks {words}"));
     for (key, value) in entry {
         fields[*key] = value.clone();
@@ -69,8 +79,8 @@ fn servers(words: &str, client: Option<&Arc<Client>>, entry: &[(&str, Value)]) -
     let config = ServerConfig::parse("fake", fields.as_object().unwrap(), &|_| None).unwrap();
     let options = McpOptions {
         environment: Environment::new().with("PATH", std::env::var_os("PATH").unwrap()),
-        elicitor: client.map(|client| client.clone() as _),
-        sampler: client.map(|client| client.clone() as _),
+        elicitor,
+        sampler,
         ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
     };
     McpServers::new(vec![config.config], &options)
@@ -102,6 +112,35 @@ async fn a_form_of_a_server_is_answered_with_its_defaults() {
     assert_eq!((asked[0].server.as_str(), asked[0].message.as_str()), ("fake", "Who are you?"));
     let ElicitationKind::Form { form, .. } = &asked[0].kind else { panic!("{asked:?}") };
     assert_eq!(form.fields.len(), 3);
+}
+
+/// A user who does not answer. Sends a message when the question is shown and when it is withdrawn.
+struct Thinking(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+#[async_trait::async_trait]
+impl Elicitor for Thinking {
+    async fn ask(&self, _question: Elicitation) -> ElicitAnswer {
+        struct Shown(tokio::sync::mpsc::UnboundedSender<&'static str>);
+        impl Drop for Shown {
+            fn drop(&mut self) {
+                self.0.send("withdrawn").unwrap();
+            }
+        }
+        let _shown = Shown(self.0.clone());
+        self.0.send("shown").unwrap();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_its_server_withdraws_is_no_longer_shown() {
+    let (send, mut happened) = tokio::sync::mpsc::unbounded_channel();
+    let servers = servers_for("", Some(Arc::new(Thinking(send))), None, &[]);
+    let open = run(&servers, "open", json!({}), ToolContext::detached()).await;
+    assert_eq!((open.text().as_str(), happened.recv().await), ("opened", Some("shown")));
+    run(&servers, "withdraw", json!({}), ToolContext::detached()).await;
+    let withdrawn = tokio::time::timeout(Duration::from_secs(60), happened.recv()).await;
+    assert_eq!(withdrawn.expect("it is withdrawn"), Some("withdrawn"));
 }
 
 #[tokio::test]

@@ -218,6 +218,25 @@ async fn a_start_in_progress_is_cancelled_when_the_server_is_turned_off_or_close
 }
 
 #[tokio::test]
+async fn a_start_that_is_no_longer_awaited_can_begin_again() {
+    let world = World::new();
+    let servers = world.server("mute");
+    let starting = || async {
+        while servers.reports()[0].status != ServerStatus::Starting {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        checked = servers.check("fake") => panic!("{checked:?}"),
+        () = starting() => {}
+    }
+    assert_eq!(servers.reports()[0].status, ServerStatus::Pending);
+    servers.start_unknown();
+    starting().await;
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_crash_in_a_call_is_reported_and_the_next_call_starts_the_server_again() {
     let world = World::new();
     let words = format!("started={}", world.path("started"));

@@ -17,7 +17,7 @@ use crate::profile::{Auth, Wire};
 pub struct ProviderSettings {
     /// The model to use when a request names none.
     pub model: Option<String>,
-    /// The API key.
+    /// The API key; none if credentials take its place, or the service needs none.
     pub api_key: Option<Secret>,
     /// Credentials that take the place of a key.
     pub credentials: Option<Credentials>,
@@ -31,6 +31,9 @@ pub struct ProviderSettings {
     pub auth: Option<Auth>,
     /// Headers in addition to the profile's. Their values are treated as secrets.
     pub headers: Vec<(String, Secret)>,
+    /// Beta features of the wire Anthropic Messages, sent in the header `anthropic-beta` together with
+    /// those of `headers`. Other wires have none.
+    pub betas: Vec<String>,
     /// Fields of [`Quirks`](crate::Quirks) to override, as in a vendor's file.
     pub quirks: Map<String, Value>,
     /// Fields to add to every request body unchanged, except `effort`, which each wire encodes in
@@ -95,6 +98,7 @@ impl ProviderSettings {
             wire,
             auth,
             headers,
+            betas: Vec::new(),
             quirks,
             options,
         })

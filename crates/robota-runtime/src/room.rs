@@ -73,11 +73,11 @@ impl WeakRoom {
 pub struct RoomMessage {
     /// Its number in the room, from 1.
     pub number: u64,
-    /// Who said it.
+    /// The name of the member, or of the client, that said it.
     pub from: String,
     /// The members that receive it.
     pub to: Vec<String>,
-    /// The text.
+    /// The text as it was said, with its mentions.
     pub text: String,
     /// How many messages led to it, each an answer to the one before it.
     pub hops: u32,
@@ -86,7 +86,7 @@ pub struct RoomMessage {
 /// How a message was delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// Its number in the room.
+    /// The number that the message got in the room.
     pub number: u64,
     /// The members that received it.
     pub delivered: Vec<String>,
@@ -182,6 +182,7 @@ impl Room {
         let session = session.into();
         name_part(name, "it")
             .map_err(|reason| RoomError::Name { name: name.to_owned(), reason })?;
+        // Held over the whole join: messages that are said meanwhile come after it.
         let mut recorder = self.recorder.lock().await;
         if room_of(recorder.state()).members.contains_key(name) {
             return Err(RoomError::NameTaken(name.to_owned()));
@@ -203,7 +204,7 @@ impl Room {
                 }
                 let message = Message::user(ids, note.as_str());
                 let heard = RoomHeard { room, number: last };
-                (vec![MessageInjected { message }.into(), heard.into()], ())
+                (vec![MessageInjected { message: message.into() }.into(), heard.into()], ())
             });
             append.await?;
         }
@@ -311,6 +312,7 @@ impl Room {
         &self,
         recorder: &mut Recorder,
     ) -> Result<Vec<(String, RoomError)>, RoomError> {
+        // A copy of the list: each delivery changes the state.
         let room = room_of(recorder.state());
         let mut failed: Vec<(String, RoomError)> = Vec::new();
         for owed in &room.owed {

@@ -398,6 +398,20 @@ async fn kode_08_schedules_of_a_closed_session_are_listed_and_changed() {
     assert!(change(ScheduleChange::Remove(report)).await.unwrap().is_empty());
 }
 
+/// The process that resumes the session cleans up after the crash only if the journal has no end.
+#[tokio::test(start_paused = true)]
+async fn a_stored_change_does_not_close_a_session_that_crashed() {
+    let clock = TokioClock::starting("2026-01-01T00:30:00Z");
+    let (store, session) = create(clock).await;
+    session.run("hi").await.unwrap();
+    let store = crash(&*store, &[&id()]).await;
+    let (shared, ids) = (Arc::new(clock) as Arc<dyn Clock>, CountingIds::default());
+    let add = ScheduleChange::Add(NewSchedule::daily("09:00", "report").id("report"));
+    change_stored_schedule(&*store, &id(), add, (shared, &ids)).await.unwrap();
+    let state = robota_core::resume::load(&*store, &id()).await.unwrap();
+    assert!(state.turn.is_none() && !state.closed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn kode_08_an_input_that_says_nothing_is_refused() {
     let clock = TokioClock::starting("2026-01-01T00:30:00Z");

@@ -75,7 +75,7 @@ impl BudgetGuard {
         Self(Arc::new(Guarded { budget, state: Mutex::default(), on_notice, turns }))
     }
 
-    /// Returns the limits.
+    /// Returns the limits: those of the caller, completed by those of the settings.
     pub(crate) fn budget(&self) -> Budget {
         self.0.budget
     }
@@ -94,6 +94,7 @@ impl BudgetGuard {
     fn time_left(&self) -> Option<Duration> {
         let (state, budget) = (self.lock(), self.0.budget);
         let running = !state.running.is_empty();
+        // No turn, no deadline: only the time in which turns run counts.
         let session = budget.session.time.filter(|_| running);
         let session = session.map(|limit| limit.saturating_sub(state.session_use().time));
         let turns =
@@ -115,6 +116,7 @@ impl BudgetGuard {
     /// its calls run.
     pub(crate) fn observe(&self, envelope: &Envelope) {
         self.lock().take(envelope);
+        // The deadline depends on which turns run, so its watch must start again.
         if matches!(envelope.event, Event::TurnStarted(_) | Event::TurnFinished(_)) {
             self.0.turns.send_modify(|count| *count += 1);
         }
@@ -123,6 +125,7 @@ impl BudgetGuard {
 
     /// Warns once when the budget is nearly used up.
     fn warn(&self) {
+        // The handler runs without the lock: it may ask for the budget.
         let warning = {
             let mut state = self.lock();
             let near = self.nearest(&state).filter(|(share, _)| *share >= WARN_AT);
@@ -133,6 +136,13 @@ impl BudgetGuard {
         if let Some((_, text)) = warning {
             (self.0.on_notice)(Notice::Note(format!("the budget is nearly used up: {text}")));
         }
+    }
+
+    /// Returns the guard of one agent of the session, with the limits of agents. What the agent uses
+    /// counts for the session too ([`Self::child`]).
+    pub(crate) fn of_agent(&self) -> Self {
+        let budget = Budget { session: self.0.budget.subagent, ..Budget::default() };
+        Self::new(budget, self.0.on_notice.clone())
     }
 
     /// Returns what counts the events of an agent of the session.
@@ -187,6 +197,7 @@ impl ChildMeter {
     pub(crate) fn observe(&self, envelope: &Envelope) {
         let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         costs.push(&envelope.event);
+        // Taken out, so that each call is added to the parent once.
         let used = std::mem::take(&mut costs.models);
         drop(costs);
         if used.is_empty() {
@@ -251,6 +262,7 @@ fn used(costs: &Costs, time: Duration) -> BudgetUse {
 #[async_trait::async_trait]
 impl Hooks for BudgetGuard {
     fn has_point(&self, point: HookPoint) -> bool {
+        // Without limits no hook point exists, and the calls of the session skip this hook.
         let limited = self.0.budget != Budget::default();
         limited && matches!(point, HookPoint::PreToolUse | HookPoint::UserPromptSubmit)
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use robota_core::error::{Diagnose, ErrorKind};
+use robota_core::hook::HookEvent;
 use robota_core::journal::JournalError;
 use robota_core::sandbox::SandboxError;
 use robota_session::SessionError;
@@ -33,15 +34,16 @@ pub enum SdkError {
     /// A permission rule of the caller is invalid.
     #[error("invalid rule `{rule}`: {problem}")]
     Rule {
-        /// The rule.
+        /// The rule as the caller wrote it, such as `Bash(git *)`.
         rule: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// A folder cannot be used.
+    /// A folder cannot be used: as the working folder, or as the folder of a plugin in a
+    /// repository.
     #[error("cannot open the folder {}: {problem}", folder.display())]
     Folder {
-        /// The folder.
+        /// The folder as it was named, which may be relative.
         folder: PathBuf,
         /// What is wrong with it.
         problem: String,
@@ -54,7 +56,7 @@ pub enum SdkError {
         target.display()
     )]
     Link {
-        /// The link.
+        /// The link, in the folder `.robota` of the project or that folder itself.
         link: PathBuf,
         /// What it refers to.
         target: PathBuf,
@@ -64,13 +66,13 @@ pub enum SdkError {
         "Invalid session ID. Must be a valid UUID, or a name such as agent:dev/session:main ({0})"
     )]
     SessionId(String),
-    /// No session matches.
+    /// No session has this id, prefix of an id, or name.
     #[error("session `{0}` not found; `robota sessions list` lists all sessions")]
     SessionNotFound(String),
-    /// Several sessions match.
+    /// Several sessions match an id prefix or a name; the caller should give more of it.
     #[error("ambiguous id prefix or name `{name}`: it matches {}", ids.join(", "))]
     AmbiguousSession {
-        /// The id prefix or name.
+        /// The id prefix or name that was given.
         name: String,
         /// The ids of the first sessions that match.
         ids: Vec<String>,
@@ -78,21 +80,29 @@ pub enum SdkError {
     /// There is no session to continue.
     #[error("no session to continue in {folder}; start one with: robota -p \"PROMPT\"")]
     NothingToContinue {
-        /// The working folder.
+        /// The working folder in which sessions were looked for.
         folder: String,
     },
     /// There is no such command or skill.
     #[error("there is no command or skill `/{0}`; `/help` lists them")]
     UnknownCommand(String),
+    /// A hook blocked what the user or a host asked for.
+    #[error("{event} hook: {reason}")]
+    Blocked {
+        /// The event of the hook.
+        event: HookEvent,
+        /// Why it blocks.
+        reason: String,
+    },
     /// A file cannot be read for the session.
     #[error("cannot read {}: {problem}", path.display())]
     NotRead {
-        /// The file.
+        /// The file, as the caller named it.
         path: PathBuf,
-        /// Why.
+        /// Why it was not read: a rule, or the error of the system.
         problem: String,
     },
-    /// A skill cannot be used.
+    /// A skill cannot be used: the gate refuses a command of it, or it failed.
     #[error(transparent)]
     Skill(#[from] SkillFailure),
     /// Too many prompts wait.
@@ -105,9 +115,9 @@ pub enum SdkError {
     /// A repository cannot be fetched.
     #[error("cannot fetch {url}: {problem}")]
     Git {
-        /// The address.
+        /// The address of the repository, as the source names it.
         url: String,
-        /// What git reported.
+        /// The first lines that git reported, or why it was not started.
         problem: String,
     },
     /// The prompt had no turn of its own; another turn answered it.
@@ -122,18 +132,18 @@ pub enum SdkError {
     /// The session store failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The session failed.
+    /// The session failed, or it has ended.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// An MCP server failed.
+    /// An MCP server failed, or answered with an error.
     #[error(transparent)]
     Mcp(#[from] robota_mcp::McpError),
     /// A file or folder of the user cannot be read or written.
     #[error("{what}")]
     Io {
-        /// What failed, with the path.
+        /// What failed, with the path; the cause is the source of this error.
         what: String,
-        /// The cause.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -161,6 +171,7 @@ impl Diagnose for SdkError {
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
             | Self::UnknownCommand(_)
+            | Self::Blocked { .. }
             | Self::NotRead { .. }
             | Self::QueueFull { .. }
             | Self::NoTurn(_) => ErrorKind::Validation,
@@ -190,6 +201,7 @@ impl Diagnose for SdkError {
             | Self::AmbiguousSession { .. }
             | Self::NothingToContinue { .. }
             | Self::UnknownCommand(_)
+            | Self::Blocked { .. }
             | Self::NotRead { .. }
             | Self::QueueFull { .. }
             | Self::NoTurn(_)

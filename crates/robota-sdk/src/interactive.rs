@@ -5,10 +5,13 @@
 //! so a client can attach at any time, and a second one sees the same.
 
 mod builder;
+mod client_hooks;
 mod compose;
+mod config_change;
 mod conversation;
 mod enter;
 mod event;
+mod expansion;
 mod history;
 mod loaded;
 mod open_sessions;
@@ -19,6 +22,7 @@ mod shell;
 mod spending;
 mod submit;
 mod tasks;
+mod todo_lists;
 mod tool_state;
 mod tools;
 
@@ -26,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::Question;
 use robota_core::event::{Closed, Envelope};
-use robota_core::hook::HookRunner;
+use robota_core::hook::{EventDecision, HookData, HookRunner};
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
 use robota_core::tool::ToolSpec;
@@ -35,6 +39,8 @@ use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
 pub use builder::InteractiveSessionBuilder;
+pub use client_hooks::ClientHooks;
+pub use config_change::config_change;
 pub use conversation::Conversation;
 pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents, Projection};
@@ -45,6 +51,7 @@ pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use shell::ShellRun;
 pub use spending::Spending;
 pub use submit::{Prompt, Submission};
+pub(crate) use todo_lists::todo_lists;
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 pub use tools::OfferedTools;
 
@@ -167,6 +174,7 @@ impl InteractiveSession {
 
     fn new(shared: Shared) -> Self {
         let shared = SharedHandle(Arc::new(shared));
+        // From here on the tools of the session find it.
         shared.open.add(shared.session.id().clone(), &shared);
         Self(shared)
     }
@@ -202,7 +210,7 @@ impl InteractiveSession {
         self.0.mcp.as_ref()
     }
 
-    /// Returns the offered tools.
+    /// Returns the tools that the model is offered, those of MCP servers included.
     #[must_use]
     pub fn tools(&self) -> OfferedTools<'_> {
         OfferedTools(self)
@@ -243,6 +251,7 @@ impl InteractiveSession {
     pub async fn set_mode(&self, mode: Mode) -> Result<(), SdkError> {
         check_bypass(mode, self.0.may_bypass, self.project())?;
         self.session().permissions().set_mode(mode).await?;
+        // The hooks have a context of their own, which does not follow the session.
         if let Some(hooks) = &self.0.settings_hooks {
             hooks.update_context(|context| context.permission_mode = Some(mode));
         }
@@ -254,6 +263,7 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written.
     pub async fn abort(&self) -> Result<bool, SdkError> {
+        // The queue first: the end of the turn would start the next prompt.
         self.queue().clear().await?;
         Ok(self.session().interrupt(None).await?)
     }
@@ -265,11 +275,13 @@ impl InteractiveSession {
     /// # Errors
     /// If the journal cannot be written. The processes are ended all the same.
     pub async fn shutdown(&self, end: impl Into<Closed>) -> Result<(), SdkError> {
+        // Tasks first, while the journal still takes their ends.
         if let Some(tasks) = &self.0.tasks {
             tasks.shutdown().await;
         }
         let ended = self.session().shutdown(end).await;
         if let Some(supervisor) = &self.0.supervisor {
+            // Only the first session closes the servers, because forks share them.
             if let Some(mcp) = &self.0.mcp {
                 mcp.servers.close().await;
             }
@@ -288,12 +300,14 @@ impl InteractiveSession {
         let session = self.session().fork(at, None).await?;
         let shared = &self.0;
         let fork = Self::new(Shared {
+            // The fork has made its tools already, and with them its manager.
             tasks: shared.runtime.as_ref().and_then(|it| it.new.take(session.id())),
             runtime: shared.runtime.clone(),
             session,
             mcp: shared.mcp.clone(),
             project: shared.project.clone(),
             since: StartAt::Now,
+            // The first session ends the processes, which it shares with its forks.
             supervisor: None,
             tools: shared.tools.clone(),
             queue_limit: shared.queue_limit,
@@ -330,6 +344,19 @@ impl InteractiveSession {
     /// Returns all events of the session's journal.
     pub(crate) async fn journal_events(&self) -> Result<Vec<Envelope>, SdkError> {
         Ok(history::events(self.session()).await?)
+    }
+
+    /// Runs the hooks of an event before the action that it is about. Returns the text that they add
+    /// for the model.
+    ///
+    /// # Errors
+    /// If a hook blocks the action.
+    pub(crate) async fn ask_hooks(&self, data: HookData) -> Result<Option<String>, SdkError> {
+        let event = data.event();
+        match self.session().config().run_hooks(data).await.decision {
+            EventDecision::Continue { context } => Ok(context),
+            EventDecision::Block { reason } => Err(SdkError::Blocked { event, reason }),
+        }
     }
 
     /// Returns the conversation: what the model sees, what happened, and what fills the window.

@@ -53,10 +53,10 @@ pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
 pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
-    Conversation, CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent,
+    ClientHooks, Conversation, CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent,
     InteractiveEvents, InteractiveSession, InteractiveSessionBuilder, LoadedContext, OfferedTools,
     Prepared, PreparedPrompt, Prompt, PromptQueue, QueuedPrompt, ShellRun, Spending, Submission,
-    ToolEnd, ToolState, UsageKind, UsageSnapshot,
+    ToolEnd, ToolState, UsageKind, UsageSnapshot, config_change,
 };
 pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
 pub use mcp::{McpCallError, McpSetup, SessionMcp};

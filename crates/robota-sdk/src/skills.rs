@@ -8,7 +8,7 @@ mod tool;
 use std::sync::{Arc, Mutex};
 
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
-use robota_config::{ContextReader, TrustStore};
+use robota_config::{ContextReader, Layer, TrustStore};
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::ids::CallId;
 use robota_core::task::TaskMode;
@@ -43,29 +43,29 @@ pub enum SkillFailure {
     /// A command of the skill may not run without approval.
     #[error("the skill `{skill}` runs `{command}`, which is not allowed: {reason}")]
     NotAllowed {
-        /// The skill.
+        /// The skill, by the name with which it was invoked.
         skill: String,
-        /// The command.
+        /// The command that the text of the skill contains.
         command: String,
-        /// The reason of the gate.
+        /// Why the gate does not allow it, for people.
         reason: String,
     },
     /// A command of the skill failed.
     #[error("the skill `{skill}` runs `{command}`, which failed: {output}")]
     CommandFailed {
-        /// The skill.
+        /// The skill, by the name with which it was invoked.
         skill: String,
-        /// The command.
+        /// The command that the text of the skill contains.
         command: String,
-        /// What it printed.
+        /// The result of the command, as the model would read it.
         output: String,
     },
     /// The agent that runs the skill failed, or there are no agents here.
     #[error("the skill `{skill}` runs in a subagent, which failed: {reason}")]
     Subagent {
-        /// The skill.
+        /// The skill, by the name with which it was invoked.
         skill: String,
-        /// Why it failed.
+        /// Why the agent failed, or why there is none.
         reason: String,
     },
     /// The user may not invoke the skill, or the model may not.
@@ -148,6 +148,11 @@ impl SkillRunner {
         lock(&self.skills).get(name).is_some()
     }
 
+    /// Returns the layer that a skill comes from.
+    pub(crate) fn layer(&self, name: &str) -> Option<Layer> {
+        lock(&self.skills).get(name).map(|skill| skill.origin.layer)
+    }
+
     /// Reads a skill, runs its commands, and attaches its files.
     pub(crate) async fn prepare(
         &self,
@@ -156,6 +161,7 @@ impl SkillRunner {
         arguments: &str,
         by: Invoker,
     ) -> Result<PreparedSkill, SkillFailure> {
+        // A block, so that the lock ends before the commands of the skill run.
         let (body, invocable) = {
             let skills = lock(&self.skills);
             let body = skills.open(name, &TrustStore::load(&self.project.places))?;
@@ -233,6 +239,7 @@ impl SkillRunner {
             Invoker::User => TaskMode::Background,
             Invoker::Model => TaskMode::Foreground,
         };
+        // Waits for the end, also in the background mode, which only decides how it is reported.
         let result = runs.run_as(run, mode, call).await;
         match &result.error {
             Some(error) => Err(failed(error.clone())),

@@ -25,7 +25,8 @@ pub fn project_folder(cwd: &Path) -> PathBuf {
 /// If there is such a link.
 pub fn check_project_folder(cwd: &Path) -> Result<(), SdkError> {
     let robota = cwd.join(".robota");
-    let folders = ["sessions", "sessions/blobs", "reaper", "logs"].map(|name| robota.join(name));
+    let folders =
+        ["sessions", "sessions/blobs", "reaper", "logs", "tasks"].map(|name| robota.join(name));
     let mut written = vec![robota.clone(), robota.join(".gitignore")];
     for folder in folders {
         if !folder.is_symlink() && !robota.is_symlink() {
@@ -64,6 +65,7 @@ pub async fn open(
     };
     match name {
         None | Some("file") => {
+            // Only for the default: a folder that the user names is the user's own choice.
             check_project_folder(project.cwd())?;
             Ok(Arc::new(files(project_folder(project.cwd()), level, project, notices)))
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
-use robota_core::hook::{HookData, HookEvent, Hooks as _, NotificationType};
+use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, NotificationType};
 use robota_core::ids::CallId;
 use tokio::sync::{oneshot, watch};
 
@@ -124,7 +124,7 @@ pub(crate) struct ApprovalQueue {
 
 #[derive(Default)]
 struct Pending {
-    /// Questions without an answer.
+    /// Questions without an answer, oldest first, with the sender that answers each.
     questions: IndexMap<CallId, (Question, oneshot::Sender<Answer>)>,
     /// Receivers of the answers to questions that were announced and not asked yet.
     answers: HashMap<CallId, oneshot::Receiver<Answer>>,
@@ -221,6 +221,7 @@ impl ApprovalQueue {
             };
         }
         // Before the answer is sent, so that calls that are judged after it find the rules.
+        // In memory first: if saving fails, the session still has what the user allowed.
         if let Err(error) = self.gate.remember(&rules) {
             return Answer::Allow { note: add(format!("for this call only: {error}")) };
         }
@@ -228,7 +229,7 @@ impl ApprovalQueue {
             return Answer::Remember { scope, rules, note };
         }
         let saved = match &self.sink {
-            Some(sink) => sink.save(&rules).await.map_err(|error| error.message),
+            Some(sink) => self.save(&**sink, &rules).await,
             None => Err("no rule sink is configured to save rules".to_owned()),
         };
         match saved {
@@ -238,6 +239,20 @@ impl ApprovalQueue {
                 Answer::Remember { scope: Scope::Session, rules, note }
             }
         }
+    }
+
+    /// Saves rules, unless hooks block the change of the settings.
+    async fn save(&self, sink: &dyn RuleSink, rules: &[String]) -> Result<(), String> {
+        for data in sink.events(rules) {
+            let event = data.event();
+            if !self.hooks.has_event(event) {
+                continue;
+            }
+            if let EventDecision::Block { reason } = self.hooks.run_event(data).await.decision {
+                return Err(format!("{event} hook: {reason}"));
+            }
+        }
+        sink.save(rules).await.map_err(|error| error.message)
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
@@ -266,6 +281,7 @@ impl Approver for ApprovalQueue {
         pending.questions.insert(call.clone(), (question.clone(), answer));
         // Kept until `ask` takes it: a client may answer between the announcement and the question.
         pending.answers.insert(call, decided);
+        // Unlocked before the notification: a receiver may ask for the pending questions at once.
         drop(pending);
         self.changed.send_replace(());
     }

@@ -40,7 +40,7 @@ pub enum RestoreScope {
 /// How a checkpoint is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RestoreOptions {
-    /// What is restored.
+    /// Whether files, conversation or both are restored.
     pub scope: RestoreScope,
     /// Whether files are overwritten that something else than the session changed.
     pub overwrite: bool,
@@ -49,7 +49,7 @@ pub struct RestoreOptions {
 /// What a restore of a checkpoint would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RestorePreview {
-    /// The checkpoint.
+    /// The checkpoint to which a restore would return.
     pub checkpoint: Checkpoint,
     /// The files that differ from the checkpoint.
     pub files: Vec<FilePreview>,
@@ -60,7 +60,7 @@ pub struct RestorePreview {
 /// What a restore would do with a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FilePreview {
-    /// The absolute path.
+    /// The absolute path of the file.
     pub path: String,
     /// What happened to it since the checkpoint.
     pub change: ChangeKind,
@@ -70,19 +70,19 @@ pub struct FilePreview {
     pub diff: Option<String>,
 }
 
-/// What a restore did.
+/// What a restore did, and how to undo it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RestoreReport {
-    /// The checkpoint that was restored.
+    /// The checkpoint to which the session returned.
     pub checkpoint: Checkpoint,
     /// The id of the checkpoint of the state before the restore: restoring it undoes this restore.
     /// None if there was nothing to restore.
     pub undo: Option<String>,
-    /// The paths that were restored.
+    /// The absolute paths of the files that were changed.
     pub restored: Vec<String>,
     /// The paths that were not restored, and why.
     pub not_restored: Vec<NotRestored>,
-    /// Whether the conversation was restored.
+    /// Whether the conversation was restored, too.
     pub conversation: bool,
 }
 
@@ -135,12 +135,13 @@ pub async fn restore_stored(
     (files, root): (&dyn RestoreFiles, &Path),
     (clock, ids): (Arc<dyn Clock>, &dyn Ids),
 ) -> Result<RestoreReport, SessionError> {
-    let mut recorder = open_stored(store, session, clock).await?;
+    let mut stored = open_stored(store, session, clock).await?;
+    let recorder = &mut stored.recorder;
     let blobs = store.blobs(session);
-    complete_restore(&mut recorder, Some(files), &*blobs).await?;
+    complete_restore(recorder, Some(files), &*blobs).await?;
     let workspace = Workspace { files, blobs: &*blobs, root };
-    let report = restore(&mut recorder, store, session, &workspace, (restore_to, ids)).await;
-    recorder.close("rewound").await?;
+    let report = restore(recorder, store, session, &workspace, (restore_to, ids)).await;
+    stored.close("rewound").await?;
     report
 }
 
@@ -236,6 +237,7 @@ pub(crate) async fn restore(
         view,
         last_message: recorder.state().view.messages.last().map(|message| message.id.clone()),
     };
+    // The intent, synced: after a crash `complete_restore` does the rest.
     recorder.append(None, vec![started.into()]).await?;
     let failed = complete_restore(recorder, Some(workspace.files), workspace.blobs).await?;
     let Some(failed) = failed else {

@@ -19,7 +19,7 @@ use robota_core::resume::{load, load_whole};
 use robota_core::state::CallStage;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolScope, ToolSpec};
 use robota_session::{
-    EventFilter, Resume, Selector, SendOptions, SessionState, StartAt, SubscriptionItem,
+    EventFilter, Resume, Selector, SendOptions, Session, SessionState, StartAt, SubscriptionItem,
     ToolChange, follow,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
@@ -498,4 +498,21 @@ fn core_26_a_session_passes_every_event_to_a_callback() {
             assert!(kinds.iter().any(|found| found == kind), "{kind} in {kinds:?}");
         }
     });
+}
+
+/// Each call is short, and all of them together have more tokens than a long prompt.
+#[tokio::test]
+async fn the_cost_of_a_reply_is_the_sum_of_its_calls() {
+    let (model, usage) = ("gemini-2.5-pro", robota_core::usage::Usage::new(150_000, 10));
+    let call = Answer::new().tool("look", json!({})).usage(usage);
+    let script = Script::new().answer(call).answer(Answer::new().text("Done.").usage(usage));
+    let session = Session::builder(Arc::new(ScriptedProvider::new(script)), model)
+        .tools(tool(echo("look", Class::Inspect)))
+        .gate(allow())
+        .create(memory(), None)
+        .await
+        .unwrap();
+    let reply = session.chat("Go", EventFilter::Everything).await.unwrap().finish().await.unwrap();
+    let each = robota_core::catalogue::Catalogue::builtin().cost(model, usage).unwrap();
+    assert!((reply.cost.unwrap() - 2.0 * each).abs() < 1e-9, "{:?}, not twice {each}", reply.cost);
 }

@@ -12,12 +12,13 @@ use robota_core::blob::Blobs;
 use robota_core::checkpoint::{
     Before, Changing, CrashCleanup, FileChange, FileDelta, FoundFile, PathState, RestoreFiles,
 };
-use robota_core::event::{Envelope, Event, FilesWatched, NotRestored, ToolOutput};
+use robota_core::event::{Envelope, Event, FilesWatched, NotRestored, ProcessStarted, ToolOutput};
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
 use robota_core::ids::{CallId, SessionId};
+use robota_core::journal::MemoryStore;
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::permission::{Class, Verdict};
 use robota_core::process::ProcessIdentity;
@@ -516,5 +517,52 @@ fn kode_05_e_processes_and_files_are_found_however_much_the_call_printed_since()
         for part in ["code 9", "/w/a.txt", "line 10000"] {
             assert!(result.contains(part), "{part} is not in {result}");
         }
+    });
+}
+
+/// Returns the journal of a process that crashed between turns, while a command ran in the
+/// background.
+async fn crashed_with_background_command() -> (SessionId, Arc<MemoryStore>) {
+    let (first, _) = builder(yaml("- text: Started."));
+    let store = memory();
+    let session = first.create(store.clone(), None).await.unwrap();
+    let id = session.id().clone();
+    session.run("Go").await.unwrap();
+    let mut events = journal(&*store, &id).await;
+    let last = events.last().unwrap().clone();
+    let started = ProcessStarted {
+        call: CallId::from("call"),
+        pid: 4_711,
+        start_time: 1,
+        boot_id: "boot".to_owned(),
+        background: true,
+    };
+    events.push(Envelope { seq: last.seq + 1, turn: None, event: started.into(), ..last });
+    let store = crashed(&id, &events).await;
+    (id, store)
+}
+
+/// A change of a session that is not open must not hide the crash from the process that resumes it.
+#[test]
+fn kode_05_a_stored_session_that_is_renamed_after_a_crash_is_still_cleaned_up() {
+    both_runtimes(async || {
+        let (id, store) = crashed_with_background_command().await;
+        let clock = || Arc::new(robota_core::clock::SystemClock);
+        for name in ["First", "Second"] {
+            robota_session::rename_stored(&*store, &id, name, clock()).await.unwrap();
+        }
+        let cleanup = Arc::new(RecordedCleanup::default());
+        let (second, _) = builder(Script::new());
+        let resumed = second
+            .crash_cleanup(cleanup.clone())
+            .resume(store.clone(), &id, Resume::default())
+            .await
+            .unwrap();
+        assert_eq!(*cleanup.ended.lock().unwrap(), [4_711]);
+        resumed.shutdown("end").await.unwrap();
+        // A session that was closed stays closed.
+        robota_session::rename_stored(&*store, &id, "Third", clock()).await.unwrap();
+        let state = load(&*store, &id).await.unwrap();
+        assert!(state.closed && state.name.as_deref() == Some("Third"), "{:?}", state.name);
     });
 }

@@ -311,3 +311,25 @@ fn sess_01_a_long_session_is_read_in_pages() {
         assert!(page <= 4_096, "one call returned {page} events");
     });
 }
+
+/// A fork has no name until it gets one, in its own state as in the list of sessions.
+#[tokio::test]
+async fn a_fork_does_not_have_the_name_of_its_parent() {
+    let (builder, _) = builder(Script::new().text("One.").text("Two."));
+    let store = memory();
+    let session = builder.name("Parent").create(store.clone(), None).await.unwrap();
+    session.run("First").await.unwrap();
+    let child = session.fork(&Selector::Latest, None).await.unwrap();
+    child.run("Second").await.unwrap();
+    let id = child.id().clone();
+    let names = async || {
+        let state = robota_core::resume::load_whole(&*store, &id).await.unwrap();
+        (state.name, store.head(&id).await.unwrap().name)
+    };
+    assert_eq!(names().await, (None, None));
+    child.shutdown("end").await.unwrap();
+    let clock = Arc::new(robota_core::clock::SystemClock);
+    robota_session::rename_stored(&*store, &id, "Child", clock).await.unwrap();
+    let child = Some("Child".to_owned());
+    assert_eq!(names().await, (child.clone(), child));
+}

@@ -250,3 +250,20 @@ fn sess_08_a_journal_that_diverged_ends_the_session() {
         ));
     });
 }
+
+/// A compaction whose start cannot be written has ended: a session that still counts as compacting
+/// takes no snapshots, and cannot be changed when it is closed.
+#[tokio::test]
+async fn sess_08_a_compaction_that_could_not_start_has_ended() {
+    let (builder, _) = builder(Script::new().text("One."));
+    let store = Failing::new();
+    let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+    session.run("Go").await.unwrap();
+    store.fail_kind("compaction_started");
+    session.context().compact(None).await.unwrap_err();
+    session.shutdown("end").await.unwrap();
+    let state = load_whole(&store, session.id()).await.unwrap();
+    assert!(!state.compacting);
+    let clock = Arc::new(robota_core::clock::SystemClock);
+    robota_session::rename_stored(&store, session.id(), "Named", clock).await.unwrap();
+}

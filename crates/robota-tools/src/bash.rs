@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::gate::Grant;
+use robota_core::hook::{HookData, HookEvent};
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{
@@ -33,6 +34,7 @@ use crate::tool_workspace::ToolWorkspace;
 use moved::Waited;
 pub use terminal::{TerminalCommand, TerminalEnd, TerminalResult};
 
+// The default and the limit of Claude Code, which models expect.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
 /// The chunk size for copying spilled output to the blob store.
@@ -196,13 +198,10 @@ impl Bash {
         // The marker is at the end of the output: what the stored output must leave out.
         let marker_bytes = total - outcome.stdout.total_bytes();
         let stored = store_output(&outcome.stdout, marker_bytes, context).await;
-        let cwd_note = new_cwd.filter(|dir| *dir != start).map(|dir| {
-            if self.workspace.change_shell_cwd(&dir) {
-                return format!("[working directory: {}]\n", dir.display());
-            }
-            let cwd = self.workspace.shell_cwd();
-            format!("[outside the workspace; the working directory stays {}]\n", cwd.display())
-        });
+        let cwd_note = match new_cwd.filter(|dir| *dir != start) {
+            Some(dir) => Some(self.move_to(&dir, context).await),
+            None => None,
+        };
         // The gate judges the calls of one answer together, so all start in the same directory.
         let cwd_note = cwd_note.or_else(|| {
             let now = self.workspace.shell_cwd();
@@ -220,6 +219,29 @@ impl Bash {
         let notes = Some(notes).filter(|notes| !notes.is_empty());
         let report = report(&outcome, timeout, notes.as_deref(), stored.as_ref());
         Ok(report.with_metadata("cwd", self.workspace.shell_cwd().display().to_string()))
+    }
+
+    /// Lets the next commands start in the directory in which one ended. Returns what the model is
+    /// shown.
+    async fn move_to(&self, dir: &Path, context: &ToolContext) -> String {
+        let Some(before) = self.workspace.change_shell_cwd(dir) else {
+            let cwd = self.workspace.shell_cwd();
+            return format!(
+                "[outside the workspace; the working directory stays {}]\n",
+                cwd.display()
+            );
+        };
+        // Another command of the same answer may have moved there already.
+        if before != dir && context.hooks.has_event(HookEvent::CwdChanged) {
+            let text = |path: &Path| path.display().to_string();
+            let data = HookData::CwdChanged { old_cwd: text(&before), new_cwd: text(dir) };
+            // Awaited, because hooks may set variables for the next command.
+            tokio::select! {
+                _ = context.hooks.run_event(data) => {}
+                () = context.scope.cancel.cancelled() => {}
+            }
+        }
+        format!("[working directory: {}]\n", dir.display())
     }
 
     async fn start(

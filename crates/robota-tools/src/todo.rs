@@ -1,6 +1,8 @@
 //! TodoWrite: the to-do list.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod change;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use robota_core::permission::Class;
 use robota_core::tool::{
@@ -12,22 +14,23 @@ use serde_json::Value;
 
 use crate::arguments::{EarlyOutcome, parse, schema_of};
 use crate::tool_workspace::ToolWorkspace;
+use change::NumberedTodos;
 
 const DESCRIPTION: &str = "Replaces the to-do list, which the user sees. For work of three steps or \
     more: one item in_progress at a time, completed as soon as it is done.";
 
-/// The most items of the list.
+/// The most items of the list. A longer one is no help to the user.
 const MAX_ITEMS: usize = 100;
 
 /// The status of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Work has not started.
+    /// Work on it has not started.
     Pending,
-    /// It is in progress.
+    /// It is worked on now; at most one item is.
     InProgress,
-    /// It is done.
+    /// It is done and needs no more work.
     Completed,
 }
 
@@ -66,18 +69,27 @@ struct Input {
 
 /// The to-do list. Clones share one list, so a user interface can show it.
 #[derive(Debug, Clone, Default)]
-pub struct Todos(Arc<Mutex<Vec<Todo>>>);
+pub struct Todos {
+    list: Arc<Mutex<NumberedTodos>>,
+    /// Held while a call changes the list: the hooks of a call decide about the list as it is.
+    changing: Arc<tokio::sync::Mutex<()>>,
+}
 
 impl Todos {
-    /// Returns the current list.
+    /// Returns the list as it is now.
     #[must_use]
     pub fn list(&self) -> Vec<Todo> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().items.iter().map(|(_, todo)| todo.clone()).collect()
     }
 
     /// Replaces the list: when a session is resumed, or when the user edits it.
     pub fn set(&self, todos: Vec<Todo>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = todos;
+        let mut list = self.lock();
+        *list = list.change(todos).list;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, NumberedTodos> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +112,11 @@ impl TodoWrite {
         Self { spec: shared_spec(spec), todos: workspace.todos.clone() }
     }
 
-    fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
+    async fn write(
+        &self,
+        input: Value,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { todos } = parse(without_old_fields(input))?;
         if todos.len() > MAX_ITEMS {
             return Err(InvalidInput(format!("at most {MAX_ITEMS} items")).into());
@@ -109,6 +125,7 @@ impl TodoWrite {
             return Err(InvalidInput("an item has no `content`".to_owned()).into());
         }
         let in_progress = todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count();
+        // The list shows the user what happens now, which is one thing.
         if in_progress > 1 {
             return Err(InvalidInput("only one item may be in_progress".to_owned()).into());
         }
@@ -123,7 +140,10 @@ impl TodoWrite {
                 format!("[{mark}] {}\n", todo.content)
             })
             .collect();
-        self.todos.set(todos.clone());
+        let _one_at_a_time = self.todos.changing.lock().await;
+        let change = self.todos.lock().change(todos.clone());
+        change.ask_hooks(context).await?;
+        *self.todos.lock() = change.list;
         let text = if text.is_empty() { "[the list is empty]\n".to_owned() } else { text };
         let todos = serde_json::to_value(todos).unwrap_or_default();
         Ok(ToolOutcome::ok(text).with_metadata("todos", todos))
@@ -149,8 +169,8 @@ impl Tool for TodoWrite {
         validate(&self.spec.input_schema, &without_old_fields(input.clone()))
     }
 
-    async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.write(input).unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.write(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

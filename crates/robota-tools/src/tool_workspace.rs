@@ -87,6 +87,7 @@ impl ToolWorkspace {
     /// Creates a workspace in a directory. Commands get exactly this environment.
     pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
         let cwd = cwd.into();
+        // The comparison reads without following links, so it starts at the real folder.
         let root = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
         Self(Arc::new(WorkspaceParts {
             capture: CommandCapture::new(&root, Some(Arc::default())),
@@ -115,6 +116,7 @@ impl ToolWorkspace {
 
     /// Changes parts of this workspace, and not those of its clones.
     fn with(mut self, change: impl FnOnce(&mut WorkspaceParts)) -> Self {
+        // Copies the parts if another clone exists, so that its owner sees no change.
         change(Arc::make_mut(&mut self.0));
         self
     }
@@ -176,6 +178,12 @@ impl ToolWorkspace {
     #[must_use]
     pub fn session_variables(self, variables: SessionVariables) -> Self {
         self.with(|parts| parts.variables = variables)
+    }
+
+    /// Returns the variables that hooks set for commands.
+    #[must_use]
+    pub fn variables(&self) -> &SessionVariables {
+        &self.variables
     }
 
     /// Returns the environment of a command that starts now.
@@ -291,6 +299,7 @@ impl ToolWorkspace {
     /// Returns whether the content of a file may be returned. Both of its names must be allowed.
     pub(crate) fn may_read(&self, path: &ResolvedPath) -> bool {
         let allowed = |path: &Path| self.access_check.may_read(path);
+        // A rule may name the link or its target.
         allowed(&path.target) && (path.given == path.target || allowed(&path.given))
     }
 
@@ -313,15 +322,16 @@ impl ToolWorkspace {
         self.follow_cd
     }
 
-    /// Sets the directory for the next Bash call, if it exists and is in the workspace. Returns
-    /// whether it was set.
-    pub(crate) fn change_shell_cwd(&self, dir: &Path) -> bool {
+    /// Sets the directory for the next Bash call, if it exists and is in the workspace. Returns the
+    /// directory before it; none if it was not set.
+    pub(crate) fn change_shell_cwd(&self, dir: &Path) -> Option<PathBuf> {
+        // Outside of the workspace, later commands would be judged by other rules than the user
+        // expects.
         let inside = self.cwd.canonicalize().is_ok_and(|root| dir.starts_with(root));
-        let accepted = inside && dir.is_dir();
-        if accepted {
-            *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir.to_owned();
-        }
-        accepted
+        (inside && dir.is_dir()).then(|| {
+            let mut cwd = self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *cwd, dir.to_owned())
+        })
     }
 
     /// Returns a path as text, relative to the working directory if it is below it.
@@ -372,6 +382,7 @@ impl ToolWorkspace {
         let _one_at_a_time = self.edit_lock.lock().await;
         let log = self.log.clone();
         let (planned, extra) = crate::blocking::blocking(move || plan(&log)).await?;
+        // Before the checkpoint: a change that is not allowed needs none.
         self.check_sandbox(&planned)?;
         if let Some(editor) = &self.editor {
             let saved = editor::check_saved(&**editor, &planned).await;
@@ -390,6 +401,7 @@ impl ToolWorkspace {
                 Written::exact(commit(&planned)?)
             };
             // A file that the session has written counts as read.
+            // After an editor formatted the file, the model has to read what is in it now.
             for (change, stamp) in planned.iter().zip(&written.stamps).filter(|_| written.exact) {
                 log.record(&change.path.target, *stamp);
             }

@@ -166,6 +166,11 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "TOOL", value_enum)]
     pub(crate) native_web: Vec<NativeWebArg>,
 
+    /// Beta features of the Anthropic Messages API, which are sent in the header `anthropic-beta`
+    /// (separated by commas, repeatable).
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) betas: Vec<String>,
+
     /// JSON Schema of the answer: the validated answer is in `structured_output`.
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) json_schema: Option<String>,

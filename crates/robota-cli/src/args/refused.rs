@@ -5,11 +5,6 @@
 pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("--await-initialize", "plugins and MCP servers are options here: --plugin-dir, --mcp-config"),
     ("--bare", "use --setting-sources \"\" and --strict-mcp-config"),
-    (
-        "--betas",
-        "set the header in the settings: providers.NAME.options.headers.anthropic-beta \
-         (docs/providers.md)",
-    ),
     ("--bg", "there is no background service; use -p in a job of the shell"),
     ("--channels", "MCP servers cannot send prompts"),
     ("--managed-settings", "only the administrator's file has such settings; use --settings"),

@@ -6,13 +6,14 @@ use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
 use robota_core::ids::{InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
-use robota_sdk::{InteractiveSession, TaskEvent};
+use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
 use robota_session::{
     Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
 };
 use serde_json::{Map, Value, json};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::blocks;
 use super::compactions::Compactions;
@@ -111,6 +112,28 @@ pub(super) struct Progress {
     /// Why the run ends early.
     failure: Option<String>,
     stopping: bool,
+    idle: Idle,
+}
+
+/// Whether the hooks know that the run waits for the host.
+#[derive(Default, Clone, Copy)]
+enum Idle {
+    /// A turn runs.
+    #[default]
+    No,
+    /// They are notified at this time.
+    Until(Instant),
+    /// They were notified after the last turn.
+    Notified,
+}
+
+impl Idle {
+    async fn wait(self) {
+        match self {
+            Self::Until(at) => tokio::time::sleep_until(at).await,
+            Self::No | Self::Notified => std::future::pending().await,
+        }
+    }
 }
 
 /// What the run waits for.
@@ -123,6 +146,7 @@ enum Next {
     Task(Box<TaskEvent>),
     Scheduled(ScheduledInput),
     Host(Option<FromHost>),
+    Idle,
 }
 
 impl Drive {
@@ -143,16 +167,19 @@ impl Drive {
                     self.interrupt(None);
                 }
                 Next::Interrupted => self.interrupting = None,
-                Next::Command(HostCommand::Interrupt(note)) => self.interrupt(Some(note)),
-                Next::Command(HostCommand::Change(change)) => {
-                    if let Err(why) = self.requests.change(change).await {
-                        output::note(&format!("robota: permissions not changed: {why}"));
-                    }
-                }
+                Next::Command(command) => self.on_command(command).await,
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Task(event) => self.projection.on_task(&event),
                 Next::Scheduled(input) => self.follow(input, &mut progress).await?,
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
+                Next::Idle => {
+                    progress.idle = Idle::Notified;
+                    let session = self.interactive.clone();
+                    // The next message does not wait for the hooks.
+                    self.requests
+                        .later
+                        .spawn(async move { ClientHooks::of(&session).notify_idle().await });
+                }
                 Next::Host(None) => self.from_host = None,
                 Next::Host(Some(FromHost::User(message))) => {
                     self.on_message(message, &mut progress).await?;
@@ -173,22 +200,62 @@ impl Drive {
             let _ = injected.await;
         }
         if !progress.stopping {
-            self.requests.finish().await;
+            self.finish_requests().await;
         }
         Ok(self.exit(&progress))
     }
 
+    /// Waits for the answers to requests of the host that take long, unless the run is stopped.
+    async fn finish_requests(&mut self) {
+        // Nothing reads commands any more. An approval that sends one then fails instead of waiting.
+        self.commands.close();
+        while let Some(command) = self.commands.recv().await {
+            self.on_command(command).await;
+        }
+        tokio::select! {
+            () = self.requests.finish() => {}
+            () = self.cancel.token().cancelled() => {}
+            () = self.writer.closed().cancelled() => {}
+        }
+    }
+
+    /// Does what the host asked for with an approval.
+    async fn on_command(&mut self, command: HostCommand) {
+        match command {
+            HostCommand::Interrupt { note, ended } => self.interrupt_then(Some(note), Some(ended)),
+            HostCommand::Change(change) => {
+                if let Err(why) = self.requests.change(change).await {
+                    output::note(&format!("robota: permissions not changed: {why}"));
+                }
+            }
+        }
+    }
+
     /// Interrupts the turn that runs.
     fn interrupt(&mut self, note: Option<String>) {
+        self.interrupt_then(note, None);
+    }
+
+    /// Interrupts the turn that runs, and announces its end.
+    fn interrupt_then(&mut self, note: Option<String>, ended: Option<oneshot::Sender<()>>) {
         let session = self.session.clone();
         self.interrupting = Some(tokio::spawn(async move {
             // A session that has ended has nothing to interrupt.
             let _ = session.interrupt(note).await;
+            drop(ended);
         }));
     }
 
     async fn next(&mut self, progress: &mut Progress) -> Next {
         let stopping = progress.stopping;
+        progress.idle = match (progress.inputs.0.is_empty(), progress.idle) {
+            (true, Idle::No) => {
+                Idle::Until(Instant::now() + ClientHooks::of(&self.interactive).idle_threshold())
+            }
+            (true, idle) => idle,
+            (false, _) => Idle::No,
+        };
+        let idle = progress.idle;
         let chat = progress.inputs.0.front_mut();
         let events = async {
             match chat {
@@ -230,6 +297,7 @@ impl Drive {
             event = task => Next::Task(event),
             Some(input) = scheduled => Next::Scheduled(input),
             input = from_host => Next::Host(input),
+            () = idle.wait() => Next::Idle,
         }
     }
 

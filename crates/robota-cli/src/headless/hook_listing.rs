@@ -172,6 +172,11 @@ fn describe(event: HookEvent) -> Value {
         HookEvent::InstructionsLoaded => "When a file with instructions was loaded",
         HookEvent::Elicitation => "Before the user is asked a question of an MCP server",
         HookEvent::ElicitationResult => "Before an MCP server gets the answer of the user",
+        HookEvent::UserPromptExpansion => "Before a command of the user becomes a prompt",
+        HookEvent::TaskCreated => "Before an item is added to the to-do list",
+        HookEvent::TaskCompleted => "Before an item of the to-do list is marked as completed",
+        HookEvent::ConfigChange => "Before settings or skills change",
+        HookEvent::CwdChanged => "When the working directory of commands changed",
     };
     let supports_matcher = event.matched_on() != MatchedOn::Nothing;
     json!({"name": event.name(), "summary": summary, "supportsMatcher": supports_matcher})

@@ -12,7 +12,7 @@ use robota_core::permission::{Class, Mode};
 use robota_tools::{QuestionHandler, UserQuestion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::host::Host;
 use super::mode::RunMode;
@@ -21,10 +21,15 @@ use super::saved_rules::SavedRules;
 use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue};
 
 /// What an answer of the host asks for besides the decision about a call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum HostCommand {
-    /// Interrupt the turn, for this reason.
-    Interrupt(String),
+    /// Interrupt the turn that runs.
+    Interrupt {
+        /// The reason.
+        note: String,
+        /// Used or dropped when the turn has ended.
+        ended: oneshot::Sender<()>,
+    },
     /// Change the permissions.
     Change(PermissionChange),
 }
@@ -135,12 +140,15 @@ impl Approver for HostApprover {
                 Answer::Deny { note: message.filter(|message| !message.is_empty()) }
             }
             Ok(HostDecision::Deny { message, interrupt: true }) => {
-                let note = message.unwrap_or_default();
-                if self.commands.send(HostCommand::Interrupt(note)).is_err() {
+                let note = message.clone().unwrap_or_default();
+                let (ended, interrupted) = oneshot::channel();
+                if self.commands.send(HostCommand::Interrupt { note, ended }).is_err() {
                     return Answer::Deny { note: Some("the run is ending".to_owned()) };
                 }
-                // The interrupt withdraws the question.
-                std::future::pending().await
+                // The interrupt withdraws a question of the turn, which drops this future. It does not
+                // withdraw those of agents in the background and of calls for the host.
+                let _ = interrupted.await;
+                Answer::Deny { note: message.filter(|message| !message.is_empty()) }
             }
             Err(error) => Answer::Unanswered {
                 reason: format!("it needs approval, and the host's answer is not valid: {error}"),

@@ -13,6 +13,7 @@ use robota_exec::OsPaths;
 use robota_sdk::{CommandOrigin, InteractiveSession, TaskManager};
 use robota_session::{Session, SessionError};
 use robota_stream_json::ControlErrorCode;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -152,7 +153,11 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
     let limit = file.max_bytes.unwrap_or(MAX_FILE_BYTES).min(MAX_FILE_BYTES);
     let mut bytes = Vec::new();
     let reading = async {
-        let opened = tokio::fs::File::open(&path).await?;
+        // Opening a pipe would wait for a writer, and no other request would be answered meanwhile.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let mut options = tokio::fs::OpenOptions::new();
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        let opened = options.open(&path).await?;
         if !opened.metadata().await?.is_file() {
             return Err(std::io::Error::other("it is not a file"));
         }

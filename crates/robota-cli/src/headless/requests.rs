@@ -11,7 +11,7 @@ use robota_core::hook::HookRunner;
 use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::{Provider, Thinking};
-use robota_sdk::{InteractiveSession, SessionMcp, TaskManager};
+use robota_sdk::{ClientHooks, InteractiveSession, SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -120,6 +120,8 @@ pub(crate) struct Requests {
     pub(crate) call_ids: Arc<CallIds>,
     /// The answers that take long.
     pub(crate) later: JoinSet<()>,
+    /// Held while hooks decide about a change of settings and it is made: changes are made in order.
+    pub(crate) changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The settings that the host can change in a running session.
@@ -276,6 +278,8 @@ impl Requests {
             Request::McpReadResource { server_name, uri } => {
                 return Answer::Later(self.read_mcp_resource(server_name, uri));
             }
+            Request::ReloadSkills {} => return Answer::Later(self.reload_skills()),
+            Request::UpdateSettings(update) => return Answer::Later(self.update_settings(update)),
             Request::FileSuggestions { query } => {
                 return Answer::Later(host_files::suggestions(&self.setup, query));
             }
@@ -318,12 +322,6 @@ impl Requests {
                 Some(tasks) => queries::task_output(&tasks, task_id).await,
                 None => Err(missing(subtype, "there are no background tasks")),
             },
-            Request::ReloadSkills {} => {
-                if let Some(session) = &self.interactive {
-                    session.conversation().reload_skills();
-                }
-                Ok(queries::skills(&self.setup))
-            }
             Request::ReloadOutputStyles {} => {
                 let styles = self.setup.listing(Vec::new()).output_styles;
                 Ok(json!({"available_output_styles": styles}))
@@ -360,7 +358,6 @@ impl Requests {
                     Ok(json!({}))
                 }
             },
-            Request::UpdateSettings(update) => update.write(&self.setup, &self.options),
             Request::GetHooksListing {} => Ok(hook_listing::reply(&self.setup, &self.host_hooks)),
             Request::SetMcpPermissionModeOverride { mode: None, .. } => Ok(json!({})),
             Request::SetMcpPermissionModeOverride { server_name, .. } => Err(missing(
@@ -645,8 +642,7 @@ impl Requests {
     /// When it cannot be made; the text is for the user.
     pub(crate) async fn change(&mut self, change: PermissionChange) -> Result<(), String> {
         let permissions = self.session().map(Session::permissions);
-        let saved = self.saved.clone();
-        let in_file = match change {
+        let (layer, list) = match &change {
             PermissionChange::SetMode(mode) => {
                 return self.set_mode(mode.name()).await.map(|_| ()).map_err(|(_, why)| why);
             }
@@ -656,28 +652,46 @@ impl Requests {
                     RuleList::Ask | RuleList::Allow => Verdict::Ask,
                 };
                 if let Some(permissions) = permissions {
-                    permissions.restrict(verdict, &rules).map_err(|error| error.to_string())?;
+                    permissions.restrict(verdict, rules).map_err(|error| error.to_string())?;
                 }
-                layer.map(|layer| saved.add(layer, list, &rules))
+                (*layer, list.key())
             }
             PermissionChange::Remove { rules, layer } => {
                 if let Some(permissions) = permissions {
-                    permissions.revoke(&rules);
+                    permissions.revoke(rules);
                 }
-                layer.map(|layer| saved.remove(layer, &RuleList::Allow.key(), Some(&rules)))
+                (*layer, RuleList::Allow.key())
             }
             PermissionChange::Clear { layer } => {
                 if let Some(permissions) = permissions {
                     permissions.clear_session_allowed();
                 }
-                layer.map(|layer| saved.remove(layer, &RuleList::Allow.key(), None))
+                (*layer, RuleList::Allow.key())
             }
-            PermissionChange::RemoveDirectories { directories, layer } => {
+            PermissionChange::RemoveDirectories { layer, .. } => {
                 let key = KeyPath::parse("permissions.additionalDirectories").unwrap_or_default();
-                Some(saved.remove(layer, &key, Some(&directories)))
+                (Some(*layer), key)
             }
         };
-        in_file.unwrap_or(Ok(())).map_err(|error| error.to_string())
+        let Some(layer) = layer else { return Ok(()) };
+        let changing = self.changing.clone();
+        let _one_at_a_time = changing.lock().await;
+        if let Some(session) = &self.interactive {
+            let hooks = ClientHooks::of(session);
+            let allowed = hooks.before_config_change(&self.setup.places, layer).await;
+            allowed.map_err(|error| error.to_string())?;
+        }
+        let saved = match &change {
+            PermissionChange::Restrict { list, rules, .. } => self.saved.add(layer, *list, rules),
+            PermissionChange::Remove { rules: entries, .. }
+            | PermissionChange::RemoveDirectories { directories: entries, .. } => {
+                self.saved.remove(layer, &list, Some(entries))
+            }
+            PermissionChange::Clear { .. } | PermissionChange::SetMode(_) => {
+                self.saved.remove(layer, &list, None)
+            }
+        };
+        saved.map_err(|error| error.to_string())
     }
 
     async fn context_usage(&self) -> Reply {

@@ -10,6 +10,8 @@ use robota_config::{
 use robota_core::approve::RuleSink;
 use robota_core::clock::SystemClock;
 use robota_core::error::{Diagnose as _, ErrorData};
+use robota_core::hook::HookData;
+use robota_sdk::config_change;
 
 use crate::setup::Setup;
 
@@ -86,6 +88,12 @@ impl SavedRules {
 
 #[async_trait::async_trait]
 impl RuleSink for SavedRules {
+    fn events(&self, rules: &[String]) -> Vec<HookData> {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let layers = expected.get(rules).map_or(&[Layer::ProjectRobotaLocal][..], Vec::as_slice);
+        layers.iter().map(|layer| config_change(&self.setup.places, *layer)).collect()
+    }
+
     async fn save(&self, rules: &[String]) -> Result<(), ErrorData> {
         let layers = self.expected.lock().unwrap_or_else(PoisonError::into_inner).remove(rules);
         for layer in layers.unwrap_or_else(|| vec![Layer::ProjectRobotaLocal]) {

@@ -2,14 +2,17 @@
 
 use robota_config::{KeyPath, Layer, Origin, SettingSource, SettingsWriter, Severity, TrustStore};
 use robota_core::clock::SystemClock;
+use robota_core::hook::HookEvent;
+use robota_sdk::ClientHooks;
 use robota_stream_json::ControlErrorCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::hooks::HostHooks;
 use super::host::Reply;
 use super::options::RunOptions;
-use super::queries::source;
-use super::requests::failed;
+use super::queries::{self, source};
+use super::requests::{LaterReply, Requests, failed};
 use crate::args::EFFORTS;
 use crate::setup::Setup;
 
@@ -99,6 +102,55 @@ pub(super) fn errors(setup: &Setup) -> Vec<Value> {
         .collect()
 }
 
+impl Requests {
+    /// Changes a settings file, unless hooks block it.
+    pub(super) fn update_settings(&self, update: SettingsUpdate) -> LaterReply {
+        let checked = update.check(&self.setup, &self.options);
+        let (setup, session) = (self.setup.clone(), self.interactive.clone());
+        let has_hooks = has_config_hooks(&self.setup, &self.host_hooks);
+        let changing = self.changing.clone();
+        Box::pin(async move {
+            let layer = checked?;
+            let _one_at_a_time = changing.lock().await;
+            match session {
+                Some(session) => {
+                    let hooks = ClientHooks::of(&session);
+                    hooks.before_config_change(&setup.places, layer).await.map_err(failed)?;
+                }
+                None if has_hooks => {
+                    let why = "ConfigChange hooks cannot run before the first message";
+                    return Err((ControlErrorCode::Failed, why.to_owned()));
+                }
+                None => {}
+            }
+            update.write(&setup, layer)
+        })
+    }
+
+    /// Reads the folders with skills again, unless hooks block it.
+    pub(super) fn reload_skills(&self) -> LaterReply {
+        let (setup, session) = (self.setup.clone(), self.interactive.clone());
+        let changing = self.changing.clone();
+        Box::pin(async move {
+            let _one_at_a_time = changing.lock().await;
+            if let Some(session) = session {
+                session.conversation().reload_skills().await.map_err(failed)?;
+            }
+            Ok(queries::skills(&setup))
+        })
+    }
+}
+
+/// Returns whether hooks decide about changes of settings.
+fn has_config_hooks(setup: &Setup, host: &HostHooks) -> bool {
+    let change = HookEvent::ConfigChange;
+    let enabled = setup.settings.values.disable_all_hooks != Some(true);
+    let mut of_plugins = setup.plugins.active().flat_map(|plugin| plugin.hooks().0);
+    let configured = setup.settings.hooks.contains_key(change.name())
+        || of_plugins.any(|(event, _)| event == change);
+    enabled && configured || host.groups().any(|(event, _)| event == change)
+}
+
 /// A change of a settings file.
 #[derive(Debug, Deserialize)]
 pub(super) struct SettingsUpdate {
@@ -107,9 +159,13 @@ pub(super) struct SettingsUpdate {
 }
 
 impl SettingsUpdate {
-    /// Writes the change: `outputStyle` to the local settings of the project, `effortLevel` to those
-    /// of the user. Later sessions use it.
-    pub(super) fn write(&self, setup: &Setup, options: &RunOptions) -> Reply {
+    /// Checks the change, and returns where it is written: `outputStyle` in the local settings of the
+    /// project, `effortLevel` in those of the user.
+    fn check(
+        &self,
+        setup: &Setup,
+        options: &RunOptions,
+    ) -> Result<Layer, (ControlErrorCode, String)> {
         let invalid = |why: String| (ControlErrorCode::InvalidRequest, why);
         let (layer, source, key) = match self.source.as_str() {
             "localSettings" => (Layer::ProjectRobotaLocal, SettingSource::Local, "outputStyle"),
@@ -140,6 +196,11 @@ impl SettingsUpdate {
                 return Err(invalid(format!("the value {value} of `{name}` is not valid")));
             }
         }
+        Ok(layer)
+    }
+
+    /// Writes the change. Later sessions use it.
+    fn write(&self, setup: &Setup, layer: Layer) -> Reply {
         let places = &setup.places;
         let mut trust = TrustStore::load(places);
         let mut writer = SettingsWriter { places, trust: &mut trust, clock: &SystemClock };

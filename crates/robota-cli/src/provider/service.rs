@@ -61,6 +61,7 @@ pub(super) async fn prepare(
         // Sessions redact it already; commands do not get variables that contain it.
         secrets.push(helper.key(false).await.map_err(anyhow::Error::msg)?);
     }
+    settings.betas.clone_from(&setup.betas);
     let http = build(&vendor, settings, host)?;
     let service = Some(Service { http: http.clone(), vendor, selected_by });
     let calls = CallSettings::default();

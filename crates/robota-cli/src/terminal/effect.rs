@@ -75,6 +75,8 @@ pub(crate) enum Effect {
     Write(Vec<u8>),
     /// Let the terminal report its focus.
     WatchFocus,
+    /// Notify the hooks that the session waits for the user.
+    NotifyIdle,
     /// Stop the process, as Ctrl+Z does.
     Suspend,
     /// End this session and open another, or a fork of it.
@@ -138,6 +140,7 @@ impl std::fmt::Debug for Effect {
             Self::Reflow => f.write_str("Reflow"),
             Self::Write(bytes) => f.debug_tuple("Write").field(bytes).finish(),
             Self::WatchFocus => f.write_str("WatchFocus"),
+            Self::NotifyIdle => f.write_str("NotifyIdle"),
             Self::Suspend => f.write_str("Suspend"),
             Self::Switch { session, fork } => {
                 f.debug_tuple("Switch").field(session).field(fork).finish()

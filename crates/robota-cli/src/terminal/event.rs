@@ -130,6 +130,8 @@ pub(crate) struct Opened {
     pub(crate) follows: Option<String>,
     /// What the settings say about this terminal.
     pub(crate) notify: Option<NotificationChannel>,
+    /// How long the session waits for the user until hooks are notified; none if they never are.
+    pub(crate) idle_after: Option<Duration>,
     pub(crate) built_in_status: Option<BuiltInStatusLine>,
     pub(crate) verbose: bool,
     /// The most dollars that the session may cost.

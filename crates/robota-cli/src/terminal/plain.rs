@@ -36,6 +36,10 @@ pub(crate) struct Plain {
     invite: Option<&'static str>,
     /// The answer that is given when the user types its number again.
     confirming: Option<(CallId, usize)>,
+    /// The question that the user answered by stopping the turn.
+    stopped: Option<CallId>,
+    /// The lines that were not written because a question is open. They follow its answer.
+    held: Vec<String>,
 }
 
 impl Plain {
@@ -55,10 +59,12 @@ impl Plain {
             queued: 0,
             invite: None,
             confirming: None,
+            stopped: None,
+            held: Vec::new(),
         }
     }
 
-    /// Returns when a question takes answers, if that is in the future.
+    /// Returns when a question takes answers, if that is in the future, or when hooks are notified.
     pub(crate) fn next_change(&self) -> Option<Duration> {
         let state = &self.state;
         let trust = state.trust.as_ref().map(|trust| trust.armed_at);
@@ -67,7 +73,8 @@ impl Plain {
             state.questions.arms_at(state.now),
             state.choices.arms_at(state.now),
         ];
-        questions.into_iter().flatten().min().filter(|_| self.invite.is_some())
+        let armed = questions.into_iter().flatten().min().filter(|_| self.invite.is_some());
+        armed.into_iter().chain(state.idle_at).min()
     }
 
     /// Returns whether a line of the user is expected.
@@ -88,6 +95,7 @@ impl Plain {
     /// Takes a line of the user; none at the end of the input.
     pub(crate) fn line(&mut self, line: Option<&str>, now: Duration) -> Vec<Effect> {
         self.state.now = now;
+        self.state.idle_at = None;
         let Some(line) = line else { return self.enter("/exit") };
         let text = line.trim();
         if let Some(trust) = &self.state.trust
@@ -147,7 +155,13 @@ impl Plain {
     fn choose(&mut self, choice: Choice, note: Option<String>) -> Vec<Effect> {
         match choice {
             Choice::Decide(answer) => update::answer(&mut self.state, answer, note),
-            Choice::Stop => update::stop(&mut self.state),
+            Choice::Stop => {
+                // The question is withdrawn only when the turn has ended.
+                self.stopped.clone_from(&self.asked);
+                // The answer may come before the invitation to it was written.
+                self.invite = None;
+                update::stop(&mut self.state)
+            }
         }
     }
 
@@ -166,10 +180,44 @@ impl Plain {
         update::enter(&mut self.state, text)
     }
 
-    /// Returns the lines to write: what is new since the last call.
+    /// Returns the lines to write: what is new since the last call. While a question is open, these are
+    /// only the answers to what the user enters. The other lines would separate the question from its
+    /// answer; they are written after it.
     pub(crate) fn speak(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         self.speak_state(&mut lines);
+        let asking = self.is_asking();
+        let mut held = std::mem::take(&mut self.held);
+        self.speak_entries(&mut held, asking.then_some(&mut lines));
+        self.speak_end(&mut held);
+        match asking {
+            true => self.held = held,
+            false => lines.append(&mut held),
+        }
+        self.speak_questions(&mut lines);
+        lines
+    }
+
+    /// Returns the last lines of the session, also those that an open question holds back.
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let mut lines = self.speak();
+        lines.append(&mut self.held);
+        lines
+    }
+
+    /// Returns whether a question that was written waits for its answer.
+    fn is_asking(&self) -> bool {
+        let call = self.state.questions.shown().map(|asked| &asked.call);
+        let choice = self.state.choices.shown().map(|choice| choice.id);
+        let asks_call = call.is_some() && call == self.asked.as_ref();
+        self.trust_asked && self.state.trust.is_some()
+            || choice.is_some() && choice == self.choice
+            || asks_call && self.stopped != self.asked
+    }
+
+    /// Writes what is new in the conversation; the result of a command that the user has entered to
+    /// `replies`, if there are any.
+    fn speak_entries(&mut self, news: &mut Vec<String>, mut replies: Option<&mut Vec<String>>) {
         let typed = self.typed.clone();
         let columns = self.state.size.columns;
         let mut echoed = false;
@@ -179,9 +227,10 @@ impl Plain {
                 Entry::Output { typed: command, text, .. }
                     if Some(command.trim()) == typed.as_deref() =>
                 {
-                    lines.extend(text.lines().map(str::to_owned));
+                    let lines = text.lines().map(str::to_owned);
+                    replies.as_deref_mut().unwrap_or(&mut *news).extend(lines);
                 }
-                entry => speech::entry(entry, columns, &mut lines),
+                entry => speech::entry(entry, columns, news),
             }
         }
         if echoed {
@@ -192,12 +241,9 @@ impl Plain {
                 && row.state == super::conversation::RowState::Running
                 && self.started.insert(row.call.clone())
             {
-                lines.push(speech::running(row));
+                news.push(speech::running(row));
             }
         }
-        self.speak_questions(&mut lines);
-        self.speak_end(&mut lines);
-        lines
     }
 
     fn speak_state(&mut self, lines: &mut Vec<String>) {

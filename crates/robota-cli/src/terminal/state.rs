@@ -64,6 +64,10 @@ pub(crate) struct State {
     pub(crate) last_escape: Option<Duration>,
     pub(crate) commands: Vec<CommandInfo>,
     pub(crate) notifier: Notifier,
+    /// How long the session waits for the user until hooks are notified; none if they never are.
+    pub(crate) idle_after: Option<Duration>,
+    /// When that is; none while a turn runs, and if the user has typed since.
+    pub(crate) idle_at: Option<Duration>,
     /// What the status line command printed.
     pub(crate) script_lines: Vec<Line>,
     /// Whether commands may open pages.
@@ -186,6 +190,8 @@ impl State {
             last_escape: None,
             commands: Vec::new(),
             notifier: Notifier::default(),
+            idle_after: None,
+            idle_at: None,
             script_lines: Vec::new(),
             pages: true,
             hides_status: false,
@@ -212,6 +218,6 @@ impl State {
         let armed = self.questions.arms_at(self.now);
         let trust = self.trust.as_ref().map(|trust| trust.armed_at).filter(|at| *at > self.now);
         let choice = self.choices.arms_at(self.now);
-        [second, shell, hint, armed, trust, choice].into_iter().flatten().min()
+        [second, shell, hint, armed, trust, choice, self.idle_at].into_iter().flatten().min()
     }
 }

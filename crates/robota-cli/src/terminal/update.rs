@@ -28,6 +28,18 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
     if state.hint.as_ref().is_some_and(|hint| hint.until <= state.now) {
         state.hint = None;
     }
+    if matches!(event, Event::Key(_) | Event::Paste(_)) {
+        state.idle_at = None;
+    }
+    let mut effects = apply(state, event);
+    if state.idle_at.is_some_and(|at| at <= state.now) {
+        state.idle_at = None;
+        effects.push(Effect::NotifyIdle);
+    }
+    effects
+}
+
+fn apply(state: &mut State, event: Event) -> Vec<Effect> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Event::Key(key) => {
@@ -183,6 +195,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     state.facts.budget = opened.budget;
     state.script_lines.clear();
     let notifies = state.notifier.set_channel(opened.notify);
+    (state.idle_after, state.idle_at) = (opened.idle_after, None);
     state.phase = if follows.is_some() { Phase::Following } else { Phase::Ready };
     page::close_without_session(state);
     if let Some(owner) = &follows {

@@ -109,6 +109,8 @@ fn sdk_08_requests_that_read() {
     let home = Home::new();
     home.write("project/AGENTS.md", "Use tabs.").write("project/secret.txt", "hidden");
     home.write("outside.txt", "outside");
+    let pipe = home.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let args = ["--disallowedTools", "Read(secret.txt)", "--allowedTools", "Bash(ls *)", "Read"];
     let mut host = Host::start(&home, "- Hi.", &args);
     let before = host.request(&json!({"subtype": "get_context_usage"}));
@@ -132,6 +134,7 @@ fn sdk_08_requests_that_read() {
         ("../outside.txt", "outside of the workspace"),
         ("missing.txt", "No such file"),
         (".", "it is not a file"),
+        ("pipe", "it is not a file"),
     ] {
         let answer = host.request(&json!({"subtype": "read_file", "path": path}));
         assert!(answer["error"].as_str().unwrap().contains(why), "{path}: {answer}");
@@ -233,6 +236,20 @@ fn user(text: &str) -> Value {
 
 fn request(request: &Value) -> Value {
     json!({"type": "control_request", "request_id": "r", "request": request})
+}
+
+#[tokio::test]
+async fn sdk_08_beta_features_are_sent_where_the_service_has_them() {
+    let mock = MockServer::start(Scenario::reply("Hi.")).await.unwrap();
+    let args = ["--model", "claude-sonnet-4-5", "--betas", "context-1m-2025-08-07,other"];
+    with_mock(&mock, &args, &[user("hi")]).await;
+    assert_eq!(mock.calls()[0].header("anthropic-beta"), Some("context-1m-2025-08-07,other"));
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.");
+    let args = ["-p", "hi", "--provider", "scripted:script.yaml", "--betas=other"];
+    let output = home.command(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("--betas has no effect with a script"), "{}", stderr(&output));
 }
 
 #[tokio::test]

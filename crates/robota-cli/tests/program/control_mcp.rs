@@ -134,6 +134,11 @@ fn sdk_08_the_host_calls_a_tool_as_the_model_does() {
     // It needs approval, as for the model.
     for (decision, error) in [
         (json!({"behavior": "deny", "message": "not now"}), Some("the tool did not run: not now")),
+        // There is no turn to interrupt.
+        (
+            json!({"behavior": "deny", "message": "stop", "interrupt": true}),
+            Some("the tool did not run: stop"),
+        ),
         (json!({"behavior": "allow"}), None),
     ] {
         host.send(&json!({"type": "control_request", "request_id": "c", "request": call("mcp__fake__echo")}));

@@ -301,13 +301,9 @@ fn sdk_08_the_host_moves_a_call_to_the_background() {
 #[test]
 fn sdk_08_options_of_other_programs_are_refused_with_a_reason() {
     let home = Home::new();
-    for option in [
-        "--session-mirror",
-        "--betas=x",
-        "--task-budget=5",
-        "--await-initialize",
-        "--plugin-dir-no-mcp=x",
-    ] {
+    for option in
+        ["--session-mirror", "--task-budget=5", "--await-initialize", "--plugin-dir-no-mcp=x"]
+    {
         let mut host =
             Host::spawn(&mut home.command(&[&crate::host::STREAM[..], &[option]].concat()));
         host.say("go");

@@ -24,6 +24,8 @@ mod foreign;
 mod headless;
 mod home;
 #[cfg(unix)]
+mod hook_changes;
+#[cfg(unix)]
 mod hook_events;
 mod host;
 #[cfg(unix)]

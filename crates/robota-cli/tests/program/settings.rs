@@ -490,7 +490,9 @@ fn sdk_11_trust_reports_programs_of_the_repository() {
 /// A link that came with a checkout does not redirect what the program writes.
 #[test]
 fn sess_11_a_link_in_the_project_does_not_redirect_the_journal() {
-    for link in [".robota", ".robota/sessions", ".robota/logs", ".robota/logs/.gitignore"] {
+    for link in
+        [".robota", ".robota/sessions", ".robota/tasks", ".robota/logs", ".robota/logs/.gitignore"]
+    {
         let home = Home::new();
         home.write("outside/file", "kept");
         let target = if link.ends_with(".gitignore") { "outside/file" } else { "outside" };

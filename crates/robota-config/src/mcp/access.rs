@@ -16,7 +16,7 @@ use crate::settings::Settings;
 /// A description of MCP servers in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum McpServerMatch {
-    /// The server with this name.
+    /// The server with this name, whatever it runs or connects to.
     #[serde(rename = "serverName")]
     Name(String),
     /// Servers with exactly this program and these arguments.
@@ -32,20 +32,28 @@ pub enum McpServerMatch {
 pub enum Reached<'a> {
     /// By starting a program with arguments.
     Command(&'a str, &'a [String]),
-    /// At an address.
+    /// At an address, with variables replaced.
     Url(&'a str),
     /// In the program that started this one.
     Host,
 }
 
+/// The list that an entry is in. Where it is not clear whether an entry means a server, it is denied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum List {
+    Allowed,
+    Denied,
+}
+
 impl McpServerMatch {
-    fn covers(&self, name: &str, reached: Reached<'_>) -> bool {
+    fn covers(&self, name: &str, reached: Reached<'_>, list: List) -> bool {
         match (self, reached) {
             (Self::Name(wanted), _) => wanted == name,
             (Self::Command(wanted), Reached::Command(program, args)) => {
+                // Exactly: with other arguments most programs do something else.
                 wanted.split_first().is_some_and(|(first, rest)| first == program && rest == args)
             }
-            (Self::Url(pattern), Reached::Url(url)) => is_at(pattern, url),
+            (Self::Url(pattern), Reached::Url(url)) => is_at(pattern, url, list),
             _ => false,
         }
     }
@@ -80,7 +88,9 @@ impl McpAccess {
         let own = settings.values.allowed_mcp_servers.clone();
         let own = own.filter(|_| !managed.allow_managed_mcp_servers_only);
         let allowed = match (managed.allowed_mcp_servers, own) {
+            // "Managed only" without a list of the administrator allows nothing.
             (None, own) => own.or(managed.allow_managed_mcp_servers_only.then(Vec::new)),
+            // Both lists together: the user may allow more, unless the administrator forbids that.
             (Some(managed), own) => Some([managed, own.unwrap_or_default()].concat()),
         };
         let mut denied = managed.denied_mcp_servers;
@@ -94,9 +104,10 @@ impl McpAccess {
         if let Some(problem) = &self.broken {
             return Some(problem.clone());
         }
-        if self.denied.iter().any(|denied| denied.covers(name, reached)) {
+        if self.denied.iter().any(|denied| denied.covers(name, reached, List::Denied)) {
             return Some("it is in `deniedMcpServers`".to_owned());
         }
+        // Without a list everything is allowed that is not denied.
         let allowed = self.allowed.as_ref()?;
         // Where programs or addresses are listed, a name is not enough: a checkout can give any
         // name to a server.
@@ -108,7 +119,7 @@ impl McpAccess {
             Reached::Host => Vec::new(),
         };
         let list = if of_kind.is_empty() { allowed.iter().collect() } else { of_kind };
-        let covered = list.into_iter().any(|allowed| allowed.covers(name, reached));
+        let covered = list.into_iter().any(|it| it.covers(name, reached, List::Allowed));
         (!covered).then(|| "it is not in `allowedMcpServers`".to_owned())
     }
 }
@@ -119,6 +130,7 @@ fn managed(places: &Places) -> Result<Managed, String> {
     let content = read_bounded(file).map_err(|error| failed(error.to_string()))?;
     match content {
         None => Ok(Managed::default()),
+        // Strict, unlike the files of users: one that is not valid JSON allows nothing.
         Some(content) => {
             serde_json::from_slice(&content).map_err(|error| failed(error.to_string()))
         }
@@ -127,7 +139,7 @@ fn managed(places: &Places) -> Result<Managed, String> {
 
 /// Returns whether an address has the form of a pattern. Each part is compared for itself, so that a
 /// `*` in the host does not reach into the path.
-fn is_at(pattern: &str, address: &str) -> bool {
+fn is_at(pattern: &str, address: &str, list: List) -> bool {
     let Ok(address) = Url::parse(address) else { return false };
     let Some((scheme, rest)) = pattern.split_once("://") else { return false };
     let (authority, path) = match rest.find('/') {
@@ -136,12 +148,28 @@ fn is_at(pattern: &str, address: &str) -> bool {
     };
     let host = address.host_str().unwrap_or_default();
     let port = address.port_or_known_default().unwrap_or_default().to_string();
-    let authority = match authority.rsplit_once(':') {
-        Some((wanted, wanted_port)) => is_like(wanted, host) && is_like(wanted_port, &port),
-        None => is_like(authority, host) && address.port().is_none(),
+    let authority = match split_port(authority) {
+        (wanted, Some(wanted_port)) => is_like(wanted, host) && is_like(wanted_port, &port),
+        // A pattern without a port allows the usual port of the scheme, and denies the host.
+        (wanted, None) => {
+            is_like(wanted, host) && (address.port().is_none() || list == List::Denied)
+        }
     };
+    // An address with a user name could look like another host to people.
     let plain = address.username().is_empty() && address.password().is_none();
-    is_like(scheme, address.scheme()) && authority && plain && is_like(path, address.path())
+    is_like(scheme, address.scheme())
+        && authority
+        && (plain || list == List::Denied)
+        && is_like(path, address.path())
+}
+
+/// Splits `host:port`. The colons in an IPv6 address, which has brackets, are not those of a port.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    let after_host = authority.rfind(']').map_or(0, |at| at + 1);
+    match authority[after_host..].rfind(':') {
+        Some(at) => (&authority[..after_host + at], Some(&authority[after_host + at + 1..])),
+        None => (authority, None),
+    }
 }
 
 /// Returns whether a text has the form of a pattern with `*`.

@@ -16,7 +16,7 @@ use crate::skills::Skills;
 /// A skill or an agent of a checkout that asks for something that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileRequest {
-    /// The file without links.
+    /// The file without links, by which trust is recorded.
     pub file: PathBuf,
     /// The hash of its content, for [`TrustStore::grant_file`].
     pub hash: String,
@@ -48,6 +48,7 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
     let mut found = Vec::new();
     let skills = Skills::find(reader);
     for skill in skills.all().filter(|skill| skill.needs_trust()) {
+        // What cannot be read cannot ask for anything.
         let Ok(body) = skills.open(&skill.name, trust) else { continue };
         let asked = &body.skill.requests;
         let runs = body.commands().into_iter().map(|it| format!("runs `{}`", visible(it)));
@@ -76,6 +77,7 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
 
 /// Returns what the fields of an agent that need trust ask for.
 fn agent_requests(reader: &ContextReader, agent: &AgentDefinition) -> Vec<String> {
+    // The file changed while it was read; the names of the fields are still true.
     let Some(asked) = with_requested_fields(reader, agent) else { return agent.requests.clone() };
     let mut found = Vec::new();
     for field in &agent.requests {
@@ -124,16 +126,33 @@ fn hook_requests(hooks: &Value) -> Vec<String> {
     let events = hooks.as_object().into_iter().flatten();
     let mut found = Vec::new();
     for (event, groups) in events {
-        let groups = groups.as_array().into_iter().flatten();
-        let all = groups.filter_map(|group| group.get("hooks")?.as_array()).flatten();
-        found.extend(all.map(|hook| {
-            let text = |key| hook.get(key).and_then(Value::as_str);
-            let what = ["command", "url", "prompt"].into_iter().find_map(text).unwrap_or("?");
-            format!("runs `{}` at {}", visible(what), visible(event))
-        }));
+        // One group may stand without a list, as where the hooks are read to be run.
+        let groups = match groups {
+            Value::Array(groups) => groups.iter().collect(),
+            group => vec![group],
+        };
+        let all = groups.into_iter().filter_map(|group| group.get("hooks")?.as_array()).flatten();
+        found.extend(
+            all.map(|hook| format!("runs `{}` at {}", visible(&hook_action(hook)), visible(event))),
+        );
     }
     if found.is_empty() {
         found.push("has hooks".to_owned());
     }
     found
+}
+
+/// Returns what a hook runs, sends to or asks: the field that counts for its type, and all arguments.
+/// The others could hide it.
+fn hook_action(hook: &Value) -> String {
+    let text = |key| hook.get(key).and_then(Value::as_str);
+    let action = match text("type") {
+        Some("command") => text("command"),
+        Some("http") => text("url"),
+        Some("prompt" | "agent") => text("prompt"),
+        _ => None,
+    };
+    let args = hook.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args = args.filter_map(Value::as_str);
+    std::iter::once(action.unwrap_or("?")).chain(args).collect::<Vec<_>>().join(" ")
 }

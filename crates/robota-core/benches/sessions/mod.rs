@@ -76,7 +76,7 @@ pub(crate) fn rounds(count: usize) -> Vec<Envelope> {
         push(TextChunk { round, text: WORDS.to_owned() }.into());
         push(ToolCalled { round, index: 0, tool_use }.into());
         push(ModelResponded { round, stop: StopReason::ToolUse, usage, tool_calls: 1 }.into());
-        push(AssistantMessage { round, message }.into());
+        push(AssistantMessage { round, message: message.into() }.into());
         push(ToolStarted { call: call.clone(), class: Class::Inspect, input: None }.into());
         push(ToolFinished { call, class: Some(Class::Inspect), outcome, duration_ms: 1 }.into());
         push(ToolResultAdded { round, message: MessageId::mint(&ids), result }.into());

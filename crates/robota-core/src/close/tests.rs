@@ -40,7 +40,11 @@ impl Journal {
             max_rounds: 0,
         });
         let message = Message::user(&journal.ids, "Go");
-        journal.add(UserMessage { message, input: None, author: Default::default() });
+        journal.add(UserMessage {
+            message: message.into(),
+            input: None,
+            author: Default::default(),
+        });
         journal.add(ModelRequested {
             round: 1,
             attempt: 1,
@@ -75,7 +79,7 @@ impl Journal {
         let blocks: Vec<_> = calls.map(|call| Block::ToolUse(call.tool_use.clone())).collect();
         let message = Message::assistant(&self.ids, blocks, MessageState::Complete)
             .with_usage(Some(Usage::new(10, 5)));
-        self.add(AssistantMessage { round: 1, message })
+        self.add(AssistantMessage { round: 1, message: message.into() })
     }
 
     fn state(&self) -> State {

@@ -34,7 +34,7 @@ use crate::telemetry;
 use crate::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, JudgeResult, Target};
 
-/// The tasks of one turn.
+/// The tasks of one turn. Dropping it aborts all of them.
 pub(super) struct Tasks {
     running: JoinSet<Input>,
     /// The input for the case that the task panics.
@@ -148,6 +148,8 @@ impl Tasks {
         task: impl Future<Output = Input> + Send + 'static,
     ) {
         let handle = self.running.spawn(task);
+        // The task may already have ended on another thread. Its end is read only in `next`, which
+        // needs `&mut self`, so the fallback is registered in time.
         self.fallback.insert(handle.id(), fallback);
         if let Some(target) = target {
             self.abortable.insert(handle.id(), (target, handle));
@@ -224,6 +226,7 @@ impl Tasks {
             checkpoints,
             output: None,
             grant,
+            hooks: ports.hooks.clone(),
         };
         // The tool knows best: a command has a time limit of its own, which the model may choose.
         let time = tool.timeout().or(config.tool_timeout);
@@ -362,9 +365,12 @@ async fn run_tool(
             None => std::future::pending().await,
         }
     };
+    // Not biased: a call that ended and was cancelled at the same moment may count as either.
     tokio::select! {
         joined = task.join_next() => outcome(&name, joined),
         () = time_up => {
+            // Cancelled and not aborted: the tool ends its processes and reports what it has. After
+            // the grace period it is aborted together with `task`.
             cancel.cancel();
             let reported = tokio::time::timeout(grace, task.join_next()).await;
             timed_out(&name, time.unwrap_or_default(), reported.ok().map(|joined| outcome(&name, joined)))
@@ -394,6 +400,8 @@ fn timed_out(name: &str, time: Duration, reported: Option<ToolOutcome>) -> ToolO
     );
     let mut outcome = ToolOutcome::failed("timeout", text);
     if let Some(reported) = reported {
+        // What the tool reported after the cancellation follows the notice: partial output helps
+        // the model.
         outcome.content.extend(reported.content);
         outcome.metadata = reported.metadata;
     } else {

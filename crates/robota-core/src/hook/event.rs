@@ -17,9 +17,9 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool call needs a user's approval.
     PermissionRequest,
-    /// A tool call ran.
+    /// A tool call ran; also one that failed, before [`HookEvent::PostToolUseFailure`].
     PostToolUse,
-    /// A tool call failed.
+    /// A tool call ran and failed.
     PostToolUseFailure,
     /// The user is asked for something.
     Notification,
@@ -27,7 +27,7 @@ pub enum HookEvent {
     Setup,
     /// A session starts or is resumed.
     SessionStart,
-    /// A session ends.
+    /// A session ends; its hooks cannot prevent that.
     SessionEnd,
     /// A turn is about to end with an answer.
     Stop,
@@ -39,13 +39,15 @@ pub enum HookEvent {
     PostCompact,
     /// An input was accepted and is not a message yet.
     UserPromptSubmit,
-    /// A subagent starts.
+    /// The user typed a command that becomes a prompt: a skill, or a prompt of an MCP server.
+    UserPromptExpansion,
+    /// A subagent starts to work on its task.
     SubagentStart,
     /// A subagent is about to end.
     SubagentStop,
-    /// A worktree is created.
+    /// A worktree is to be created; a hook may create it itself and return its path.
     WorktreeCreate,
-    /// A worktree is removed.
+    /// A worktree is to be removed.
     WorktreeRemove,
     /// A file with instructions was loaded.
     InstructionsLoaded,
@@ -53,18 +55,26 @@ pub enum HookEvent {
     Elicitation,
     /// The question of an MCP server was answered, and the server does not have the answer yet.
     ElicitationResult,
+    /// An item is about to be added to the to-do list.
+    TaskCreated,
+    /// An item of the to-do list is about to be marked as completed.
+    TaskCompleted,
+    /// Settings or skills are about to change.
+    ConfigChange,
+    /// The working directory of the commands of the model changed.
+    CwdChanged,
 }
 
 /// What the matcher of a group is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchedOn {
-    /// The tool's name.
+    /// The name of the tool that is called.
     Tool,
-    /// The kind of the notification.
+    /// The kind of the notification, such as a question for approval.
     NotificationType,
     /// Why a file was loaded.
     LoadReason,
-    /// Why a session starts.
+    /// Why a session starts, or which settings change.
     Source,
     /// Why a session ended.
     Reason,
@@ -72,17 +82,19 @@ pub enum MatchedOn {
     Error,
     /// What caused a compaction, or a preparation of the project.
     Trigger,
-    /// The type of the subagent.
+    /// The type of the subagent, as the Agent tool names it.
     AgentType,
     /// The name of the MCP server.
     Server,
+    /// The name of the command.
+    Command,
     /// Nothing: matchers at this event are ignored.
     Nothing,
 }
 
 impl HookEvent {
-    /// All events.
-    pub const ALL: [Self; 20] = [
+    /// All events that settings can name.
+    pub const ALL: [Self; 25] = [
         Self::PreToolUse,
         Self::PermissionRequest,
         Self::PostToolUse,
@@ -96,6 +108,7 @@ impl HookEvent {
         Self::PreCompact,
         Self::PostCompact,
         Self::UserPromptSubmit,
+        Self::UserPromptExpansion,
         Self::SubagentStart,
         Self::SubagentStop,
         Self::WorktreeCreate,
@@ -103,6 +116,10 @@ impl HookEvent {
         Self::InstructionsLoaded,
         Self::Elicitation,
         Self::ElicitationResult,
+        Self::TaskCreated,
+        Self::TaskCompleted,
+        Self::ConfigChange,
+        Self::CwdChanged,
     ];
 
     /// Returns the name that is used in settings and that hooks receive.
@@ -122,6 +139,7 @@ impl HookEvent {
             Self::PreCompact => "PreCompact",
             Self::PostCompact => "PostCompact",
             Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::UserPromptExpansion => "UserPromptExpansion",
             Self::SubagentStart => "SubagentStart",
             Self::SubagentStop => "SubagentStop",
             Self::WorktreeCreate => "WorktreeCreate",
@@ -129,6 +147,10 @@ impl HookEvent {
             Self::InstructionsLoaded => "InstructionsLoaded",
             Self::Elicitation => "Elicitation",
             Self::ElicitationResult => "ElicitationResult",
+            Self::TaskCreated => "TaskCreated",
+            Self::TaskCompleted => "TaskCompleted",
+            Self::ConfigChange => "ConfigChange",
+            Self::CwdChanged => "CwdChanged",
         }
     }
 
@@ -140,10 +162,14 @@ impl HookEvent {
             | Self::PermissionRequest
             | Self::PostToolUse
             | Self::UserPromptSubmit
+            | Self::UserPromptExpansion
             | Self::PreCompact
             | Self::WorktreeCreate
             | Self::Elicitation
-            | Self::ElicitationResult => true,
+            | Self::ElicitationResult
+            | Self::TaskCreated
+            | Self::TaskCompleted
+            | Self::ConfigChange => true,
             Self::PostToolUseFailure
             | Self::Notification
             | Self::Setup
@@ -155,7 +181,8 @@ impl HookEvent {
             | Self::PostCompact
             | Self::SubagentStart
             | Self::SubagentStop
-            | Self::WorktreeRemove => false,
+            | Self::WorktreeRemove
+            | Self::CwdChanged => false,
         }
     }
 
@@ -169,7 +196,7 @@ impl HookEvent {
     /// Returns true if plain text on standard output is context for the model.
     #[must_use]
     pub fn text_is_context(self) -> bool {
-        matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+        matches!(self, Self::UserPromptSubmit | Self::UserPromptExpansion | Self::SessionStart)
     }
 
     /// Returns true if the event is about a question of an MCP server, which hooks can answer.
@@ -182,6 +209,12 @@ impl HookEvent {
     #[must_use]
     pub(super) fn is_after_call(self) -> bool {
         matches!(self, Self::PostToolUse | Self::PostToolUseFailure)
+    }
+
+    /// Returns true if a tool call causes the event while it runs.
+    #[must_use]
+    pub fn is_during_call(self) -> bool {
+        matches!(self, Self::TaskCreated | Self::TaskCompleted | Self::CwdChanged)
     }
 
     /// Returns true if every exit code other than 0 is a failure that blocks, not only 2.
@@ -200,15 +233,20 @@ impl HookEvent {
             | Self::PostToolUseFailure => MatchedOn::Tool,
             Self::Notification => MatchedOn::NotificationType,
             Self::InstructionsLoaded => MatchedOn::LoadReason,
-            Self::SessionStart => MatchedOn::Source,
+            Self::SessionStart | Self::ConfigChange => MatchedOn::Source,
             Self::SessionEnd => MatchedOn::Reason,
             Self::StopFailure => MatchedOn::Error,
             Self::PreCompact | Self::PostCompact | Self::Setup => MatchedOn::Trigger,
             Self::SubagentStart | Self::SubagentStop => MatchedOn::AgentType,
             Self::Elicitation | Self::ElicitationResult => MatchedOn::Server,
-            Self::UserPromptSubmit | Self::Stop | Self::WorktreeCreate | Self::WorktreeRemove => {
-                MatchedOn::Nothing
-            }
+            Self::UserPromptExpansion => MatchedOn::Command,
+            Self::UserPromptSubmit
+            | Self::Stop
+            | Self::WorktreeCreate
+            | Self::WorktreeRemove
+            | Self::TaskCreated
+            | Self::TaskCompleted
+            | Self::CwdChanged => MatchedOn::Nothing,
         }
     }
 }

@@ -12,14 +12,14 @@ use crate::tool::ToolOutcome;
 /// The fields that every hook of a session receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookContext {
-    /// The session's id.
+    /// The id of the session that runs the hooks.
     pub session_id: String,
     /// The path of the transcript; `None` if none is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript_path: Option<String>,
     /// The working directory of the session.
     pub cwd: String,
-    /// The current permission mode.
+    /// The permission mode when the hook runs; `None` until the session sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<Mode>,
     /// The id of the subagent; `None` outside a subagent.
@@ -44,13 +44,13 @@ impl HookContext {
     }
 }
 
-/// Why a session starts.
+/// Why a session starts; the matcher of SessionStart hooks is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionSource {
-    /// It is new.
+    /// It is new, not resumed.
     Startup,
-    /// It was resumed.
+    /// It was stored and is open again.
     Resume,
     /// Its conversation was cleared.
     Clear,
@@ -116,6 +116,43 @@ impl SetupTrigger {
     }
 }
 
+/// How a command becomes a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpansionType {
+    /// A skill, or a command of the user or of a plugin.
+    SlashCommand,
+    /// A prompt of an MCP server.
+    McpPrompt,
+}
+
+/// The file whose change a ConfigChange hook decides about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigSource {
+    /// The settings of the user.
+    UserSettings,
+    /// The settings of the project.
+    ProjectSettings,
+    /// The settings of the user for the project.
+    LocalSettings,
+    /// The skills.
+    Skills,
+}
+
+impl ConfigSource {
+    /// Returns the name that hooks receive.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserSettings => "user_settings",
+            Self::ProjectSettings => "project_settings",
+            Self::LocalSettings => "local_settings",
+            Self::Skills => "skills",
+        }
+    }
+}
+
 /// The fields of one event that its hooks receive in addition to the [`HookContext`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
@@ -133,7 +170,7 @@ pub enum HookData {
         tool_response: Value,
         tool_output: String,
     },
-    /// A tool call failed.
+    /// A tool call ran and failed; the hooks of PostToolUse run as well.
     PostToolUseFailure {
         tool_name: String,
         tool_input: Value,
@@ -151,7 +188,7 @@ pub enum HookData {
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A session ends.
+    /// A session ends, for this reason.
     SessionEnd { reason: String },
     /// A turn is about to end with an answer.
     Stop { stop_hook_active: bool, last_assistant_message: String },
@@ -169,7 +206,16 @@ pub enum HookData {
     PostCompact { trigger: CompactionTrigger, compact_summary: String },
     /// An input was accepted and is not a message yet.
     UserPromptSubmit { prompt: String },
-    /// A subagent begins.
+    /// The user typed a command that becomes a prompt. `prompt` is what the user typed.
+    UserPromptExpansion {
+        expansion_type: ExpansionType,
+        command_name: String,
+        command_args: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        command_source: Option<String>,
+        prompt: String,
+    },
+    /// A subagent begins to work on its task.
     SubagentStart { agent_id: String, agent_type: String },
     /// A subagent is about to end.
     SubagentStop {
@@ -180,9 +226,9 @@ pub enum HookData {
         agent_transcript_path: Option<String>,
         last_assistant_message: String,
     },
-    /// A worktree is created.
+    /// A worktree with this name is to be created.
     WorktreeCreate { name: String },
-    /// A worktree is removed.
+    /// The worktree in this folder is to be removed.
     WorktreeRemove { worktree_path: String },
     /// A file with instructions was loaded.
     InstructionsLoaded { file_path: String, memory_type: &'static str, load_reason: &'static str },
@@ -208,6 +254,18 @@ pub enum HookData {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<Value>,
     },
+    /// An item is about to be added to the to-do list.
+    TaskCreated { task_id: String, task_subject: String },
+    /// An item of the to-do list is about to be marked as completed.
+    TaskCompleted { task_id: String, task_subject: String },
+    /// Settings or skills are about to change.
+    ConfigChange {
+        source: ConfigSource,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
+    },
+    /// The working directory of the commands of the model changed.
+    CwdChanged { old_cwd: String, new_cwd: String },
 }
 
 impl HookData {
@@ -228,6 +286,7 @@ impl HookData {
             Self::PreCompact { .. } => HookEvent::PreCompact,
             Self::PostCompact { .. } => HookEvent::PostCompact,
             Self::UserPromptSubmit { .. } => HookEvent::UserPromptSubmit,
+            Self::UserPromptExpansion { .. } => HookEvent::UserPromptExpansion,
             Self::SubagentStart { .. } => HookEvent::SubagentStart,
             Self::SubagentStop { .. } => HookEvent::SubagentStop,
             Self::WorktreeCreate { .. } => HookEvent::WorktreeCreate,
@@ -235,6 +294,10 @@ impl HookData {
             Self::InstructionsLoaded { .. } => HookEvent::InstructionsLoaded,
             Self::Elicitation { .. } => HookEvent::Elicitation,
             Self::ElicitationResult { .. } => HookEvent::ElicitationResult,
+            Self::TaskCreated { .. } => HookEvent::TaskCreated,
+            Self::TaskCompleted { .. } => HookEvent::TaskCompleted,
+            Self::ConfigChange { .. } => HookEvent::ConfigChange,
+            Self::CwdChanged { .. } => HookEvent::CwdChanged,
         }
     }
 
@@ -261,10 +324,15 @@ impl HookData {
             }
             Self::Elicitation { mcp_server_name, .. }
             | Self::ElicitationResult { mcp_server_name, .. } => mcp_server_name,
+            Self::UserPromptExpansion { command_name, .. } => command_name,
+            Self::ConfigChange { source, .. } => source.name(),
             Self::UserPromptSubmit { .. }
             | Self::Stop { .. }
             | Self::WorktreeCreate { .. }
-            | Self::WorktreeRemove { .. } => "",
+            | Self::WorktreeRemove { .. }
+            | Self::TaskCreated { .. }
+            | Self::TaskCompleted { .. }
+            | Self::CwdChanged { .. } => "",
         }
     }
 

@@ -69,15 +69,43 @@ impl Entry {
         self.of_skill && self.hook.once()
     }
 
-    /// Returns whether the hook may run now. A hook that runs once may not run a second time.
-    fn claim(&self) -> bool {
+    /// Returns the right to run the hook now; none if it runs once, and has run or runs.
+    fn claim(self: &Arc<Self>) -> Option<Claim> {
         // One atomic step: two calls at the same time must not both run it.
-        !self.runs_once() || !self.spent.swap(true, Ordering::SeqCst)
+        let free = !self.runs_once() || !self.spent.swap(true, Ordering::SeqCst);
+        free.then(|| Claim { entry: self.clone(), used_up: false })
     }
 
     /// Two equal definitions of settings are one hook. A copy in a skill is a hook of its own.
     fn is_copy_of(&self, other: &Self) -> bool {
         !self.of_skill && !other.of_skill && self.hook == other.hook
+    }
+}
+
+/// The right to run a hook. A hook that runs once gets it back when the run does not end with code 0,
+/// also if it is cancelled.
+struct Claim {
+    entry: Arc<Entry>,
+    used_up: bool,
+}
+
+impl Claim {
+    fn settle(&mut self, exit: &HookExit) {
+        self.used_up = exit.end == HookEnd::Code(0);
+    }
+
+    /// Passes the right on to a run that is not waited for.
+    fn hand_over(&mut self) -> Self {
+        let used_up = std::mem::replace(&mut self.used_up, true);
+        Self { entry: self.entry.clone(), used_up }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.entry.runs_once() && !self.used_up {
+            self.entry.spent.store(false, Ordering::SeqCst);
+        }
     }
 }
 
@@ -97,16 +125,16 @@ fn entries(
 /// The result of the hooks at a point of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointReport {
-    /// The reply for the driver.
+    /// The reply for the driver, without notices.
     pub reply: HookReply,
-    /// Notices for the user.
+    /// Warnings and messages that clients show to the user.
     pub notices: Vec<HookNotice>,
 }
 
 /// The result of the hooks at any other event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventReport {
-    /// Their merged decision.
+    /// What all hooks together decide; the strictest one wins.
     pub decision: EventDecision,
     /// Why all work is to stop (`continue: false`); `None` if it is not.
     pub stop: Option<String>,
@@ -118,7 +146,7 @@ pub struct EventReport {
     pub updated_input: Option<Map<String, Value>>,
     /// What Elicitation and ElicitationResult hooks answer to the question, unless they block it.
     pub elicitation: Option<HookElicitation>,
-    /// Notices for the user.
+    /// Warnings and messages that clients show to the user.
     pub notices: Vec<HookNotice>,
 }
 
@@ -328,16 +356,15 @@ impl HookRunner {
     }
 
     /// Returns the hooks to run, in configured order, without duplicates.
-    fn matching(&self, data: &HookData) -> Vec<Arc<Entry>> {
-        let mut matching: Vec<Arc<Entry>> = Vec::new();
+    fn matching(&self, data: &HookData) -> Vec<Claim> {
+        let mut matching: Vec<Claim> = Vec::new();
         for entry in self.table().get(&data.event()).into_iter().flatten() {
             if entry.matcher.matches(data.target())
                 && self.condition_holds(&entry.hook, data)
-                && !matching.iter().any(|other| entry.is_copy_of(other))
-                // Last, because it uses the hook up: a hook that does not match has not run.
-                && entry.claim()
+                && !matching.iter().any(|other| entry.is_copy_of(&other.entry))
             {
-                matching.push(entry.clone());
+                // Last, because it uses the hook up: a hook that does not match has not run.
+                matching.extend(entry.claim());
             }
         }
         matching
@@ -372,7 +399,7 @@ impl HookRunner {
 
     async fn run_matching(&self, data: &HookData) -> HookOutput {
         let event = data.event();
-        let matching = self.matching(data);
+        let mut matching = self.matching(data);
         if matching.is_empty() {
             return HookOutput::default();
         }
@@ -389,8 +416,8 @@ impl HookRunner {
         let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
         let mut running = JoinSet::new();
         let mut indexes = HashMap::new();
-        for (at, entry) in matching.iter().enumerate() {
-            let hook = &entry.hook;
+        for (at, claim) in matching.iter_mut().enumerate() {
+            let hook = &claim.entry.hook;
             match self.executor_for(hook) {
                 Err(why) => exits[at] = HookExit::failed(why),
                 Ok(executor) => {
@@ -402,7 +429,7 @@ impl HookRunner {
                     if hook.is_detached() {
                         // A detached hook cannot decide anything; its exit is reported as a notice.
                         exits[at] = HookExit::code(0, "", "");
-                        self.detach(event, hook.clone(), task);
+                        self.detach(event, claim.hand_over(), task);
                     } else {
                         indexes.insert(running.spawn(async move { (at, task.await) }).id(), at);
                     }
@@ -411,7 +438,11 @@ impl HookRunner {
         }
         while let Some(joined) = running.join_next_with_id().await {
             match joined {
-                Ok((_, (at, exit))) => exits[at] = exit,
+                Ok((_, (at, exit))) => {
+                    // Now and not after the last one, which may be cancelled.
+                    matching[at].settle(&exit);
+                    exits[at] = exit;
+                }
                 Err(error) => {
                     if let Some(at) = indexes.get(&error.id()) {
                         let why = if error.is_panic() { "it panicked" } else { "it was cancelled" };
@@ -420,15 +451,10 @@ impl HookRunner {
                 }
             }
         }
-        for (entry, exit) in matching.iter().zip(&exits) {
-            if entry.runs_once() && exit.end != HookEnd::Code(0) {
-                entry.spent.store(false, Ordering::SeqCst);
-            }
-        }
         let outputs = matching
             .iter()
             .zip(&exits)
-            .map(|(entry, exit)| HookOutput::read(event, &entry.hook, exit));
+            .map(|(claim, exit)| HookOutput::read(event, &claim.entry.hook, exit));
         HookOutput::merge(event, outputs)
     }
 
@@ -436,12 +462,17 @@ impl HookRunner {
     fn detach(
         &self,
         event: HookEvent,
-        hook: Arc<HookDefinition>,
+        mut claim: Claim,
         task: impl Future<Output = HookExit> + Send + 'static,
     ) {
         let show = self.show.clone();
         drop(tokio::spawn(async move {
-            let output = HookOutput::read(event, &hook, &task.await);
+            let exit = task.await;
+            claim.settle(&exit);
+            let hook = claim.entry.hook.clone();
+            // Before the notices are shown: a client that gets one may run the hook again.
+            drop(claim);
+            let output = HookOutput::read(event, &hook, &exit);
             let ignored = output.block.map(|reason| {
                 let text = format!("{event} {} came too late to block: {reason}", hook.label());
                 HookNotice::warning(event, text)

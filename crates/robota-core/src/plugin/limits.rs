@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Plugin, PluginCategory, PluginPriority, RunSummary};
-use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
 use crate::hook::PromptDecision;
 use crate::into_arc::IntoArc;
@@ -26,11 +25,11 @@ use crate::message::Block;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunLimits {
-    /// The length of the period.
+    /// How far back runs count. The period slides: it always ends now.
     pub period: Duration,
-    /// The most runs.
+    /// The most runs that a period may have; `None` is no limit.
     pub runs: Option<u64>,
-    /// The most tokens.
+    /// The most tokens, input and output together; `None` is no limit.
     pub tokens: Option<u64>,
     /// The most dollars. A model whose price is not known is not used.
     pub dollars: Option<f64>,
@@ -135,11 +134,7 @@ impl Plugin for LimitsPlugin {
         if run.rounds == 0 {
             return;
         }
-        let used = Used {
-            at: self.clock.now(),
-            tokens: run.usage.total(),
-            dollars: Catalogue::builtin().cost(&run.model, run.usage),
-        };
+        let used = Used { at: self.clock.now(), tokens: run.usage.total(), dollars: run.cost };
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).push_back(used);
     }
 }

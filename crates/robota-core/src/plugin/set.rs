@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{Plugin, RunSummary};
+use crate::catalogue::CostSum;
 use crate::driver::Observer;
 use crate::event::{Envelope, Event};
 use crate::hook::{
@@ -24,8 +25,8 @@ use crate::tool::ToolOutcome;
 pub struct PluginSet {
     plugins: Vec<Arc<dyn Plugin>>,
     next: Arc<dyn Hooks>,
-    /// The running turns: when they started, and with which model.
-    running: Mutex<HashMap<Option<TurnId>, (Timestamp, String)>>,
+    /// The running turns: when they started, and the cost of their calls.
+    running: Mutex<HashMap<Option<TurnId>, (Timestamp, CostSum)>>,
 }
 
 impl PluginSet {
@@ -67,6 +68,8 @@ impl PluginSet {
             Event::TextChunk(chunk) => {
                 self.plugins.iter().for_each(|plugin| plugin.on_stream_chunk(&chunk.text));
             }
+            // A retry is an error for plugins: they follow the failures of the service, not only of
+            // the turn.
             Event::ModelRetry(retry) => {
                 self.plugins.iter().for_each(|plugin| plugin.on_error(&retry.error));
             }
@@ -74,23 +77,30 @@ impl PluginSet {
                 self.plugins.iter().for_each(|plugin| plugin.on_error(&failed.error));
             }
             Event::TurnStarted(started) => {
-                let start = (envelope.ts, started.model.clone());
+                let start = (envelope.ts, CostSum::new(&started.model));
                 self.running().insert(envelope.turn.clone(), start);
+            }
+            Event::AssistantMessage(_) | Event::CompactionFinished(_) => {
+                if let Some((_, cost)) = self.running().get_mut(&envelope.turn) {
+                    cost.add_event(&envelope.event);
+                }
             }
             Event::TurnFinished(finished) => {
                 // Removed, so that the map has only the turns that run.
                 let started = self.running().remove(&envelope.turn);
-                let (start, model) = started.unwrap_or((envelope.ts, String::new()));
+                // The turn began before the plugins were added, or its start was not observed.
+                let (start, cost) = started.unwrap_or((envelope.ts, CostSum::default()));
                 let took = envelope.ts.duration_since(start);
                 let run = RunSummary {
                     turn: envelope.turn.clone(),
-                    model,
+                    model: cost.model().to_owned(),
                     at: envelope.ts,
                     took: Duration::try_from(took).unwrap_or_default(),
                     end: finished.end,
                     rounds: finished.rounds,
                     tools: finished.tools_executed,
                     usage: finished.usage,
+                    cost: cost.dollars(),
                     error: finished.error.clone(),
                 };
                 self.plugins.iter().for_each(|plugin| plugin.after_run(&run));
@@ -99,7 +109,7 @@ impl PluginSet {
         }
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<Option<TurnId>, (Timestamp, String)>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<Option<TurnId>, (Timestamp, CostSum)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -114,6 +124,7 @@ impl PluginSet {
                 }
             }
         }
+        // The plugins decide first, so that a run that they block does not cost the hooks.
         let mut reply = match self.next.has_point(HookPoint::UserPromptSubmit) {
             true => self.next.run(HookInput::UserPromptSubmit { content }).await,
             false => {
@@ -133,6 +144,7 @@ impl PluginSet {
         let mut merged = Merged::default();
         for plugin in &self.plugins {
             let decision = plugin.before_tool(&call, verdict).await;
+            // Each plugin gets the arguments as the ones before it changed them.
             if let Some(end) = merged.add(decision, &mut call) {
                 return HookAnswer::PreToolUse(end).into();
             }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent::{Agent, AgentBuilder};
+use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::gate::AllowAll;
@@ -314,4 +315,30 @@ async fn core_27_limits_block_runs_until_the_period_is_over() {
         clock.advance(60);
         assert_eq!(agent.run("3").await.text, "Two.", "{reason}");
     }
+}
+
+/// Each call of a run is short, and all of them together have more tokens than a long prompt.
+#[tokio::test]
+async fn core_25_a_run_costs_the_sum_of_its_calls() {
+    let model = "gemini-2.5-pro";
+    let usage = || Usage::new(150_000, 10);
+    let call = Answer::new().tool("Echo", json!({"text": "a"})).usage(usage());
+    let script = Script::new().answer(call).answer(Answer::new().text("Done.").usage(usage()));
+    let expected = 2.0 * Catalogue::builtin().cost(model, usage()).unwrap();
+    let totals = Arc::new(UsagePlugin::new(MemoryStorage::default()));
+    let limits =
+        RunLimits { dollars: Some(expected * 1.1), ..RunLimits::every(Duration::from_secs(60)) };
+    let mut agent = Agent::builder(ScriptedProvider::new(script.text("Again.")), model)
+        .tool(Echo::new())
+        .gate(AllowAll)
+        .plugin(totals.clone())
+        .plugin(LimitsPlugin::new(limits))
+        .build()
+        .unwrap();
+    let report = agent.run("Go.").await;
+    let near = |cost: Option<f64>| (cost.unwrap() - expected).abs() < 1e-9;
+    assert!(near(report.cost), "{:?}, not {expected}", report.cost);
+    let dollars = totals.totals().unwrap().dollars;
+    assert!(near(dollars), "{dollars:?}, not {expected}");
+    assert_eq!(agent.run("Go.").await.end, TurnEnd::Complete, "the limit is not reached");
 }

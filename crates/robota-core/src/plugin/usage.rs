@@ -24,9 +24,9 @@ pub struct UsagePlugin {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageTotals {
-    /// The number of runs.
+    /// The number of runs in the storage.
     pub runs: u64,
-    /// Their tokens.
+    /// The tokens of all these runs.
     pub usage: Usage,
     /// The tokens by model.
     pub models: BTreeMap<String, Usage>,
@@ -38,6 +38,9 @@ pub struct UsageTotals {
 struct Record {
     model: String,
     usage: Usage,
+    /// Records of earlier versions do not have it.
+    #[serde(default)]
+    cost: Option<f64>,
 }
 
 impl UsagePlugin {
@@ -56,7 +59,10 @@ impl UsagePlugin {
         for record in records.filter_map(|it| serde_json::from_value::<Record>(it).ok()) {
             totals.runs += 1;
             totals.usage += record.usage;
-            let cost = Catalogue::builtin().cost(&record.model, record.usage);
+            // The sum of the calls was not stored then. Their summed usage gives the cost too, except
+            // that several calls may count as one with a long prompt.
+            let summed = || Catalogue::builtin().cost(&record.model, record.usage);
+            let cost = record.cost.or_else(summed);
             totals.dollars = totals.dollars.zip(cost).map(|(sum, cost)| sum + cost);
             *totals.models.entry(record.model).or_default() += record.usage;
         }
@@ -74,7 +80,8 @@ impl Plugin for UsagePlugin {
     }
 
     fn after_run(&self, run: &RunSummary) {
-        let record = json!({"at": run.at.to_string(), "model": run.model, "usage": run.usage});
+        let (at, RunSummary { model, usage, cost, .. }) = (run.at.to_string(), run);
+        let record = json!({"at": at, "model": model, "usage": usage, "cost": cost});
         store(&*self.storage, self.name(), &record);
     }
 }

@@ -40,9 +40,9 @@ impl History {
         }
         self.complete_results();
         match &envelope.event {
-            Event::UserMessage(data) => self.add(data.message.clone(), envelope.ts),
-            Event::AssistantMessage(data) => self.add(data.message.clone(), envelope.ts),
-            Event::MessageInjected(data) => self.add(data.message.clone(), envelope.ts),
+            Event::UserMessage(data) => self.add(Message::clone(&data.message), envelope.ts),
+            Event::AssistantMessage(data) => self.add(Message::clone(&data.message), envelope.ts),
+            Event::MessageInjected(data) => self.add(Message::clone(&data.message), envelope.ts),
             Event::CompactionFinished(data) => self.entries.push(HistoryEntry {
                 id: EntryId::from(data.summary.id.as_str()),
                 timestamp: envelope.ts,

@@ -41,7 +41,8 @@ pub async fn ask(
     limits: AskLimits,
     ids: &dyn Ids,
 ) -> Result<(Message, StopReason), ProviderError> {
-    let started = Instant::now();
+    // As in a turn: the budget begins with the first failure, not with the call that fails.
+    let mut failing_since = None;
     let mut failures = 0;
     let work = async {
         loop {
@@ -51,7 +52,8 @@ pub async fn ask(
             };
             failures += 1;
             let seed = context.session.as_ref().map(|session| session.as_str());
-            let Some(delay) = limits.retry.delay(&error, failures, started.elapsed(), seed) else {
+            let spent = failing_since.get_or_insert_with(Instant::now).elapsed();
+            let Some(delay) = limits.retry.delay(&error, failures, spent, seed) else {
                 return Err(error);
             };
             context.retries.report(Retry { attempt: failures, error: error.to_data(), delay });
@@ -60,6 +62,7 @@ pub async fn ask(
     };
     tokio::select! {
         biased;
+        // First, so that a call which is cancelled and done at once counts as cancelled.
         () = context.cancel.cancelled() => {
             Err(ProviderError::new(ErrorKind::Validation, "the call was cancelled").with_retryable(false))
         }
@@ -116,3 +119,6 @@ pub(super) async fn collect(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

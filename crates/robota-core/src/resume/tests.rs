@@ -75,13 +75,13 @@ impl Written {
             Step::Say(text) => {
                 let message = Message::user(&self.ids, text.as_str());
                 let author = crate::event::Author::User;
-                self.append(UserMessage { message, input: None, author }).await;
+                self.append(UserMessage { message: message.into(), input: None, author }).await;
             }
             Step::Answer(text, tokens) => {
                 let usage = Usage { input_tokens: u64::from(*tokens), ..Usage::default() };
                 let message = Message::assistant(&self.ids, text.as_str(), MessageState::Complete)
                     .with_usage(Some(usage));
-                self.append(AssistantMessage { round: 1, message }).await;
+                self.append(AssistantMessage { round: 1, message: message.into() }).await;
             }
             Step::Tools(results) => self.tools(*results).await,
             Step::Stream(text) => {
@@ -121,7 +121,7 @@ impl Written {
                     .nth(usize::from(*keep))
                     .map(|message| message.id.clone());
                 let summary = Message::user(&self.ids, "[Context Summary] so far");
-                self.append(CompactionFinished { summary, keep_from }).await;
+                self.append(CompactionFinished { summary: summary.into(), keep_from }).await;
             }
             Step::Restore => self.append(ViewRestored { messages: 0 }).await,
             Step::Rewind(keep) => {
@@ -149,7 +149,7 @@ impl Written {
                 self.append(PromptSet { sha256: name.clone(), text: name.clone() }).await;
                 self.append(ToolsSet { sha256: name, tools: Vec::new() }).await;
                 let message = Message::system(&self.ids, "injected");
-                self.append(MessageInjected { message }).await;
+                self.append(MessageInjected { message: message.into() }).await;
             }
             Step::Schedule(n) => self.schedule(*n).await,
             Step::Room(n) => self.room(*n).await,
@@ -235,7 +235,7 @@ impl Written {
         }
         let blocks: Vec<_> = uses.iter().cloned().map(Block::ToolUse).collect();
         let message = Message::assistant(&self.ids, blocks, MessageState::Complete);
-        self.append(AssistantMessage { round: 1, message }).await;
+        self.append(AssistantMessage { round: 1, message: message.into() }).await;
         let message = MessageId::mint(&self.ids);
         for tool_use in &uses {
             let result = ToolResult::text(tool_use, "seen", false);

@@ -118,7 +118,11 @@ fn core_20_inputs_wait_until_they_are_delivered_blocked_or_cancelled() {
     }
     let message = user("m1", "i1");
     journal
-        .add(UserMessage { message, input: Some("i1".into()), author: Author::User })
+        .add(UserMessage {
+            message: message.into(),
+            input: Some("i1".into()),
+            author: Author::User,
+        })
         .add(InputBlocked { input: Some("i2".into()), reason: "no".to_owned() })
         .add(InputCancelled { input: "i3".into(), cause: Cause::User });
     let left: Vec<_> = journal.state.inputs.keys().map(InputId::as_str).collect();
@@ -206,7 +210,7 @@ fn core_20_a_reset_clears_chunks_and_a_message_replaces_them() {
     journal.add(TextChunk { round: 1, text: "half".to_owned() });
     let blocks = vec![Block::text("half"), Block::ToolUse(tool_use("c1"))];
     let message = Message::assistant(&CountingIds::default(), blocks, MessageState::Complete);
-    journal.add(AssistantMessage { round: 1, message });
+    journal.add(AssistantMessage { round: 1, message: message.into() });
     assert_eq!(journal.open().text, "");
     assert!(journal.open().calls[&crate::ids::CallId::from("c1")].committed);
     journal.add(StreamReset { round: 1, attempt: 1 });
@@ -216,14 +220,14 @@ fn core_20_a_reset_clears_chunks_and_a_message_replaces_them() {
 #[test]
 fn core_20_results_of_one_answer_are_one_message_and_totals_are_exact() {
     let mut journal = Journal::new();
-    journal.add(MessageInjected { message: user("m1", "h\u{e9}llo \"you\"") });
+    journal.add(MessageInjected { message: user("m1", "h\u{e9}llo \"you\"").into() });
     let asks = vec![
         Block::thinking("hm", None),
         Block::ToolUse(tool_use("c1")),
         Block::ToolUse(tool_use("c2")),
     ];
     let message = Message::assistant(&CountingIds::default(), asks, MessageState::Complete);
-    journal.add(AssistantMessage { round: 1, message });
+    journal.add(AssistantMessage { round: 1, message: message.into() });
     for call in ["c1", "c2", "c3"] {
         let result = ToolResult::text(&tool_use(call), "\u{1F980}\n", call == "c2");
         journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
@@ -241,11 +245,11 @@ fn core_24_usage_counts_for_the_message_it_came_with() {
     let mut journal = Journal::new();
     let answer = Message::assistant(&CountingIds::default(), "hi", MessageState::Complete)
         .with_usage(Some(Usage::new(100, 20)));
-    journal.add(AssistantMessage { round: 1, message: answer });
+    journal.add(AssistantMessage { round: 1, message: answer.into() });
     let exact = journal.state.context(1000);
     assert!(exact.exact);
     assert_eq!(exact.effective, 120);
-    journal.add(MessageInjected { message: user("m2", &"x".repeat(800)) });
+    journal.add(MessageInjected { message: user("m2", &"x".repeat(800)).into() });
     let guess = journal.state.context(1000);
     assert!(!guess.exact && guess.effective > 200, "{guess:?}");
     assert_eq!(guess.provider, Some(120));
@@ -265,19 +269,19 @@ fn core_24_prompt_and_tools_count_too() {
 #[test]
 fn core_24_a_compaction_keeps_what_follows_it_and_forgets_old_counts() {
     let mut journal = Journal::new();
-    journal.add(MessageInjected { message: user("m1", &"x".repeat(4000)) });
+    journal.add(MessageInjected { message: user("m1", &"x".repeat(4000)).into() });
     let answer = Message::assistant(&CountingIds::default(), "hi", MessageState::Complete)
         .with_usage(Some(Usage::new(1000, 20)));
-    journal.add(AssistantMessage { round: 1, message: answer });
-    journal.add(MessageInjected { message: user("m2", "kept") });
+    journal.add(AssistantMessage { round: 1, message: answer.into() });
+    journal.add(MessageInjected { message: user("m2", "kept").into() });
     let summary = user("s1", "in short");
-    journal.add(CompactionFinished { summary, keep_from: Some("m2".into()) });
+    journal.add(CompactionFinished { summary: summary.into(), keep_from: Some("m2".into()) });
     let texts: Vec<_> = journal.state.view.messages.iter().map(|m| m.text()).collect();
     assert_eq!(texts, ["in short", "kept"]);
     let estimate = journal.state.context(1000);
     assert!(estimate.effective < 100 && estimate.provider.is_none(), "{estimate:?}");
     let summary = user("s2", "shorter");
-    journal.add(CompactionFinished { summary, keep_from: None });
+    journal.add(CompactionFinished { summary: summary.into(), keep_from: None });
     assert_eq!(journal.state.view.messages.len(), 1);
     assert_eq!(journal.state.usage.total(), 1020, "what was paid stays paid");
 }
@@ -309,7 +313,7 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
         vec![Block::ToolUse(tool_use("c1"))],
         MessageState::Complete,
     );
-    journal.add(AssistantMessage { round: 1, message: asks });
+    journal.add(AssistantMessage { round: 1, message: asks.into() });
     assert_eq!(journal.state.safe_points, SafePoints::default());
     let result = ToolResult::text(&tool_use("c1"), "failed", false);
     journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
@@ -329,19 +333,19 @@ fn texts(journal: &Journal) -> Vec<String> {
 fn sess_06_undoing_a_compaction_keeps_later_messages() {
     let mut journal = Journal::new();
     for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
-        journal.add(MessageInjected { message: user(id, text) });
+        journal.add(MessageInjected { message: user(id, text).into() });
     }
     let before = (journal.state.view.bytes, journal.state.view.chars);
     let summary = user("s1", "in short");
-    journal.add(CompactionFinished { summary, keep_from: Some("m3".into()) });
+    journal.add(CompactionFinished { summary: summary.into(), keep_from: Some("m3".into()) });
     journal.add(ViewRestored { messages: 3 });
     assert_eq!(texts(&journal), ["one", "two", "three"]);
     assert_eq!((journal.state.view.bytes, journal.state.view.chars), before);
     assert_eq!(journal.state.view.before, None, "it is back only once");
 
     let summary = user("s2", "shorter");
-    journal.add(CompactionFinished { summary, keep_from: Some("m3".into()) });
-    journal.add(MessageInjected { message: user("m4", "four") });
+    journal.add(CompactionFinished { summary: summary.into(), keep_from: Some("m3".into()) });
+    journal.add(MessageInjected { message: user("m4", "four").into() });
     journal.add(ViewRestored { messages: 4 });
     assert_eq!(texts(&journal), ["one", "two", "three", "four"]);
     assert_eq!(State::fold(&journal.lines).unwrap(), journal.state);
@@ -351,10 +355,10 @@ fn sess_06_undoing_a_compaction_keeps_later_messages() {
 fn sess_01_a_conversation_that_is_rewound_ends_earlier() {
     let mut journal = Journal::new();
     for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
-        journal.add(MessageInjected { message: user(id, text) });
+        journal.add(MessageInjected { message: user(id, text).into() });
     }
-    journal.add(CompactionFinished { summary: user("s1", "in short"), keep_from: None });
-    journal.add(MessageInjected { message: user("m4", "four") });
+    journal.add(CompactionFinished { summary: user("s1", "in short").into(), keep_from: None });
+    journal.add(MessageInjected { message: user("m4", "four").into() });
     journal.add(Rewound { keep: 1, cause: RewindCause::Retry, undoable: false });
     assert_eq!(texts(&journal), ["in short"]);
     assert!(journal.state.view.before.is_some(), "what took its place is whole");
@@ -369,7 +373,7 @@ fn sdk_17_an_undoable_rewind_is_undone_and_two_of_them_together() {
     let undoable = |keep| Rewound { keep, cause: RewindCause::Checkpoint, undoable: true };
     let mut journal = Journal::new();
     for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
-        journal.add(MessageInjected { message: user(id, text) });
+        journal.add(MessageInjected { message: user(id, text).into() });
     }
     let before = journal.state.view.clone();
     journal.add(undoable(2)).add(undoable(1));
@@ -379,7 +383,7 @@ fn sdk_17_an_undoable_rewind_is_undone_and_two_of_them_together() {
     assert_eq!(texts(&journal), ["one", "two", "three"]);
     assert_eq!((journal.state.view.bytes, journal.state.view.chars), (before.bytes, before.chars));
     // Messages after the rewind stay when it is undone.
-    copy.add(MessageInjected { message: user("m4", "four") });
+    copy.add(MessageInjected { message: user("m4", "four").into() });
     copy.add(ViewRestored { messages: 4 });
     assert_eq!(texts(&copy), ["one", "two", "three", "four"]);
     assert_eq!(State::fold(&copy.lines).unwrap(), copy.state);
@@ -421,15 +425,26 @@ fn core_20_a_compaction_is_open_until_it_ends_or_its_turn_does() {
 #[test]
 fn sess_06_system_messages_are_not_summarised_and_stay_first() {
     let mut journal = Journal::new();
-    journal.add(MessageInjected { message: user("m1", "one") });
+    journal.add(MessageInjected { message: user("m1", "one").into() });
     let mut rules = Message::system(&CountingIds::default(), "Be brief.");
     rules.id = "rules".into();
-    journal.add(MessageInjected { message: rules });
-    journal.add(MessageInjected { message: user("m2", "two") });
+    journal.add(MessageInjected { message: rules.into() });
+    journal.add(MessageInjected { message: user("m2", "two").into() });
     let summary = user("s1", "in short");
-    journal.add(CompactionFinished { summary, keep_from: Some("m2".into()) });
+    journal.add(CompactionFinished { summary: summary.into(), keep_from: Some("m2".into()) });
     assert_eq!(texts(&journal), ["Be brief.", "in short", "two"]);
-    journal.add(MessageInjected { message: user("m3", "three") });
+    journal.add(MessageInjected { message: user("m3", "three").into() });
     journal.add(ViewRestored { messages: 4 });
     assert_eq!(texts(&journal), ["one", "Be brief.", "two", "three"]);
+}
+
+#[test]
+fn the_view_shares_the_messages_of_the_events() {
+    let message = Arc::new(user("m1", &"x".repeat(4000)));
+    let summary = Arc::new(user("s1", "in short"));
+    let mut journal = Journal::new();
+    journal.add(MessageInjected { message: message.clone() });
+    assert!(Arc::ptr_eq(&journal.state.view.messages[0], &message));
+    journal.add(CompactionFinished { summary: summary.clone(), keep_from: None });
+    assert!(Arc::ptr_eq(&journal.state.view.messages[0], &summary));
 }

@@ -15,7 +15,7 @@ use crate::usage::Usage;
 /// over the messages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ModelView {
-    /// The messages.
+    /// The messages that the next request contains, oldest first.
     pub messages: View,
     /// Their size as JSON, in bytes.
     pub bytes: u64,
@@ -37,7 +37,7 @@ pub struct ModelView {
 /// A view that a summary replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplacedView {
-    /// The replaced view.
+    /// The view as it was, to which an undo returns.
     pub view: ModelView,
     /// The number of messages of the new view that replace it; later messages are new.
     pub replaced_by: usize,
@@ -64,24 +64,25 @@ pub(crate) struct SnapshotLink {
 const MAX_LISTED_WHOLE: usize = 256;
 
 impl ModelView {
-    pub(super) fn push(&mut self, message: Message, seq: u64) {
+    pub(super) fn push(&mut self, message: Arc<Message>, seq: u64) {
         let (bytes, chars) = size(&message);
         self.bytes += bytes;
         self.chars += chars;
+        // Only answers carry a count; it covers the conversation up to and including the message.
         if let Some(usage) = message.usage {
             self.latest_usage = Some((message.id.clone(), usage));
         }
         self.push_source(seq, self.messages.len());
         // Copies the list only if a request still holds it; the messages themselves are never
         // copied.
-        Arc::make_mut(&mut self.messages).push(Arc::new(message));
+        Arc::make_mut(&mut self.messages).push(message);
     }
 
     /// Adds a tool result. The results of one answer form one message, which grows with each.
     pub(super) fn push_result(&mut self, id: &MessageId, result: &ToolResult, seq: u64) {
         let last = self.messages.last().filter(|message| message.id == *id);
         if last.is_none() {
-            self.push(Message::tool(id.clone(), vec![result.clone()]), seq);
+            self.push(Message::tool(id.clone(), vec![result.clone()]).into(), seq);
             return;
         }
         let messages = Arc::make_mut(&mut self.messages);
@@ -98,7 +99,12 @@ impl ModelView {
         self.sources.push(Source { seq, message, bytes: self.bytes, chars: self.chars });
     }
 
-    pub(super) fn compact(&mut self, summary: Message, keep_from: Option<&MessageId>, seq: u64) {
+    pub(super) fn compact(
+        &mut self,
+        summary: Arc<Message>,
+        keep_from: Option<&MessageId>,
+        seq: u64,
+    ) {
         let mut view = std::mem::take(self);
         // Only the last compaction can be undone; the journal has everything before it.
         view.before = None;
@@ -135,6 +141,8 @@ impl ModelView {
 
     /// Keeps only the first messages, in a way that [`restore`](Self::restore) undoes.
     pub(super) fn rewind_undoable(&mut self, keep: u64) {
+        // The whole view is kept, not only the cut part: what is cut may be replaced by other
+        // messages.
         let mut old = self.clone();
         self.rewind(keep);
         let replaced_by = self.messages.len();
@@ -165,6 +173,7 @@ impl ModelView {
     /// Returns the messages of this view that are made from the first of these events, and how many
     /// events that are. The messages are shared, not copied.
     pub(super) fn prefix_of(&self, events: &[u64]) -> (Self, usize) {
+        // Compared by events: a message of several tool results has several.
         let pairs = self.sources.iter().zip(events);
         let mut sources = pairs.take_while(|(source, event)| source.seq == **event).count();
         // A message that grew here by more results than are listed is not the same.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{GroupChange, GroupState, GroupStatus, InvalidChange, TaskChange, TaskState};
 use crate::ids::{GroupId, TaskId};
 
-/// The state keeps at most this many ended tasks, and as many groups; the oldest are dropped.
+/// The state keeps at most this many ended tasks, and as many groups that are done; the oldest are
+/// dropped when a task or a group is created.
 pub const MAX_ENDED: usize = 256;
 
 /// The tasks and groups of a session, in order of creation.
@@ -17,7 +18,7 @@ pub struct Tasks {
     /// The tasks that were not closed.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub tasks: IndexMap<TaskId, TaskState>,
-    /// The groups.
+    /// The groups; of those that are done the last [`MAX_ENDED`].
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub groups: IndexMap<GroupId, GroupState>,
 }
@@ -72,12 +73,20 @@ impl Tasks {
                     created: at,
                 };
                 self.groups.insert(group.clone(), state);
-                if self.groups.len() > MAX_ENDED {
-                    self.groups.shift_remove_index(0);
-                }
+                self.drop_old_groups();
             }
             (None, _) => {}
             (Some(state), change) => state.apply(change),
+        }
+    }
+
+    fn drop_old_groups(&mut self) {
+        // A caller waits for a group that is not done, however old it is.
+        let done = |state: &GroupState| state.status == GroupStatus::Done;
+        if self.groups.values().filter(|state| done(state)).count() > MAX_ENDED
+            && let Some(oldest) = self.groups.values().position(done)
+        {
+            self.groups.shift_remove_index(oldest);
         }
     }
 

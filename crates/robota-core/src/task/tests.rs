@@ -120,6 +120,23 @@ fn old_ended_tasks_are_dropped_and_running_ones_are_not() {
 }
 
 #[test]
+fn old_groups_that_are_done_are_dropped_and_running_ones_are_not() {
+    let mut tasks = Tasks::default();
+    let created =
+        GroupChange::Created { label: String::new(), policy: WaitPolicy::WaitAll, tasks: vec![] };
+    tasks.apply_group(&"runs".into(), &created, AT);
+    for number in 0..MAX_ENDED + 10 {
+        let id = format!("g{number}").into();
+        tasks.apply_group(&id, &created, AT);
+        tasks.apply_group(&id, &GroupChange::Done, AT);
+    }
+    assert!(tasks.groups.contains_key(&crate::ids::GroupId::from("runs")));
+    assert!(tasks.groups.len() <= MAX_ENDED + 2, "{}", tasks.groups.len());
+    let has = |id: &str| tasks.groups.contains_key(&crate::ids::GroupId::from(id));
+    assert!(!has("g0") && has("g20"));
+}
+
+#[test]
 fn run_06_the_policies_of_groups() {
     use TaskStatus::*;
     let fulfilled = |policy, tasks: &[Option<TaskStatus>]| {

@@ -24,6 +24,7 @@ impl Turn {
             self.prepare(env, out);
             return;
         }
+        // At the limit the hooks are not asked at all: their answer could not count.
         let may_continue = self.stop_continues < MAX_STOP_CONTINUES;
         if self.facts.hooks.contains(HookPoint::Stop) && may_continue {
             self.phase = Phase::Stopping;
@@ -107,8 +108,8 @@ impl Turn {
             tools_executed: self.tools_executed,
             failed_calls: std::mem::take(&mut self.failed_calls),
             usage: self.usage,
-            // The driver has the clock and the prices.
-            cost: None,
+            cost: self.cost.dollars(),
+            // The driver has the clock.
             duration: Duration::ZERO,
             error,
         }));

@@ -72,6 +72,7 @@ impl Turn {
         }
         // Without an answer the assumed limits stay.
         self.rules.set_limits(limits.unwrap_or_default());
+        // Prepared again from the start: with the real window a compaction may be needed.
         self.phase = Phase::Preparing;
         self.prepare(env, out);
     }
@@ -82,7 +83,11 @@ impl Turn {
         let mut any = false;
         for (id, input) in due {
             let message = Message::user(env.ids, input.content.clone());
-            out.emit(UserMessage { message, input: Some(id.clone()), author: Author::User });
+            out.emit(UserMessage {
+                message: message.into(),
+                input: Some(id.clone()),
+                author: Author::User,
+            });
             any = true;
         }
         any
@@ -92,13 +97,14 @@ impl Turn {
         if self.phase != Phase::Compacting {
             return;
         }
+        // Also after a failure: the guard then decides between a full context and a new round.
         self.phase = Phase::Preparing;
         match result {
             Ok(Compaction { summary, keep_from }) => {
                 if let Some(usage) = summary.usage {
-                    self.usage += usage;
+                    self.count(usage);
                 }
-                out.emit(CompactionFinished { summary, keep_from });
+                out.emit(CompactionFinished { summary: summary.into(), keep_from });
                 out.emit(PrefixChanged { cause: PrefixChange::Compaction });
             }
             Err(error) => out.emit(CompactionFailed { error }),
@@ -139,6 +145,7 @@ impl Turn {
     pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
         self.attempt += 1;
         self.pending.discard();
+        // Nothing of the failed attempt is left; `stream_reset` was sent if clients saw any of it.
         self.streamed = false;
         self.calls.clear();
         self.committed = false;
@@ -153,6 +160,8 @@ impl Turn {
             prompt: self.facts.prompt_sha256.clone(),
             tools: match self.purpose {
                 Purpose::Answer => self.facts.tools_sha256.clone(),
+                // The request still contains the tools, so that the cached prefix applies, but none
+                // can be called.
                 Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => None,
             },
             instruction: instruction.clone(),
@@ -220,7 +229,7 @@ impl Turn {
             .with_metadata("provider_usage_floor", estimate.provider.unwrap_or(0))
             .with_metadata("threshold", threshold);
         self.text = text;
-        out.emit(AssistantMessage { round: self.round, message });
+        out.emit(AssistantMessage { round: self.round, message: message.into() });
         self.finish(TurnEnd::ContextFull, None, out);
     }
 }

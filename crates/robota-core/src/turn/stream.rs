@@ -112,6 +112,7 @@ impl Turn {
             self.finish_incomplete_calls(withheld, out);
         }
         if !self.calls.is_empty() {
+            self.continued = Continued::default();
             self.start_tools(out);
             if withheld {
                 self.ending.get_or_insert(Ending::Withheld);
@@ -121,6 +122,7 @@ impl Turn {
                 Some(Unfinished { text: self.text.clone(), cut: answer == AnswerEnd::Cut });
             self.phase = Phase::Preparing;
         } else {
+            self.continued = Continued::default();
             self.unknown_rounds = 0;
             self.unknown_tools.clear();
             self.phase = Phase::Answered;
@@ -129,6 +131,7 @@ impl Turn {
 
     /// Decides whether another call continues an answer without tool calls, and counts it.
     fn is_continued(&mut self, answer: AnswerEnd) -> bool {
+        // Continuing would need a further round, and the limit of rounds is for all model calls.
         if self.rules.max_rounds != 0 && self.round >= self.rules.max_rounds {
             return false;
         }
@@ -180,14 +183,15 @@ impl Turn {
     }
 
     pub(super) fn commit_message(&mut self, message: Message, out: &mut Out) {
+        // Taken, so that a second commit of the same answer cannot count it twice.
         let usage = self.answer_usage.take();
         if let Some(usage) = usage {
-            self.usage += usage;
+            self.count(usage);
         }
         let before = self.unfinished.take().map(|before| before.text).unwrap_or_default();
         self.text = before + &message.text();
         self.committed = true;
-        out.emit(AssistantMessage { round: self.round, message: message.with_usage(usage) });
+        out.emit(AssistantMessage { round: self.round, message: message.with_usage(usage).into() });
     }
 
     /// Ends the turn with a forced summary, or with the fallback text if it has none.
@@ -202,6 +206,7 @@ impl Turn {
                 Block::Text(text) => !text.text.trim().is_empty(),
                 _ => false,
             });
+        // With calls the message is not empty, and their results explain why nothing ran.
         if no_text && !withheld && self.calls.is_empty() {
             blocks.push(Block::text(FALLBACK));
         }
@@ -277,6 +282,7 @@ impl Turn {
             self.unknown_rounds = 0;
             self.unknown_tools.clear();
         } else {
+            // Rounds and not calls: several wrong names in one answer are one mistake of the model.
             self.unknown_rounds += 1;
             self.unknown_tools.extend(unknown);
             self.unknown_tools.sort();

@@ -13,10 +13,11 @@ use crate::catalog::ToolDefinition;
 use crate::error::McpError;
 use crate::names::tool_names;
 
-/// How often a server may ask for more input before it answers a call.
+/// How often a server may ask for more input before it answers a call. Each time can be a question
+/// to the user.
 const MAX_ROUNDS: usize = 10;
 
-/// A tool of a server.
+/// A call that can be made: a tool and the server that has it.
 #[derive(Clone)]
 pub(super) struct McpCall {
     pub(super) server: Arc<Server>,
@@ -42,16 +43,7 @@ impl McpCall {
         progress: Option<&Progress>,
         call: Option<&str>,
     ) -> Result<Value, McpError> {
-        let connecting = self.server.connection();
-        let connection = tokio::select! {
-            connection = connecting => connection?,
-            () = cancel.cancelled() => {
-                return Err(McpError::Connect {
-                    server: self.server.name().to_owned(), problem: "cancelled".to_owned(),
-                });
-            }
-        };
-        self.still_approved()?;
+        let connection = self.connect(cancel).await?;
         let mut params = Map::new();
         params.insert("name".to_owned(), json!(self.definition.name()));
         params.insert("arguments".to_owned(), arguments);
@@ -63,15 +55,28 @@ impl McpCall {
             // The server has forgotten the session, or refused the headers of the helper, which can print
             // others now. It did not run the call.
             Err(error) if self.is_outdated(&error) => {
-                // A lost session is not a failure of the server, so no wait applies.
-                self.server.reset().await;
-                let connection = self.server.connection().await?;
-                // Repeated: the new session may be with another version of the server.
-                self.still_approved()?;
+                self.server.replace(&connection).await;
+                drop(connection);
+                // The new session may be with another version of the server.
+                let connection = self.connect(cancel).await?;
                 self.rounds(&connection, &params, cancel, progress).await
             }
             result => result,
         }
+    }
+
+    /// Connects to the server, and checks that it still has the approved tool.
+    async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<Connection>, McpError> {
+        let connection = tokio::select! {
+            connection = self.server.connection() => connection?,
+            () = cancel.cancelled() => {
+                return Err(McpError::Connect {
+                    server: self.server.name().to_owned(), problem: "cancelled".to_owned(),
+                });
+            }
+        };
+        self.still_approved()?;
+        Ok(connection)
     }
 
     /// Returns whether a new connection can succeed where this one failed.

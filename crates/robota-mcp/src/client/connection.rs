@@ -1,12 +1,18 @@
 //! One connection to a server: the handshake, requests with limits, and the end.
+//!
+//! The functions that the other modules call return boxed futures. The code of an `async fn` is
+//! compiled once more in every crate that awaits it, here with all of the MCP library: that made the
+//! program several megabytes larger.
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use rmcp::model::{ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
     RoleClient, RunningService, ServiceError,
 };
+use rmcp::transport::Transport;
 use robota_core::error::error_chain;
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
@@ -16,6 +22,7 @@ use super::handler::Handler;
 use super::host::HostTransport;
 use super::options::McpOptions;
 use super::stdio::{self, StdioState};
+use super::transport::AnyTransport;
 use super::{http, http_client, sse};
 use crate::config::{Endpoint, ProtocolChoice, ServerConfig};
 use crate::error::McpError;
@@ -27,12 +34,12 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(4);
 
-/// How long a request may take.
+/// How long a request may take before it fails.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestLimits {
     /// Without an answer or progress.
     pub(super) idle: Duration,
-    /// In total.
+    /// In total, whatever progress the server reports.
     pub(super) total: Duration,
 }
 
@@ -48,7 +55,6 @@ impl RequestLimits {
         Self { idle: Duration::from_secs(300), total: Duration::from_secs(3_600) };
 }
 
-/// A connection to a server.
 pub(super) struct Connection {
     server: String,
     service: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
@@ -61,10 +67,14 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to a server and agrees on a version of the protocol.
-    pub(super) async fn open(
-        config: &ServerConfig,
-        options: &McpOptions,
-    ) -> Result<Self, McpError> {
+    pub(super) fn open<'a>(
+        config: &'a ServerConfig,
+        options: &'a McpOptions,
+    ) -> BoxFuture<'a, Result<Self, McpError>> {
+        Box::pin(Self::open_in_time(config, options))
+    }
+
+    async fn open_in_time(config: &ServerConfig, options: &McpOptions) -> Result<Self, McpError> {
         // Only servers whose configuration says so may use the model.
         let sampler = options.sampler.clone().filter(|_| config.sampling);
         let handler = Handler::new(&config.name, McpOptions { sampler, ..options.clone() });
@@ -91,12 +101,11 @@ impl Connection {
                 let (transport, state) =
                     stdio::start(options, command, args, env).await.map_err(failed)?;
                 stdio = Some(state);
-                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+                serve(&handler, transport, lifecycle).await
             }
             Endpoint::Http(endpoint) => {
-                let connect = |lifecycle| {
-                    http::connect(config, endpoint, options, handler.clone(), lifecycle)
-                };
+                let connect =
+                    |lifecycle| http::connect(config, endpoint, options, &handler, lifecycle);
                 match connect(lifecycle).await.map_err(|error| *error)? {
                     // The answer is neither a version nor an error, so the server does not know the
                     // question.
@@ -112,13 +121,13 @@ impl Connection {
             Endpoint::Sse(endpoint) => {
                 let transport =
                     sse::connect(config, endpoint, options).await.map_err(|error| *error)?;
-                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+                serve(&handler, transport, lifecycle).await
             }
             Endpoint::Host => {
                 let channel = options.host.clone();
                 let channel = channel.ok_or_else(|| failed("there is no host".to_owned()))?;
                 let transport = HostTransport::new(&config.name, channel);
-                handler.clone().serve_with_lifecycle(transport, lifecycle).await
+                serve(&handler, transport, lifecycle).await
             }
         };
         let service = started.map_err(|error| start_error(&config.name, &error, stdio.as_ref()))?;
@@ -156,7 +165,18 @@ impl Connection {
     }
 
     /// Sends a request and waits for its result, within limits.
-    pub(super) async fn request(
+    pub(super) fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Value,
+        limits: RequestLimits,
+        cancel: &'a CancellationToken,
+        progress: Option<&'a Progress>,
+    ) -> BoxFuture<'a, Result<Value, McpError>> {
+        Box::pin(self.exchange(method, params, limits, cancel, progress))
+    }
+
+    async fn exchange(
         &self,
         method: &str,
         params: Value,
@@ -266,11 +286,22 @@ impl Connection {
     }
 
     /// Closes the connection and ends the server's program.
-    pub(super) async fn close(&self) {
-        if let Some(mut service) = self.service.lock().await.take() {
-            let _ = service.close_with_timeout(CLOSE_LIMIT).await;
-        }
+    pub(super) fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(mut service) = self.service.lock().await.take() {
+                let _ = service.close_with_timeout(CLOSE_LIMIT).await;
+            }
+        })
     }
+}
+
+/// Does the handshake.
+pub(super) async fn serve(
+    handler: &Handler,
+    transport: impl Transport<RoleClient> + 'static,
+    lifecycle: ClientLifecycleMode,
+) -> Result<RunningService<RoleClient, Handler>, ClientInitializeError> {
+    handler.clone().serve_with_lifecycle(AnyTransport::new(transport), lifecycle).await
 }
 
 async fn cancel_request(peer: &Peer<RoleClient>, id: NumberOrString) {

@@ -18,6 +18,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
 
 use super::form::Form;
 use super::options::{ElicitAnswer, Elicitation, ElicitationKind, McpOptions};
@@ -155,6 +156,23 @@ impl Handler {
         Ok(answer.result())
     }
 
+    /// Asks the user until the server withdraws the question or its connection ends.
+    async fn elicit_until_cancelled(&self, params: &Value, cancelled: &CancellationToken) -> Value {
+        let answer = cancelled.run_until_cancelled(self.elicit(params)).await;
+        answer.unwrap_or_else(|| json!({"action": "cancel"}))
+    }
+
+    /// Asks the model until the server withdraws the request or its connection ends.
+    async fn sample_until_cancelled(
+        &self,
+        params: &Value,
+        cancelled: &CancellationToken,
+    ) -> Result<Value, ErrorData> {
+        let answer = cancelled.run_until_cancelled(self.sample(params)).await;
+        let withdrawn = || ErrorData::new(REFUSED, "the server cancelled the request", None);
+        answer.unwrap_or_else(|| Err(withdrawn()))
+    }
+
     fn notice(&self, text: &str) {
         if self.0.noticed.fetch_add(1, Ordering::Relaxed) >= MAX_NOTICES {
             return;
@@ -236,10 +254,10 @@ impl ClientHandler for Handler {
     async fn create_message(
         &self,
         request: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let params = serde_json::to_value(&request).unwrap_or_default();
-        let answer = self.sample(&params).await?;
+        let answer = self.sample_until_cancelled(&params, &context.ct).await?;
         serde_json::from_value(answer)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -247,10 +265,10 @@ impl ClientHandler for Handler {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(&request).unwrap_or_default();
-        let answer = self.elicit(&params).await;
+        let answer = self.elicit_until_cancelled(&params, &context.ct).await;
         Ok(serde_json::from_value(answer)
             .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
     }
@@ -259,12 +277,18 @@ impl ClientHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
         let params = request.params.unwrap_or_default();
         match request.method.as_str() {
-            "elicitation/create" => Ok(CustomResult::new(self.elicit(&params).await)),
-            "sampling/createMessage" => self.sample(&params).await.map(CustomResult::new),
+            "elicitation/create" => {
+                let answer = self.elicit_until_cancelled(&params, &context.ct).await;
+                Ok(CustomResult::new(answer))
+            }
+            "sampling/createMessage" => {
+                let answer = self.sample_until_cancelled(&params, &context.ct).await;
+                answer.map(CustomResult::new)
+            }
             other => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, other.to_owned(), None)),
         }
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
-};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -15,6 +13,7 @@ use robota_exec::ShellCommand;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::connection::serve;
 use super::handler::Handler;
 use super::http_client::HttpClient;
 use super::link::MAX_MESSAGE;
@@ -57,6 +56,8 @@ pub(crate) fn client() -> Result<reqwest::Client, String> {
             attempt.stop()
         }
     });
+    // No limit for a whole request: a stream of events lasts as long as the connection. Requests
+    // have limits of their own, and the body is counted.
     let client = reqwest::Client::builder().redirect(same_origin).connect_timeout(CONNECT_LIMIT);
     client.build().map_err(|error| error.to_string())
 }
@@ -66,7 +67,7 @@ pub(super) async fn connect(
     config: &ServerConfig,
     endpoint: &HttpEndpoint,
     options: &McpOptions,
-    handler: Handler,
+    handler: &Handler,
     lifecycle: ClientLifecycleMode,
 ) -> Result<Result<RunningService<RoleClient, Handler>, ClientInitializeError>, Box<McpError>> {
     let failed = |problem| Box::new(McpError::Connect { server: config.name.clone(), problem });
@@ -85,7 +86,7 @@ pub(super) async fn connect(
     let token = login(config, options, &headers).await.map_err(failed)?;
     let transport =
         StreamableHttpClientTransport::with_client(HttpClient { client, token }, settings);
-    Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
+    Ok(serve(handler, transport, lifecycle).await)
 }
 
 /// Returns the stored login for a server. A configured header takes precedence; it is not

@@ -29,52 +29,52 @@ const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerStatus {
-    /// It has not been needed yet.
+    /// It has not been needed yet, so it was not started.
     Pending,
     /// It is being started.
     Starting,
-    /// It is connected.
+    /// It is connected and its lists were read.
     Connected,
-    /// It requires a login.
+    /// It refuses requests without a login, or with the rights of this login.
     NeedsAuth,
-    /// It failed.
+    /// It did not start, or broke off; the next call tries again.
     Failed,
-    /// It is turned off.
+    /// The user turned it off; it is not started by calls.
     Disabled,
 }
 
 /// The status of a server, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
-    /// Its name.
+    /// The name in the configuration.
     pub name: String,
-    /// Whether it can be used.
+    /// Whether it can be used, and if not, why.
     pub status: ServerStatus,
-    /// How it is reached.
+    /// How it is reached: `stdio`, `http`, `sse` or `sdk`.
     pub transport: &'static str,
     /// The names of its tools that can be called, as the server knows them.
     pub tools: Vec<String>,
-    /// How many prompts it has.
+    /// How many prompts it offers as commands.
     pub prompts: usize,
     /// Its instructions for models as it sends them now. Models get those that the user approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Its own name and version.
+    /// Its own name and version; null before the first connection.
     pub server_info: Value,
-    /// The version of the protocol.
+    /// The version of the protocol that was agreed on; empty before the first connection.
     pub protocol: String,
-    /// Why it failed.
+    /// Why it failed; none if it did not.
     pub error: Option<String>,
-    /// Changes that the user must approve.
+    /// Changes that the user must approve; none if there are none.
     pub changes: Option<ToolChangesReport>,
 }
 
 /// Changes that the user must approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolChangesReport {
-    /// Tools that were not there.
+    /// Tools that were not there when the user approved.
     pub added: Vec<String>,
-    /// Tools whose definition differs.
+    /// Tools whose definition differs from the approved one.
     pub changed: Vec<String>,
     /// Whether its instructions for models differ.
     pub instructions: bool,
@@ -83,7 +83,7 @@ pub struct ToolChangesReport {
 /// The instructions of a server for models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInstructions {
-    /// The name of the server.
+    /// The name in the configuration.
     pub server: String,
     /// The text that the user approved, at most 2 KB and without hidden characters.
     pub text: String,
@@ -111,7 +111,6 @@ impl Changes {
     }
 }
 
-/// A server.
 pub(super) struct Server {
     pub(super) config: ServerConfig,
     pub(super) options: McpOptions,
@@ -282,7 +281,7 @@ impl Server {
             self.state().failures.push(Instant::now());
         }
         let wait = self.next_start()?;
-        self.set_status(ServerStatus::Starting, None);
+        let starting = Starting::begin(self);
         let opening = Box::pin(async {
             tokio::time::sleep(wait).await;
             let connection = Arc::new(Connection::open(&self.config, &self.options).await?);
@@ -291,13 +290,15 @@ impl Server {
             self.refresh(&connection).await.map(|()| connection)
         });
         // A server that never answers must not delay the end of the session until its time limit.
-        let Some(opened) = cancelled.run_until_cancelled(opening).await else {
-            self.set_status(ServerStatus::Pending, None);
+        let opened = cancelled.run_until_cancelled(opening).await;
+        let Some(opened) = opened else {
+            // Its guard sets the status.
             return Err(McpError::Connect {
                 server: self.config.name.clone(),
                 problem: "its start was cancelled".to_owned(),
             });
         };
+        starting.end();
         match opened {
             Ok(connection) => {
                 self.set_status(ServerStatus::Connected, None);
@@ -461,6 +462,18 @@ impl Server {
         }
     }
 
+    /// Gives up a connection that the server no longer accepts, so that the next call starts another one.
+    /// This is no failure of the server, so no wait applies.
+    pub(super) async fn replace(&self, outdated: &Arc<Connection>) {
+        let mut slot = self.connection.lock().await;
+        // Calls at the same time learn of it together; the first one replaces it, for all of them.
+        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, outdated)) {
+            // Not closed: it ends with the last call that still uses it.
+            *slot = None;
+            self.state().failures.clear();
+        }
+    }
+
     /// Turns the server off and ends its connection.
     pub(super) async fn disable(&self) {
         self.set_status(ServerStatus::Disabled, None);
@@ -488,11 +501,35 @@ impl Server {
         }
     }
 
-    /// Ends the connection.
+    /// Ends the connection, and a start in progress. The server cannot be used afterwards.
     pub(super) async fn close(&self) {
         self.stop.cancel();
         if let Some(connection) = self.connection.lock().await.take() {
             connection.close().await;
+        }
+    }
+}
+
+/// A start in progress. If it ends without a result, because the call that needed the server was dropped or
+/// the start was cancelled, the server can be started again.
+struct Starting<'a>(Option<&'a Server>);
+
+impl<'a> Starting<'a> {
+    fn begin(server: &'a Server) -> Self {
+        server.set_status(ServerStatus::Starting, None);
+        Self(Some(server))
+    }
+
+    /// Ends the start, whose result the caller notes.
+    fn end(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.0 {
+            server.set_status(ServerStatus::Pending, None);
         }
     }
 }

@@ -20,6 +20,8 @@ use tokio::sync::watch;
 const KEPT_EVENTS: usize = 256;
 /// How many streams are kept.
 const KEPT_STREAMS: usize = 256;
+/// How many bytes of events are kept, as JSON. Results of tools can have images.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The events of all streams.
 pub(super) struct Events {
@@ -34,14 +36,23 @@ struct Streams {
     by_name: HashMap<String, Stream>,
     /// The names, the oldest first.
     order: VecDeque<(String, String)>,
+    /// The size of all events.
+    bytes: usize,
 }
 
 struct Stream {
-    events: VecDeque<(u64, ServerSseMessage)>,
+    events: VecDeque<Kept>,
     /// The number of the last event.
     last: watch::Sender<u64>,
     /// Whether the response was stored, after which nothing follows.
     ended: bool,
+}
+
+/// An event that is kept.
+struct Kept {
+    number: u64,
+    bytes: usize,
+    event: ServerSseMessage,
 }
 
 impl Events {
@@ -80,11 +91,13 @@ impl EventStore for Events {
             event.message.as_deref(),
             Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
         );
-        stream.events.push_back((number, event));
-        if stream.events.len() > KEPT_EVENTS {
-            stream.events.pop_front();
-        }
+        let bytes = size(&event);
+        stream.events.push_back(Kept { number, bytes, event });
+        let excess = stream.events.len().saturating_sub(KEPT_EVENTS);
+        let dropped: usize = stream.events.drain(..excess).map(|kept| kept.bytes).sum();
         stream.last.send_replace(number);
+        streams.bytes = (streams.bytes + bytes).saturating_sub(dropped);
+        streams.limit_bytes(&name);
         Ok(id)
     }
 
@@ -98,7 +111,7 @@ impl EventStore for Events {
         let last = {
             let streams = lock(&self.streams);
             let stream = streams.by_name.get(name).ok_or_else(unknown)?;
-            let first = stream.events.front().map_or(0, |(first, _)| *first);
+            let first = stream.events.front().map_or(0, |kept| kept.number);
             // Events that were dropped cannot be replayed, and a gap must not look like a complete
             // answer.
             if number > *stream.last.borrow() || number + 1 < first {
@@ -116,18 +129,59 @@ impl EventStore for Events {
 
 impl Streams {
     fn add(&mut self, stream_id: &str, name: String) {
-        if self.order.len() >= KEPT_STREAMS
-            && let Some((id, name)) = self.order.pop_front()
-        {
-            // The oldest stream is given up: its host has probably gone.
-            self.names.remove(&id);
-            self.by_name.remove(&name);
+        if self.order.len() >= KEPT_STREAMS {
+            self.remove(0);
         }
         self.names.insert(stream_id.to_owned(), name.clone());
         self.order.push_back((stream_id.to_owned(), name.clone()));
         let last = watch::Sender::new(0);
         self.by_name.insert(name, Stream { events: VecDeque::new(), last, ended: false });
     }
+
+    /// Gives up a stream: the oldest ones first, whose hosts have probably gone.
+    fn remove(&mut self, at: usize) {
+        let Some((id, name)) = self.order.remove(at) else { return };
+        self.names.remove(&id);
+        let events = self.by_name.remove(&name).map(|stream| stream.events).unwrap_or_default();
+        let bytes: usize = events.iter().map(|kept| kept.bytes).sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Gives up streams, and then events of the stream in use, until the rest is small enough.
+    fn limit_bytes(&mut self, in_use: &str) {
+        while self.bytes > KEPT_BYTES
+            && let Some(at) = self.order.iter().position(|(_, name)| name != in_use)
+        {
+            self.remove(at);
+        }
+        let Some(stream) = self.by_name.get_mut(in_use) else { return };
+        // The last event stays: a client that lost the connection waits for it.
+        while self.bytes > KEPT_BYTES
+            && stream.events.len() > 1
+            && let Some(kept) = stream.events.pop_front()
+        {
+            self.bytes = self.bytes.saturating_sub(kept.bytes);
+        }
+    }
+}
+
+/// Returns the size of an event as JSON.
+fn size(event: &ServerSseMessage) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Fails for no message; then what was counted so far is the size.
+    let _ = serde_json::to_writer(&mut counter, &event.message.as_deref());
+    counter.0
 }
 
 /// Reads the events of a stream, and waits for those that follow.
@@ -145,10 +199,10 @@ impl Reader {
             {
                 let streams = lock(&self.streams);
                 let stream = streams.by_name.get(&self.name)?;
-                let next = stream.events.iter().find(|(number, _)| *number > self.number);
-                if let Some((number, event)) = next {
-                    self.number = *number;
-                    return Some(event.clone());
+                let next = stream.events.iter().find(|kept| kept.number > self.number);
+                if let Some(kept) = next {
+                    self.number = kept.number;
+                    return Some(kept.event.clone());
                 }
                 if stream.ended {
                     return None;

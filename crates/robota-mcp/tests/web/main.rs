@@ -5,3 +5,4 @@ mod hostile_logins;
 mod limits;
 mod oauth;
 mod server;
+mod sessions;

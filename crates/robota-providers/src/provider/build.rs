@@ -22,6 +22,9 @@ use crate::wire::cache::PieceCache;
 /// The Anthropic wire requires a version header, also at other services.
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
+/// The header with beta features of the Anthropic wire.
+const ANTHROPIC_BETA: &str = "anthropic-beta";
+
 /// Builds a provider. It sends nothing.
 ///
 /// # Errors
@@ -56,6 +59,8 @@ pub fn build(
         insert_header(&mut headers, &vendor, name, value, false)?;
     }
     if wire == Wire::AnthropicMessages && !headers.contains_key(ANTHROPIC_VERSION) {
+        // The old version: compatible services know no other, and the newest one refuses sampling
+        // parameters.
         headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
     }
     let mut address = base.clone();
@@ -81,6 +86,9 @@ pub fn build(
     for (name, value) in &settings.headers {
         insert_header(&mut headers, &vendor, name, value.expose(), true)?;
     }
+    if wire == Wire::AnthropicMessages {
+        add_betas(&mut headers, &vendor, &settings.betas)?;
+    }
     // Before anything can fail at the service: its messages may repeat the key or a header.
     let scrub = scrubber(&settings, &address);
     let mut options = Value::Object(profile.options.clone());
@@ -93,6 +101,8 @@ pub fn build(
         address_env: profile.base_url_env.first().cloned(),
         help: profile.help_link().map(|link| link.url.clone()),
         local: profile.local || is_local(&base),
+        // Anthropic always sends `retry-after` with a rate limit. Without it, the spending limit is
+        // reached.
         bare_429_is_final: wire == Wire::AnthropicMessages,
     };
     Ok(Arc::new(HttpProvider {
@@ -216,6 +226,23 @@ fn insert_header(
     value.set_sensitive(secret);
     headers.insert(header, value);
     Ok(())
+}
+
+/// Adds beta features to those that the headers name already.
+fn add_betas(headers: &mut HeaderMap, vendor: &str, betas: &[String]) -> Result<(), BuildError> {
+    let given = headers.get(ANTHROPIC_BETA);
+    let secret = given.is_some_and(HeaderValue::is_sensitive);
+    let given = given.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let mut all: Vec<&str> = Vec::new();
+    for beta in given.split(',').chain(betas.iter().map(String::as_str)).map(str::trim) {
+        if !beta.is_empty() && !all.contains(&beta) {
+            all.push(beta);
+        }
+    }
+    match betas.is_empty() {
+        true => Ok(()),
+        false => insert_header(headers, vendor, ANTHROPIC_BETA, &all.join(","), secret),
+    }
 }
 
 /// Collects everything that must not be shown: the key, headers from the settings, and passwords

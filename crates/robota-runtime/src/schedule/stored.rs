@@ -19,11 +19,11 @@ use super::{NewSchedule, ScheduleInfo, infos};
 pub enum ScheduleChange {
     /// Adds a schedule, or replaces the one with the same id.
     Add(NewSchedule),
-    /// Pauses a schedule.
+    /// Pauses a schedule; pausing a paused one changes nothing.
     Pause(ScheduleId),
-    /// Resumes a paused schedule.
+    /// Resumes a paused schedule; times during the pause do not count as missed.
     Resume(ScheduleId),
-    /// Removes a schedule.
+    /// Removes a schedule; inputs that it has sent stay.
     Remove(ScheduleId),
 }
 
@@ -52,14 +52,17 @@ pub async fn change_stored_schedule(
     let journal = store.open(session).await?;
     let state = state_of(store, session).await?;
     let events = change.decide(&state, clock.now(), ids)?;
+    // Asked before `opened` is appended, which clears it.
+    let closed = state.closed;
     let mut recorder = Recorder::new(journal, clock.clone(), state);
     if !events.is_empty() {
         let after_seq = recorder.state().cursor.map_or(0, |cursor| cursor.seq);
         let opened = Opened { epoch: recorder.epoch(), after_seq, pid: Some(std::process::id()) };
         let events = std::iter::once(opened.into()).chain(events).collect();
         recorder.append(None, events).await?;
-        // A turn that a crash left open stays open, for the process that resumes the session.
-        if recorder.state().turn.is_none() {
+        // A session that a crash left stays without an end, so that the process that resumes it sees
+        // the crash and cleans up after it.
+        if closed {
             recorder.close("schedule changed").await?;
         }
     }

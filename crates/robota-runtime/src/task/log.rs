@@ -10,18 +10,18 @@ use async_trait::async_trait;
 use robota_core::ids::TaskId;
 use serde::Serialize;
 
-/// A part of a log.
+/// A part of a log that ends between two characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LogPage {
-    /// The text.
+    /// The text; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// Where the next page begins.
+    /// The offset in bytes at which the next page begins.
     pub next: u64,
-    /// Whether there is more.
+    /// Whether the log had more when it was read; a running task may add to it.
     pub more: bool,
 }
 
-/// Keeps the logs of tasks.
+/// Keeps the logs of tasks: in files, or in memory for sessions that are not stored.
 #[async_trait]
 pub trait TaskLogs: Send + Sync {
     /// Starts the log of a task. Returns its file, if it has one.
@@ -48,6 +48,12 @@ pub trait TaskLogs: Send + Sync {
         offset: u64,
         bytes: usize,
     ) -> std::io::Result<LogPage>;
+
+    /// Frees the memory that the log of a task takes, because the task left the list. A file stays. Does
+    /// nothing unless implemented.
+    fn forget(&self, task: &TaskId) {
+        let _ = task;
+    }
 }
 
 /// The most bytes that are kept in memory for each task.
@@ -60,6 +66,11 @@ pub struct MemoryLogs(Mutex<HashMap<TaskId, (u64, String)>>);
 impl MemoryLogs {
     fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, (u64, String)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
     }
 }
 
@@ -97,6 +108,10 @@ impl TaskLogs for MemoryLogs {
         let kept = log.as_bytes().get(from.min(log.len())..).unwrap_or_default();
         let first = *start + from.min(log.len()) as u64;
         Ok(page(kept, bytes, first))
+    }
+
+    fn forget(&self, task: &TaskId) {
+        self.lock().remove(task);
     }
 }
 
@@ -172,6 +187,10 @@ impl TaskLogs for FileLogs {
             Ok(page(&kept, bytes, offset))
         })
         .await
+    }
+
+    fn forget(&self, task: &TaskId) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(task);
     }
 }
 

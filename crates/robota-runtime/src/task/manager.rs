@@ -30,21 +30,21 @@ const EVENTS: usize = 1_024;
 pub enum TaskEvent {
     /// A task changed. It is in the journal.
     Changed {
-        /// Its state after the change.
+        /// The state after the change, as the list has it.
         state: Box<TaskState>,
-        /// The change.
+        /// The change, as the journal has it.
         change: Box<TaskChange>,
     },
     /// A task wrote text. It is in its log.
     Text {
-        /// The task.
+        /// The task that wrote it.
         task: TaskId,
-        /// The text.
+        /// The text, which may end inside a line.
         text: String,
     },
     /// The conversation of an agent continued. The event is in the journal of the agent's session.
     Agent {
-        /// The task of the agent.
+        /// The task that the agent runs as.
         task: TaskId,
         /// The event: `turn_started`, `user_message`, `model_responded`, `assistant_message` or
         /// `tool_result_added`.
@@ -52,9 +52,9 @@ pub enum TaskEvent {
     },
     /// A group changed. It is in the journal.
     Group {
-        /// Its state after the change.
+        /// The state after the change, as the list has it.
         state: Box<GroupState>,
-        /// The change.
+        /// The change, as the journal has it.
         change: GroupChange,
     },
 }
@@ -69,9 +69,9 @@ pub struct TaskManagerOptions {
     pub max_depth: u32,
     /// Keeps the text of tasks.
     pub logs: Arc<dyn TaskLogs>,
-    /// The wall clock.
+    /// Dates the changes of tasks; the watchdogs use tokio's time.
     pub clock: Arc<dyn Clock>,
-    /// Makes ids.
+    /// Makes the ids of groups, agents and their sessions.
     pub ids: Arc<dyn Ids>,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Registry {
     closed: bool,
 }
 
-/// A running task.
+/// What the manager needs of a running task: to cancel it, and to send to it.
 pub(super) struct Live {
     pub(super) cancel: CancellationToken,
     pub(super) inputs: mpsc::UnboundedSender<String>,
@@ -225,6 +225,7 @@ impl TaskManager {
             // Nothing else takes the id while the change is recorded.
             let at = inner.options.clock.now();
             let _ = registry.tasks.apply(&task, &spawned, at);
+            registry.free_dropped(&*inner.options.logs);
             task
         };
         let event = TaskChanged { task: task.clone(), change: spawned.clone() };
@@ -476,6 +477,8 @@ impl Inner {
             return Err(TaskManagerError::Ended { task: task.clone(), status });
         }
         let event = TaskChanged { task: task.clone(), change: change.clone() };
+        // Recorded without the lock, which must not be held over an await; `apply` checks the
+        // change again.
         let recorded = self.record(vec![event.into()]).await;
         self.apply(task, change);
         recorded.map_err(TaskManagerError::Journal)
@@ -493,6 +496,7 @@ impl Inner {
         let state = registry.tasks.tasks.get(task).cloned().unwrap_or(before);
         if change == TaskChange::Closed {
             registry.states.remove(task);
+            self.options.logs.forget(task);
         } else if let Some(sender) = registry.states.get(task) {
             sender.send_replace(state.clone());
         }
@@ -551,6 +555,7 @@ impl Inner {
         let mut registry = self.lock();
         registry.tasks.apply_group(group, &change, at);
         let Some(state) = registry.tasks.groups.get(group).cloned() else { return Ok(()) };
+        registry.free_dropped_groups();
         let sender = registry.groups.entry(group.clone());
         // `send_replace` also without a receiver: a caller that subscribes later has to find the
         // last status.
@@ -619,6 +624,24 @@ impl Inner {
 }
 
 impl Registry {
+    /// Frees what is kept for tasks that the list dropped, because it has newer ones that ended.
+    fn free_dropped(&mut self, logs: &dyn TaskLogs) {
+        let tasks = &self.tasks.tasks;
+        self.states.retain(|task, _| {
+            let listed = tasks.contains_key(task);
+            if !listed {
+                logs.forget(task);
+            }
+            listed
+        });
+    }
+
+    /// Frees what is kept for groups that the list dropped.
+    fn free_dropped_groups(&mut self) {
+        let groups = &self.tasks.groups;
+        self.groups.retain(|group, _| groups.contains_key(group));
+    }
+
     /// Returns an id that no task of the session has: `bash_2`, `agent-7f3a9c01`.
     fn new_id(&mut self, kind: TaskKind, ids: &dyn Ids) -> TaskId {
         match kind {
@@ -641,3 +664,6 @@ impl Registry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::hook::{
-    EventDecision, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply, HookRunner,
-    HookTranscript as _, Hooks,
+    EventDecision, EventReport, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply,
+    HookRunner, HookTranscript as _, Hooks,
 };
 use robota_runtime::{AgentHooks, AgentJob, AgentStop, WorktreeHooks};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use crate::settings_hooks::HookFiles;
 use crate::skills::OwnHooks;
 use crate::transcript::SessionTranscript;
 
-/// The hooks of tool calls, and no others.
+/// The hooks of tool calls and of the events that calls cause, and no others.
 pub(crate) struct ToolHooks(pub(crate) Arc<dyn Hooks>);
 
 #[async_trait]
@@ -34,9 +34,18 @@ impl Hooks for ToolHooks {
     }
 
     fn has_event(&self, event: HookEvent) -> bool {
-        HookPoint::ALL
-            .into_iter()
-            .any(|point| HookEvent::from(point) == event && self.has_point(point))
+        let point = HookPoint::ALL.into_iter().find(|point| HookEvent::from(*point) == event);
+        match point {
+            Some(point) => self.has_point(point),
+            None => event.is_during_call() && self.0.has_event(event),
+        }
+    }
+
+    async fn run_event(&self, data: HookData) -> EventReport {
+        match data.event().is_during_call() {
+            true => self.0.run_event(data).await,
+            false => EventReport::default(),
+        }
     }
 }
 
@@ -66,6 +75,8 @@ impl SettingsAgentHooks {
             files: self.files.clone(),
             on_notice: self.parts.on_notice.clone(),
         };
+        // The runner belongs to the whole session: without this matcher the hooks of one definition
+        // would run at the end of every agent.
         let place = |_, mut group: HookGroup| {
             group.matcher = Some(agent.to_owned());
             (HookEvent::SubagentStop, group)
@@ -86,6 +97,7 @@ impl AgentHooks for SettingsAgentHooks {
         let data = HookData::SubagentStart { agent_id, agent_type: job.work.agent.clone() };
         match self.runner.run_event(data).await.decision {
             EventDecision::Continue { context } => context,
+            // SubagentStart cannot refuse an agent: the task has started.
             EventDecision::Block { .. } => None,
         }
     }
@@ -108,6 +120,7 @@ impl AgentHooks for SettingsAgentHooks {
         };
         let report = self.runner.run_event(data).await;
         match report.decision {
+            // A hook that stops everything does not also ask the agent to continue.
             EventDecision::Block { reason } if report.stop.is_none() => Some(reason),
             _ => None,
         }
@@ -125,6 +138,8 @@ impl WorktreeHooks for SettingsAgentHooks {
         match report.decision {
             EventDecision::Block { reason } => Err(reason),
             EventDecision::Continue { .. } => {
+                // A path that is no folder would fail later, in the tools of the agent, where the
+                // cause is no longer visible.
                 Ok(report.worktree_path.map(PathBuf::from).filter(|path| path.is_dir()))
             }
         }

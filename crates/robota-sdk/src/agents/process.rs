@@ -52,7 +52,7 @@ use crate::sandbox;
 /// ```
 #[derive(Clone)]
 pub struct AgentProgram {
-    /// The program.
+    /// The executable; the `robota` program passes its own path.
     pub program: PathBuf,
     /// Its arguments, which everybody can read.
     pub args: Vec<OsString>,
@@ -78,7 +78,7 @@ pub struct AgentProgram {
 pub struct AgentStart {
     /// What the program gave in [`AgentProgram::setup`].
     pub setup: Value,
-    /// The model of the session.
+    /// The model that the session uses at the start of the agent. It replaces that of the setup.
     pub model: String,
     /// How hard the model thinks.
     pub effort: Option<String>,
@@ -110,6 +110,7 @@ impl AgentProcesses for SessionAgentProcesses {
         };
         let definition = parts.definition(&job.work.agent)?.clone();
         let of_host = parts.mcp.as_ref().map(SessionMcp::of_host).unwrap_or_default();
+        // Refused now, with the cause: in the other process the tools would simply be missing.
         if let Some(server) = of_host.iter().find(|server| names_server(&definition, server)) {
             let text = format!(
                 "the agent `{}` runs in a process of its own, which does not have the MCP server \
@@ -125,6 +126,7 @@ impl AgentProcesses for SessionAgentProcesses {
             job: job.clone(),
             preloaded: parts.preload(&definition),
             definition,
+            // Now, and not when the session was opened: the mode may have changed.
             parent: ParentFacts::of(&parts.open, &self.parent)?,
             permissions: parts.permissions.clone(),
             only_tools: parts.only_tools.clone(),
@@ -140,12 +142,16 @@ impl AgentProcesses for SessionAgentProcesses {
             .env(parts.environment.clone());
         let (meter, budget, observer) =
             (parts.budget.child(), parts.budget.clone(), parts.observer.clone());
+        let own_budget = parts.budget.of_agent();
+        // It returns why the process must stop: the budgets of the agent and of the session, which the
+        // process itself cannot see.
         let observer = Box::new(move |envelope: &Arc<_>| {
+            own_budget.observe(envelope);
             meter.observe(envelope);
             if let Some(observer) = &observer {
                 observer(envelope);
             }
-            budget.exhausted()
+            own_budget.exhausted().or_else(|| budget.exhausted())
         });
         Ok(NewAgentProcess { spec, start, observer })
     }
@@ -164,6 +170,8 @@ impl AgentProcesses for SessionAgentProcesses {
             AgentRequest::Hook { hooks, input } => {
                 AgentReply::Hook(match self.parts.program_hooks().get(hooks) {
                     Some(hooks) => hooks.run(input).await,
+                    // A hook that cannot run must not allow a call, and only a faulty agent names
+                    // one that does not exist.
                     None => HookReply::from(HookAnswer::PreToolUse(PreToolDecision::Deny {
                         reason: format!("the agent names hooks {hooks}, which do not exist"),
                     })),
@@ -174,6 +182,8 @@ impl AgentProcesses for SessionAgentProcesses {
 
     async fn settle(&self, job: &AgentJob, reason: &str) {
         let mut job = job.clone();
+        // The process may have crashed before it closed its journal, so the journal is opened again
+        // to write the end.
         job.work.resume = Some(job.session.clone());
         let agents = SessionAgents { parts: self.parts.clone(), parent: self.parent.clone() };
         // A process that was ended before it created its journal left nothing to close.
@@ -209,6 +219,7 @@ impl AgentProcess {
         store: Arc<dyn JournalStore>,
         reaper: Option<ReaperProgram>,
     ) -> Result<Self, SdkError> {
+        // The parent may have changed its model since the settings were read.
         model.model.clone_from(&start.model);
         model.effort.clone_from(&start.effort);
         let cwd = project.cwd().to_owned();
@@ -220,6 +231,7 @@ impl AgentProcess {
         let place = builder
             .place(&fences, supervisor.clone(), &environment)
             .session_variables(SessionVariables::default());
+        // Decided by the sandbox of this process, which reads the same settings.
         let read_only = builder.tool_choice(&fences).read_only;
         // The parent has reported the problems of the settings.
         let on_notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|_| {});
@@ -240,6 +252,7 @@ impl AgentProcess {
             read_only,
             more_tools: Vec::new(),
             instructions: start.instructions.clone(),
+            // The parent counts and limits: it sees every event of this process.
             budget: BudgetGuard::new(Budget::default(), on_notice.clone()),
             hooks: Vec::new(),
             observer: None,
@@ -247,6 +260,7 @@ impl AgentProcess {
             supervisor,
             environment,
             open: crate::interactive::OpenSessions::default(),
+            // Agents do not start agents.
             program: None,
             own_processes: false,
             skills: None,
@@ -263,6 +277,7 @@ impl AgentProcess {
         let Self { start, mut parts } = self;
         let requests = ParentRequests::new(output.clone());
         let hooks = start.hooks.into_iter().enumerate();
+        // The hooks run in the parent; this process has only their numbers.
         parts.hooks = hooks.map(|(index, points)| requests.hooks(index, points)).collect();
         let (supervisor, mcp) = (parts.supervisor.clone(), parts.mcp.clone());
         let new = NewAgent {
@@ -283,6 +298,7 @@ impl AgentProcess {
             }
         }
         if let Some(mcp) = mcp {
+            // Before the supervisor, so that servers can end on their own.
             mcp.servers.close().await;
         }
         supervisor.shutdown().await;

@@ -16,7 +16,7 @@ use robota_core::tool::{Tool, ToolScope};
 use robota_exec::SessionVariables;
 use robota_policy::List;
 use robota_runtime::{AgentJob, AgentSession, AgentSessions};
-use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder};
+use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder, WeakSession};
 use robota_tools::PolicyAccessCheck;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,7 @@ use super::approvals::AgentApprover;
 use super::preload::Preloaded;
 use super::servers::AgentServers;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
+use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
 use crate::processes;
 use crate::project::{self, Project};
@@ -37,9 +38,9 @@ const ASK_USER: &str = "AskUserQuestion";
 /// What an agent has from the session that starts it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ParentFacts {
-    /// The session.
+    /// The session that started the agent; the journal of the agent refers to it.
     pub(crate) session: SessionId,
-    /// Its permission mode.
+    /// Its mode at the time of the start; later changes do not reach an agent that runs.
     pub(crate) mode: Mode,
     /// The rules that the user allowed for it.
     pub(crate) allowed: Vec<String>,
@@ -101,6 +102,7 @@ impl NewAgent {
     pub(super) async fn open(self) -> Result<Session, TaskError> {
         let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
         let work = &self.job.work;
+        // In a worktree the rules of the project apply to its paths there.
         let project = match &work.cwd {
             None => self.parts.project.clone(),
             Some(cwd) => Arc::new(self.parts.project.in_folder(cwd)),
@@ -108,7 +110,8 @@ impl NewAgent {
         let id = &self.job.session;
         let only = work.tools.as_deref();
         let servers = self.parts.servers(&self.definition, only, &project).await;
-        let mut builder = self.builder(&project, id, &servers).map_err(start)?;
+        let budget = self.parts.budget.of_agent();
+        let mut builder = self.builder(&project, id, &servers, &budget).map_err(start)?;
         for source in servers.sources() {
             builder = builder.tool_source(source);
         }
@@ -117,7 +120,11 @@ impl NewAgent {
             None => builder.create(store, Some(id.clone())).await,
             Some(_) => builder.resume(store, id, Resume::default()).await,
         };
-        session.map_err(|error| start(error.to_string()))
+        let session = session.map_err(|error| start(error.to_string()))?;
+        // Weak: the watch must not keep a session open that its task has left.
+        let weak = WeakSession::from(&session);
+        budget.stop_in_time(move || weak.upgrade().into_iter().collect());
+        Ok(session)
     }
 
     fn builder(
@@ -125,6 +132,7 @@ impl NewAgent {
         project: &Arc<Project>,
         id: &SessionId,
         servers: &AgentServers,
+        budget: &BudgetGuard,
     ) -> Result<SessionBuilder, String> {
         let Self { parts, parent, job, definition, .. } = self;
         let mode = mode_of(parent.mode, definition.permission_mode);
@@ -133,6 +141,7 @@ impl NewAgent {
             gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
         }
         if parts.permissions.inherits_rules() {
+            // Copied: what the user allows later for the session does not reach a running agent.
             gate.remember(&parent.allowed)?;
         }
         if let AgentPermissions::PreApproved(rules) = &parts.permissions {
@@ -155,6 +164,8 @@ impl NewAgent {
             &cwd,
             (job.work.worker, &self.preloaded.parts),
         );
+        // What hooks of the agent set is not for the session that started it.
+        let variables = parts.place.variables().copied();
         let mut builder = Session::builder(setup.provider.clone(), model)
             .system(system)
             .cwd(cwd.display().to_string())
@@ -162,12 +173,13 @@ impl NewAgent {
             .mode(mode)
             .gate(gate.clone())
             .approvals(parts.permissions.approvals(self.approver.clone()))
-            .tool_factory(self.tools(project))
+            .tool_factory(self.tools(project, &variables))
             .idle_timeout(setup.idle_timeout)
+            // Zero is no limit.
             .max_rounds(definition.max_turns.unwrap_or(0))
             .spawned_by(spawned_by)
             .crash_cleanup(processes::crash_cleanup(&cwd))
-            .callbacks(self.callbacks())
+            .callbacks(self.callbacks(budget.clone()))
             .configure(|config| {
                 setup.apply(config);
                 if let Some(effort) = effort {
@@ -175,7 +187,8 @@ impl NewAgent {
                 }
                 config.redactor = redactor;
             });
-        for hooks in self.hooks(project, id, gate) {
+        let own_budget: Arc<dyn Hooks> = Arc::new(ToolHooks(Arc::new(budget.clone())));
+        for hooks in std::iter::once(own_budget).chain(self.hooks(project, id, gate, variables)) {
             builder = builder.hooks(hooks);
         }
         if let Some(late) = servers.late_instructions(of_servers) {
@@ -184,10 +197,11 @@ impl NewAgent {
         Ok(builder)
     }
 
-    /// Returns what counts the events of the agent into the budget of its parent.
-    fn callbacks(&self) -> Callbacks {
+    /// Returns what counts the events of the agent into its own budget and that of its parent.
+    fn callbacks(&self, budget: BudgetGuard) -> Callbacks {
         let (meter, observer) = (self.parts.budget.child(), self.parts.observer.clone());
         Callbacks::new().on_event(Arc::new(move |envelope: &Arc<Envelope>| {
+            budget.observe(envelope);
             meter.observe(envelope);
             if let Some(observer) = &observer {
                 observer(envelope);
@@ -195,10 +209,16 @@ impl NewAgent {
         }))
     }
 
-    fn tools(&self, project: &Arc<Project>) -> Arc<dyn robota_core::tool::ToolFactory> {
+    fn tools(
+        &self,
+        project: &Arc<Project>,
+        variables: &SessionVariables,
+    ) -> Arc<dyn robota_core::tool::ToolFactory> {
         let Self { parts, job, definition, .. } = self;
         let parts = parts.clone();
-        let mut place = parts.place.clone().without_questions();
+        let mut place =
+            parts.place.clone().without_questions().session_variables(variables.clone());
+        // Rules name paths below the working folder, so another folder needs its own check.
         if job.work.cwd.is_some() {
             let policy = Arc::new(project.policy.clone());
             let rules = Arc::new(PolicyAccessCheck::new(policy, project::paths()));
@@ -215,6 +235,7 @@ impl NewAgent {
                     && parts.only_tools.as_ref().is_none_or(offered)
             });
             tools.extend(parts.more_tools.iter().cloned());
+            // After all tools are collected: a rule denies tools of plugins and services too.
             tools.retain(|tool| !parts.project.policy.denies_tool(&tool.spec().name));
             tools::filter(&mut tools, &definition, only.as_deref());
             tools
@@ -226,6 +247,7 @@ impl NewAgent {
         project: &Arc<Project>,
         id: &SessionId,
         gate: Arc<PolicyGate>,
+        variables: SessionVariables,
     ) -> Vec<Arc<dyn Hooks>> {
         let Self { parts, job, definition, .. } = self;
         let budget = parts.budget.clone();
@@ -239,7 +261,7 @@ impl NewAgent {
             tools: Vec::new(),
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
-            variables: SessionVariables::default(),
+            variables,
             transcript: Arc::new(SessionTranscript::new(
                 parts.store.clone(),
                 id.clone(),

@@ -4,22 +4,30 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
+use robota_session::Session;
+
 use super::{BudgetGuard, Guarded};
-use crate::interactive::OpenSessions;
 
 impl BudgetGuard {
-    /// Watches the time of the turns, if it is limited. The watch ends with the guard.
-    pub(crate) fn stop_in_time(&self, sessions: OpenSessions) {
+    /// Watches the time of the turns, if it is limited, and interrupts the turns of `sessions`. The
+    /// watch ends with the guard.
+    pub(crate) fn stop_in_time(&self, sessions: impl Fn() -> Vec<Session> + Send + 'static) {
         let budget = self.0.budget;
         if budget.session.time.is_some() || budget.turn.time.is_some() {
+            // Weak, so that the watch ends when the last guard is dropped.
             drop(tokio::spawn(watch(Arc::downgrade(&self.0), self.0.turns.subscribe(), sessions)));
         }
     }
 }
 
 /// Waits until the time is used up. The wait starts again when a turn begins or ends.
-async fn watch(guard: Weak<Guarded>, mut turns: watch::Receiver<u64>, sessions: OpenSessions) {
+async fn watch(
+    guard: Weak<Guarded>,
+    mut turns: watch::Receiver<u64>,
+    sessions: impl Fn() -> Vec<Session>,
+) {
     loop {
+        // Marked as seen before the time is read. A change after this line ends the wait below.
         turns.borrow_and_update();
         let left = match guard.upgrade() {
             Some(guard) => BudgetGuard(guard).time_left(),
@@ -40,10 +48,12 @@ async fn watch(guard: Weak<Guarded>, mut turns: watch::Receiver<u64>, sessions: 
             () = expired => {
                 let Some(guard) = guard.upgrade() else { return };
                 let reason = BudgetGuard(guard).stop_for_time();
-                for session in sessions.all().into_iter().filter(|it| it.is_executing()) {
+                for session in sessions() {
                     // A turn that has just ended needs no interruption.
-                    let _ = session.session().interrupt(Some(reason.clone())).await;
+                    let _ = session.interrupt(Some(reason.clone())).await;
                 }
+                // The time stays used up, so without this wait the loop would interrupt again and
+                // again.
                 if turns.changed().await.is_err() {
                     return;
                 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// The name of a compaction in the history of a record.
 const COMPACT: &str = "context-compact";
 
-/// The result of a call.
+/// The result of a call, wherever in the file it was found.
 #[derive(Debug, Clone)]
 pub(super) struct CallResult {
     /// What the model received.
@@ -21,12 +21,11 @@ pub(super) struct CallResult {
     pub(super) at: Option<Timestamp>,
 }
 
-/// A tool call.
+/// A call of an answer. Its id finds its result.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     /// The id that the model service gave it.
     pub(super) id: String,
-    /// The tool.
     pub(super) name: String,
     /// The arguments as JSON text.
     pub(super) arguments: String,
@@ -48,10 +47,14 @@ pub(super) struct Turn {
 /// What happened in a conversation.
 #[derive(Debug, Clone)]
 pub(super) enum Item {
-    /// A message.
     Message(Turn),
     /// Everything before it was replaced by a summary, except the messages from `keep_from` on.
-    Compacted { id: String, at: Option<Timestamp>, summary: String, keep_from: Option<String> },
+    Compacted {
+        id: String,
+        at: Option<Timestamp>,
+        summary: String,
+        keep_from: Option<String>,
+    },
 }
 
 /// Fills the messages and the history of a record. The results of a message's calls follow it, in the
@@ -65,8 +68,10 @@ pub(super) fn fill(record: &mut Record, items: &[Item], results: &HashMap<String
             Item::Message(turn) => {
                 at = turn.at.unwrap_or(at);
                 let mut values = vec![message(turn, at)];
+                // Two answers may name the same call; its result is added once.
                 for call in turn.calls.iter().filter(|call| answered.insert(call.id.clone())) {
                     let Some(result) = results.get(&call.id) else { continue };
+                    // Entries stay in order, even if a clock was set back.
                     at = result.at.unwrap_or(at).max(at);
                     values.push(json!({
                         "id": format!("{}/results/{}", turn.id, call.id),

@@ -21,7 +21,8 @@ use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
-    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace,
+    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
+    ToolWorkspace,
 };
 
 use super::builder::{InteractiveSessionBuilder, Selection};
@@ -50,7 +51,8 @@ use crate::{openapi, processes, store};
 const ASK_USER: &str = "AskUserQuestion";
 
 impl InteractiveSessionBuilder {
-    /// Opens the session.
+    /// Opens the session. The order matters: secrets before the environment, hooks before the
+    /// session, tasks after it.
     pub(super) async fn build(mut self) -> Result<InteractiveSession, SdkError> {
         self.add_required();
         let project = self.project.clone();
@@ -63,6 +65,7 @@ impl InteractiveSessionBuilder {
         let store = match self.store.take() {
             Some(store) => store,
             None => {
+                // The session is stored in the folder, so the logs of its tasks may be there too.
                 self.task_logs = true;
                 self.default_store().await?
             }
@@ -222,10 +225,11 @@ impl InteractiveSessionBuilder {
         // being built.
         runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
+        // First: what an answer cost must be known before its calls run.
         self.callbacks = std::mem::take(&mut self.callbacks)
             .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
         let crash_cleanup = processes::crash_cleanup(&cwd);
-        let tools = Arc::new(OnceLock::new());
+        let (tools, todos) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
         let runs_schedules = self.schedules;
         let open = self.open.clone();
@@ -249,7 +253,7 @@ impl InteractiveSessionBuilder {
                 choice,
                 gate,
                 &context,
-                (Offered { tools: tools.clone(), readers }, runtime.clone()),
+                (Offered { tools: tools.clone(), todos: todos.clone(), readers }, runtime.clone()),
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
@@ -261,6 +265,7 @@ impl InteractiveSessionBuilder {
         if let Some(mcp) = &mcp {
             builder = builder.tool_source(mcp.source());
         }
+        let was_resumed = matches!(selected, SelectedSession::Resume(..));
         let (session, since) = match selected {
             SelectedSession::New(id) => {
                 if let Some(name) = name {
@@ -287,7 +292,11 @@ impl InteractiveSessionBuilder {
             mcp.ready(mcp_wait).await;
         }
         // The watch finds the session through `open`, which has it from here on.
-        budget.stop_in_time(open.clone());
+        let sessions = open.clone();
+        budget.stop_in_time(move || {
+            let running = sessions.all().into_iter().filter(|it| it.is_executing());
+            running.map(|it| it.session().clone()).collect()
+        });
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
             runtime: Some(runtime),
@@ -311,6 +320,9 @@ impl InteractiveSessionBuilder {
         // Now, because recording needs the open session. Tasks of an earlier process are closed
         // here.
         interactive.attach_tasks().await?;
+        if let Some(todos) = todos.get().filter(|_| was_resumed) {
+            interactive.restore_todos(todos).await?;
+        }
         if runs_schedules {
             // The task of the schedules ends with the session. It fires missed times now.
             interactive.session().schedule().start();
@@ -425,10 +437,13 @@ impl InteractiveSessionBuilder {
                 built_in.push(Arc::new(ExitPlanMode::new(open.clone())));
             }
             let mut tools = choice.built_in(built_in);
+            // `only_tools` names built-in tools. What the caller adds besides is offered in any
+            // case, unless a rule denies it.
             let mut more = choice.more.clone();
             more.extend(command_tools(&commands, &open, &session.session));
             more.retain(|tool| !choice.policy.denies_tool(&tool.spec().name));
             tools.extend(more);
+            let _ = offered.todos.set(place.todos().clone());
             // A fork of the session has the same tools.
             offered.readers.add(&session.session, &tools);
             let _ = offered.tools.set(tools.iter().map(|tool| tool.spec().clone()).collect());
@@ -438,6 +453,7 @@ impl InteractiveSessionBuilder {
         let model = self.model;
         Ok(Session::builder(model.provider.clone(), model.model.clone())
             .system(context.system.as_str())
+            // The list of sessions selects by this text, so it is the canonical path.
             .cwd(project.cwd().display().to_string())
             .mode(self.mode.unwrap_or(project.settings.permissions.mode))
             .gate(gate)
@@ -486,6 +502,8 @@ fn count_hooks(open: &OpenSessions, id: &SessionId, budget: &BudgetGuard) -> OnH
 /// Remembers parts of the tools that sessions were given.
 struct Offered {
     tools: Arc<OnceLock<Vec<ToolSpec>>>,
+    /// The to-do list of the session itself, which is made before its forks.
+    todos: Arc<OnceLock<Todos>>,
     readers: Readers,
 }
 
@@ -496,6 +514,7 @@ fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
         (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
         (_, None) => {}
     }
+    // An effort of the caller wins over that of the settings.
     if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
         config.options.insert("effort".to_owned(), effort.clone().into());
     }

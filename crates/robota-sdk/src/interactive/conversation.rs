@@ -4,6 +4,7 @@ use std::path::Path;
 
 use robota_core::context::ContextState;
 use robota_core::history::HistoryEntry;
+use robota_core::hook::{ConfigSource, HookData};
 use robota_core::provider::View;
 
 use super::{InteractiveSession, LoadedContext, history};
@@ -70,9 +71,15 @@ impl<'a> Conversation<'a> {
 
     /// Reads the folders with skills again: users and the model can use those that were added since.
     /// The system prompt still lists the skills of the start.
-    pub fn reload_skills(&self) {
+    ///
+    /// # Errors
+    /// If a ConfigChange hook blocks it; the skills then stay as they are.
+    pub async fn reload_skills(&self) -> Result<(), SdkError> {
         if let Some(skills) = &self.0.0.skills {
+            let (source, file_path) = (ConfigSource::Skills, None);
+            self.0.ask_hooks(HookData::ConfigChange { source, file_path }).await?;
             skills.reload();
         }
+        Ok(())
     }
 }

@@ -1,9 +1,11 @@
 //! What a user types: a command, a skill, or a prompt.
 
+use robota_core::hook::ExpansionType;
 use robota_core::message::Block;
 use robota_session::TurnPermissions;
 use serde_json::{Map, Value, json};
 
+use super::expansion::Expansion;
 use super::history::{DISPLAY, SKILL};
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
@@ -66,7 +68,7 @@ pub enum Prepared {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PreparedPrompt {
-    /// The content.
+    /// The content for the model: the text of the user or of the skill, then the attached files.
     pub content: Vec<Block>,
     /// What is recorded with it.
     pub metadata: Map<String, Value>,
@@ -88,7 +90,8 @@ impl InteractiveSession {
     /// prompt.
     ///
     /// # Errors
-    /// If there is no such command or skill, the skill cannot be used, or the prompt is not accepted.
+    /// If there is no such command or skill, the skill cannot be used, a hook blocks it, or the prompt
+    /// is not accepted.
     pub async fn enter(&self, text: &str) -> Result<Entered, SdkError> {
         match self.prepare(text).await? {
             Prepared::Command(result) => Ok(Entered::Command(result)),
@@ -102,15 +105,18 @@ impl InteractiveSession {
     /// prompts themselves; others use [`InteractiveSession::enter`].
     ///
     /// # Errors
-    /// If there is no such command or skill, or the skill cannot be used.
+    /// If there is no such command or skill, the skill cannot be used, or a hook blocks it.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
         let Some((name, arguments)) = slash_command(text) else {
             return Ok(Prepared::Prompt(self.prepare_prompt(text).await));
         };
+        // Commands first: no skill and no server can replace a built-in command.
         if let Some(result) = self.execute_command(name, arguments).await {
             return Ok(Prepared::Command(result));
         }
-        if let Some(prompt) = self.mcp_prompt(name, arguments).await? {
+        let kind = ExpansionType::McpPrompt;
+        let expansion = Expansion { kind, name, arguments, typed: text };
+        if let Some(prompt) = self.mcp_prompt(&expansion).await? {
             return Ok(Prepared::Prompt(prompt));
         }
         let full = match self.has_skill(name) {
@@ -118,34 +124,43 @@ impl InteractiveSession {
             false => self.0.commands.qualified_name(name),
         };
         let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
-        self.prepare_skill(&full, arguments).await
+        let kind = ExpansionType::SlashCommand;
+        self.prepare_skill(&Expansion { kind, name: &full, ..expansion }).await
     }
 
     /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
     async fn mcp_prompt(
         &self,
-        name: &str,
-        arguments: &str,
+        expansion: &Expansion<'_>,
     ) -> Result<Option<PreparedPrompt>, SdkError> {
+        let Expansion { name, arguments, .. } = *expansion;
         let Some(mcp) = self.mcp().filter(|_| name.starts_with("mcp__")) else { return Ok(None) };
         let found = mcp.servers.prompts().into_iter().find(|prompt| prompt.name == name);
         let Some(found) = found else { return Ok(None) };
+        let context = self.before_expansion(expansion).await?;
         let text = mcp.servers.prompt(&found, arguments).await?;
         let typed = format!("/{name} {arguments}");
+        // Clients and hooks get what the user typed, not the text of the server.
         let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
         let Prompt { content, metadata, .. } = prompt;
-        Ok(Some(PreparedPrompt::new(content, metadata)))
+        Ok(Some(PreparedPrompt::new(content, metadata).with_context(context)))
     }
 
     fn has_skill(&self, name: &str) -> bool {
         self.0.skills.as_ref().is_some_and(|skills| skills.has(name))
     }
 
-    async fn prepare_skill(&self, name: &str, arguments: &str) -> Result<Prepared, SdkError> {
+    async fn prepare_skill(&self, expansion: &Expansion<'_>) -> Result<Prepared, SdkError> {
+        let Expansion { name, arguments, .. } = *expansion;
         let skills = self.0.skills.as_ref().filter(|skills| skills.has(name));
         let skills = skills.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
+        // Before the commands of the skill run.
+        let context = self.before_expansion(expansion).await?;
         let skill = skills.prepare(self.session(), name, arguments, Invoker::User).await?;
-        if let Some(run) = skill.fork {
+        if let Some(mut run) = skill.fork {
+            if let Some(context) = context {
+                run.work.prompt = format!("{context}\n{}", run.work.prompt);
+            }
             let result = SkillRunner::run_fork(self, name, run, Invoker::User, None).await?;
             let message = CommandResult::ok(result.output.as_str());
             return Ok(Prepared::Command(message.with("result", json!(result))));
@@ -157,7 +172,8 @@ impl InteractiveSession {
             .raw(typed.trim());
         let Prompt { content, metadata, .. } = prompt;
         let prompt = PreparedPrompt::new(content, metadata);
-        Ok(Prepared::Prompt(PreparedPrompt { rules: skill.rules, ..prompt }))
+        let prompt = PreparedPrompt { rules: skill.rules, ..prompt };
+        Ok(Prepared::Prompt(prompt.with_context(context)))
     }
 }
 

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use robota_core::approve::{Answer, Question};
 use robota_core::gate::Judgement;
-use robota_core::hook::{EventDecision, HookData, HookPermission, HookVerdict};
+use robota_core::hook::{
+    AfterChange, EventDecision, HookAnswer, HookData, HookReply, PreToolDecision,
+};
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
-use robota_core::tool::ToolSpec;
+use robota_core::tool::{ToolOutcome, ToolSpec};
 use robota_mcp::McpError;
 use robota_mcp::client::McpServers;
 use robota_session::Session;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::SessionMcp;
 
@@ -28,16 +30,16 @@ pub enum McpCallError {
     /// No server has the tool.
     #[error("no MCP server has the tool `{0}`")]
     Unknown(String),
-    /// The call is not allowed.
+    /// A rule, a hook or the user refused the call. It did not run.
     #[error("the tool did not run: {0}")]
     NotRun(String),
-    /// A hook withheld the result.
+    /// The tool ran, and a hook after it withheld the result.
     #[error("the tool ran, and a hook withholds its result: {0}")]
     Withheld(String),
     /// The server did not answer in time.
     #[error("the tool did not answer within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The server failed.
+    /// The server could not be reached, or answered with an error.
     #[error(transparent)]
     Server(#[from] McpError),
 }
@@ -58,7 +60,10 @@ impl SessionMcp {
         let tools = self.source().tools();
         let found = tools.iter().find(|tool| tool.spec().name == call.name);
         let spec = found.ok_or_else(|| McpCallError::Unknown(call.name.clone()))?.spec();
-        approve(session, &mut call, spec).await?;
+        if let Some(outcome) = approve(session, &mut call, spec).await? {
+            let content = json!([{"type": "text", "text": outcome.text()}]);
+            return Ok(json!({"content": content, "isError": !outcome.ok}));
+        }
         let arguments = call.input.json().cloned().unwrap_or_else(|| Value::Object(Map::new()));
         let calling = self.servers().call(&call.name, arguments.clone());
         let result = tokio::time::timeout(limit, calling).await;
@@ -78,34 +83,45 @@ impl SessionMcp {
 }
 
 /// Decides about a call in the order of the gate: rules and mode, hooks, the user. Hooks and the user may
-/// change its arguments, which are judged again.
+/// change its arguments, which are judged again. Returns the outcome of a call that a hook answered
+/// instead of the tool.
 async fn approve(
     session: &Session,
     call: &mut ToolUse,
     spec: &ToolSpec,
-) -> Result<(), McpCallError> {
+) -> Result<Option<ToolOutcome>, McpCallError> {
     // A denied call runs no hook.
     let mut judged = judge(session, call, spec).await?;
-    let report = session.config().run_hooks(HookData::pre_tool_use(call)).await;
-    if let EventDecision::Block { reason } = report.decision {
-        return Err(McpCallError::NotRun(reason));
-    }
-    if let Some(reason) = report.stop {
-        return Err(McpCallError::NotRun(reason));
-    }
-    if let Some(input) = report.updated_input {
-        call.input = ToolInput::Json(Value::Object(input));
-        judged = judge(session, call, spec).await?;
-    }
-    match report.permission {
-        Some(HookPermission { verdict: HookVerdict::Ask | HookVerdict::Defer, reason }) => {
+    let HookReply { answer, stop, .. } =
+        session.config().run_pre_tool(call.clone(), judged.verdict).await;
+    let HookAnswer::PreToolUse(decision) = answer else {
+        return Err(McpCallError::NotRun("a hook answered for another event".to_owned()));
+    };
+    let then = match decision {
+        PreToolDecision::Deny { reason } => return Err(McpCallError::NotRun(reason)),
+        _ if stop.is_some() => return Err(McpCallError::NotRun(stop.unwrap_or_default())),
+        PreToolDecision::Answer { outcome } => return Ok(Some(outcome)),
+        PreToolDecision::Continue => AfterChange::Judge,
+        PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
+        PreToolDecision::Ask(question) => AfterChange::Ask(question),
+        PreToolDecision::Change { input, then } => {
+            call.input = ToolInput::Json(input);
+            judged = judge(session, call, spec).await?;
+            then
+        }
+    };
+    match then {
+        AfterChange::Ask(question) => {
             judged.verdict = Verdict::Ask;
-            judged.reason = reason.unwrap_or(judged.reason);
+            judged.reason = question.reason;
         }
         // A hook's allow does not replace the answer of the user, who does not see this call otherwise.
-        Some(HookPermission { verdict: HookVerdict::Allow, .. }) | None => {}
+        AfterChange::Allow { .. } | AfterChange::Judge => {}
     }
-    if judged.verdict == Verdict::Ask { ask(session, call, spec, judged).await } else { Ok(()) }
+    if judged.verdict == Verdict::Ask {
+        ask(session, call, spec, judged).await?;
+    }
+    Ok(None)
 }
 
 async fn judge(

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use robota_core::approve::{Answer, Question};
+use robota_core::permission::Mode;
 use robota_core::task::{TaskErrorCategory, TaskStatus};
 use robota_sdk::{AgentOptions, AgentRun, AgentWork, Budget, Entered, InteractiveSession, Notice};
 use robota_session::{Approvals, Selector, approver_fn};
@@ -213,4 +214,33 @@ async fn sdk_15_a_batch_that_may_exceed_the_budget_needs_approval_with_an_estima
     let reason = asked.try_recv().unwrap();
     assert!(reason.contains("2 agents, about 84K tokens"), "{reason}");
     assert!(session.tasks().unwrap().list().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_stops_at_its_own_budget_and_the_session_continues() {
+    let agent = "{tools: [{tool: Agent, input: {prompt: Look., subagent_type: Explore}}]}";
+    let look = "{tools: [{tool: Glob, input: {pattern: '*'}}], usage: {input: 70, output: 5}}";
+    let scene = Scene::new(&format!("- {agent}\n- {look}\n- {look}\n- Done.\n"));
+    let mut budget = Budget::default();
+    budget.set("subagent.tokens=60").unwrap();
+    let session = scene.builder().agents(offered()).budget(budget).open().await.unwrap();
+    let done = session.submit("Go.").await.unwrap().result().await.unwrap();
+    // The agent used its tokens with its first answer, so that its call did not run and no other
+    // request followed: the second answer of the script is for the session.
+    let agent = session.tasks().unwrap().list().remove(0);
+    assert_eq!(scene.provider.requests().len(), 4, "{agent:?} {done:?}");
+    assert_eq!(done.response, "Done.", "{done:?}");
+}
+
+#[tokio::test]
+async fn an_agent_that_runs_out_of_time_is_interrupted() {
+    let agent = "{tools: [{tool: Agent, input: {prompt: Wait., subagent_type: general-purpose}}]}";
+    let wait = "{tools: [{tool: Bash, input: {command: sleep 60}}]}";
+    let scene = Scene::new(&format!("- {agent}\n- {wait}\n- Done.\n"));
+    let mut budget = Budget::default();
+    budget.set("subagent.seconds=1").unwrap();
+    let builder = scene.builder().agents(offered()).mode(Mode::BypassPermissions);
+    let session = builder.budget(budget).open().await.unwrap();
+    let done = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(done.response, "Done.", "{done:?}");
 }

@@ -13,6 +13,7 @@ mod history;
 mod hooks;
 mod hostile;
 mod kills;
+mod mcp_calls;
 mod memory;
 mod mentions;
 mod open;

@@ -32,7 +32,7 @@ impl ShownTerminals {
 }
 
 /// Runs a command in a terminal of the editor and shows the terminal in its call. Returns none if the
-/// editor did not start it.
+/// editor refused to start it.
 pub(super) async fn run(
     connection: &Connection,
     session_id: &str,
@@ -49,13 +49,19 @@ pub(super) async fn run(
         output_byte_limit: command.output_limit,
     };
     let creating = connection.request::<CreateTerminalResponse>("terminal/create", &request);
-    let created = tokio::time::timeout(LIMIT, creating).await.ok()?.ok()?;
+    let created = tokio::select! {
+        created = creating => created.ok()?,
+        // The editor may still start the command, so that it must not be run elsewhere.
+        () = cancel.cancelled() => return Some(without_terminal(TerminalEnd::Interrupted)),
+        () = tokio::time::sleep(LIMIT) => return Some(without_terminal(TerminalEnd::Unknown)),
+    };
     let terminal_id = created.terminal_id;
     shown
         .0
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(call.clone(), terminal_id.clone());
+    // The terminal is shown while the command runs, not only in the result of the call.
     let update = Update::ToolCallUpdate(ToolCall {
         tool_call_id: call.to_string(),
         content: Some(vec![ToolCallContent::Terminal { terminal_id: terminal_id.clone() }]),
@@ -79,6 +85,7 @@ pub(super) async fn run(
     if matches!(end, TerminalEnd::Interrupted | TerminalEnd::TimedOut) {
         let _ = ask("terminal/kill").await;
     }
+    // After the kill, so that the last lines of the command are in it.
     let output = match ask("terminal/output").await {
         Ok(Ok(output)) => serde_json::from_value::<TerminalOutput>(output).unwrap_or_default(),
         _ => TerminalOutput::default(),
@@ -88,6 +95,12 @@ pub(super) async fn run(
     Some(TerminalResult { output: output.output, cut: output.truncated, end })
 }
 
+/// Returns the result of a command whose terminal the editor did not name.
+fn without_terminal(end: TerminalEnd) -> TerminalResult {
+    let output = "[the editor did not say whether it started the command]\n".to_owned();
+    TerminalResult { output, cut: false, end }
+}
+
 fn end_of(exit: &TerminalExit) -> TerminalEnd {
     match (exit.exit_code, &exit.signal) {
         (Some(code), _) => TerminalEnd::Code(code),
@@ -95,3 +108,6 @@ fn end_of(exit: &TerminalExit) -> TerminalEnd {
         (None, None) => TerminalEnd::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ mod resources;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,12 +29,13 @@ use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
 use super::McpOptions;
-use super::approval::{Decider, Questions};
+use super::approval::{Decider, Questions, Waiter};
 
 /// How long a call waits at most, and by default.
 // Many hosts give up on a call after 60 seconds.
 const MAX_WAIT: Duration = Duration::from_secs(45);
-/// How often the host gets a progress notification while the agent works.
+/// How often the host gets a progress notification while the agent works. MCP lets hosts restart
+/// their timeout at each one.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 /// How many sessions one server keeps open.
 // Each has tools, hooks and perhaps programs of its own.
@@ -53,7 +55,6 @@ pub(super) struct AgentTools {
     changed: broadcast::Sender<String>,
 }
 
-/// One agent.
 struct Agent {
     session: InteractiveSession,
     /// The end of the last turn; none while one runs or waits.
@@ -62,6 +63,8 @@ struct Agent {
     sent: tokio::sync::Mutex<u64>,
     changed: broadcast::Sender<String>,
     questions: Questions,
+    /// Whether the host cancelled the call that started it, and so did not get its id.
+    forgotten: AtomicBool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -166,7 +169,6 @@ impl AgentTools {
         Self { sessions, options, open: Mutex::default(), free, root, changed }
     }
 
-    /// Returns whether the agent is offered.
     pub(super) fn is_offered(&self) -> bool {
         self.options.agent
     }
@@ -176,7 +178,6 @@ impl AgentTools {
         describe::NAMES.contains(&tool)
     }
 
-    /// Lists the tools.
     pub(super) fn list(&self) -> Vec<ServedTool> {
         if !self.options.agent {
             return Vec::new();
@@ -190,10 +191,12 @@ impl AgentTools {
 
     fn get(&self, id: &str) -> Result<Arc<Agent>, String> {
         let missing = || format!("there is no session `{id}`; agent_start starts one");
-        self.lock().get(id).cloned().ok_or_else(missing)
+        let agent = self.lock().get(id).cloned().ok_or_else(missing)?;
+        // The host has its id, perhaps from the list of resources.
+        agent.forgotten.store(false, Ordering::Relaxed);
+        Ok(agent)
     }
 
-    /// Runs a call.
     pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
         let arguments = Value::Object(call.arguments.clone());
         let answered = match call.tool.as_str() {
@@ -226,8 +229,7 @@ impl AgentTools {
     }
 
     async fn start(&self, input: StartInput, call: &ServedCall) -> Result<Report, String> {
-        let full = |_| format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel");
-        let permit = self.free.clone().try_acquire_owned().map_err(full)?;
+        let permit = self.permit().await?;
         let request = OpenRequest {
             cwd: Some(self.folder(input.cwd)?),
             mode: input.plan.then_some(Mode::Plan),
@@ -246,11 +248,41 @@ impl AgentTools {
             finished: watch::Sender::new(None),
             sent: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
+            forgotten: AtomicBool::new(false),
             _permit: permit,
         });
+        // Before the prompt is sent: `agent_cancel` has to find the session as soon as it works.
         self.lock().insert(agent.session.id().to_string(), agent.clone());
-        agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
-        self.follow(&agent, call, MAX_WAIT, true).await
+        if let Err(error) = agent.submit(&input.prompt).await {
+            // The host gets the error and no id.
+            self.close_agent(&agent, "its prompt was refused").await;
+            return Err(error.to_string());
+        }
+        let report = self.follow(&agent, call, MAX_WAIT, true).await;
+        agent.forgotten.store(call.cancel.is_cancelled(), Ordering::Relaxed);
+        report
+    }
+
+    /// Returns the permit for a session. If there are too many, one that the host does not know of, and that
+    /// does nothing, is closed.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, String> {
+        loop {
+            if let Ok(permit) = self.free.clone().try_acquire_owned() {
+                return Ok(permit);
+            }
+            let forgotten = self.lock().values().find(|agent| agent.is_forgotten()).cloned();
+            let full = || format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel");
+            let forgotten = forgotten.ok_or_else(full)?;
+            self.close_agent(&forgotten, "the MCP host cancelled its start").await;
+        }
+    }
+
+    /// Closes an agent that the host cannot name.
+    async fn close_agent(&self, agent: &Agent, reason: &str) {
+        self.lock().remove(agent.session.id().as_str());
+        if let Err(error) = agent.session.shutdown(reason).await {
+            tracing::warn!(%error, "a session did not close cleanly");
+        }
     }
 
     /// Returns the folder that an agent works in. It must be the folder of the server, or below it.
@@ -258,6 +290,7 @@ impl AgentTools {
         let root = self.root.clone();
         let Some(given) = given else { return Ok(root) };
         let folder = root.join(given);
+        // Compared as real paths: a link below the folder must not lead out of it.
         let real =
             folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
@@ -291,6 +324,7 @@ impl AgentTools {
 
     async fn cancel(&self, input: &CancelInput) -> Result<Report, String> {
         let agent = self.get(&input.session)?;
+        // Subscribed before the turn is stopped, so that its end is not missed.
         let mut finished = agent.finished.subscribe();
         let ran = agent.session.abort().await.map_err(|error| error.to_string())?;
         if ran {
@@ -317,10 +351,11 @@ impl AgentTools {
         let events = agent.session.events(StartAt::Now).await;
         let mut events = events.map_err(|error| error.to_string())?;
         let mut questions = agent.session.session().permissions().pending_changes();
-        let mut unanswered = agent.questions.unanswered();
+        let mut waiter = agent.questions.waiter();
         let deadline = tokio::time::sleep(limit);
         tokio::pin!(deadline);
         let mut ticks = tokio::time::interval(PROGRESS_EVERY);
+        // The first tick is immediate; progress is due only after a while.
         ticks.tick().await;
         let mut step = 0.0;
         let mut report = |message: String| {
@@ -328,7 +363,8 @@ impl AgentTools {
             call.host.progress(step, None, Some(message))
         };
         loop {
-            if !self.ask_about_calls(agent, &call.host).await {
+            // In the loop: every wake-up may be a new question, and each call is asked about once.
+            if !self.ask_about_calls(agent, &waiter, &call.host).await {
                 return Ok(agent.report());
             }
             tokio::select! {
@@ -338,12 +374,13 @@ impl AgentTools {
                     if started {
                         agent.session.abort().await.map_err(|error| error.to_string())?;
                     }
+                    waiter.give_up();
                     return Ok(agent.report());
                 }
                 _ = ticks.tick() => report("the agent works".to_owned()).await,
                 // Questions of its subagents are no events of its session.
                 Ok(()) = questions.changed() => {}
-                Ok(()) = unanswered.changed() => {}
+                () = waiter.unanswered() => {}
                 event = events.next() => match event {
                     Some(Ok(InteractiveEvent::ToolStart(tool))) => {
                         report(format!("{} {}", tool.tool, tool.first_argument)).await;
@@ -358,9 +395,9 @@ impl AgentTools {
 
     /// Asks about the calls that wait for approval. Returns false if the host has to decide by
     /// `agent_decide`.
-    async fn ask_about_calls(&self, agent: &Agent, host: &McpHost) -> bool {
+    async fn ask_about_calls(&self, agent: &Agent, waiter: &Waiter, host: &McpHost) -> bool {
         for question in agent.session.approvals() {
-            match agent.questions.ask(host, &question).await {
+            match waiter.ask(host, &question).await {
                 Decider::User => {}
                 Decider::Nobody if self.options.host_decides => return false,
                 Decider::Nobody => {
@@ -386,6 +423,8 @@ impl AgentTools {
 impl Agent {
     /// Sends a prompt, and notes the end of its turn if no other prompt follows it.
     async fn submit(self: &Arc<Self>, prompt: &str) -> Result<(), SdkError> {
+        // Held over the submission: the numbers have to be in the order in which the session got
+        // the prompts.
         let mut sent = self.sent.lock().await;
         let submission: Submission = self.session.submit(prompt).await?;
         *sent += 1;
@@ -404,6 +443,10 @@ impl Agent {
             let _ = agent.changed.send(resources::uri(agent.session.id()));
         });
         Ok(())
+    }
+
+    fn is_forgotten(&self) -> bool {
+        self.forgotten.load(Ordering::Relaxed) && self.finished.borrow().is_some()
     }
 
     fn report(&self) -> Report {
@@ -442,6 +485,7 @@ impl Finished {
         };
         let state = match (result.end, &result.error) {
             (TurnEnd::Interrupted, _) => State::Cancelled,
+            // A blocked prompt has no answer, so the host must not take it for one.
             (TurnEnd::ProviderFailed | TurnEnd::StoreFailed | TurnEnd::Blocked, _) => State::Failed,
             (_, Some(_)) => State::Failed,
             (_, None) => State::Done,
@@ -468,6 +512,7 @@ fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, String> {
 
 /// Returns a report as text and as data.
 fn served(report: &Report) -> ServedResult {
+    // The text has the same JSON: hosts of older protocol versions read text only.
     let structured = serde_json::to_value(report).unwrap_or(Value::Object(Map::new()));
     let text = structured.to_string();
     ServedResult {

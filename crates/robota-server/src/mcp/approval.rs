@@ -1,10 +1,11 @@
 //! Approvals: asks the users of MCP hosts about the calls of a session.
 //!
 //! Each call is asked about once, even if several tool calls of hosts wait for the same agent. A question
-//! stays open when the tool call that asked has ended: hosts cancel calls after about a minute, and a user
-//! may need longer. The answer is applied whenever it comes.
+//! stays open when the tool call that asked has ended: it answers within a minute, and a user may need
+//! longer. The answer is applied whenever it comes. Only if the host cancels the tool call that asked, or
+//! cannot ask, another one asks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use robota_core::approve::{Question, Scope};
@@ -13,6 +14,7 @@ use robota_mcp::server::{Asked, McpHost, OpenQuestion};
 use robota_session::{Decision, Permissions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 const ALLOW: &str = "allow";
 const ALLOW_SESSION: &str = "allow_session";
@@ -22,27 +24,37 @@ const DENY: &str = "deny";
 #[derive(Clone)]
 pub(super) struct Questions {
     permissions: Permissions,
-    asked: Arc<Mutex<HashMap<CallId, State>>>,
-    /// Notified when a question has ended without an answer.
+    asked: Arc<Mutex<AskedCalls>>,
+    /// Notified when a question has ended without an answer, or a tool call that could ask has ended.
     unanswered: watch::Sender<()>,
 }
 
-/// A question that was sent to a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The user has not answered.
-    Open,
-    /// The host could not ask its user.
-    Refused,
+#[derive(Default)]
+struct AskedCalls {
+    /// The calls about which a user is being asked.
+    open: HashSet<CallId>,
+    /// The tool calls of hosts that wait, each with the calls about which its host could not ask.
+    waiters: HashMap<u64, HashSet<CallId>>,
+    /// The number of the next waiter.
+    next: u64,
 }
 
 /// Who decides about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decider {
-    /// The user of a host is being asked.
+    /// The user of a host is being asked, or will be asked by another waiter.
     User,
-    /// Nobody: the host cannot ask its user.
+    /// Nobody: no host that waits can ask its user.
     Nobody,
+}
+
+/// A tool call of a host that waits for a session, and asks the user of that host.
+pub(super) struct Waiter {
+    questions: Questions,
+    number: u64,
+    /// Cancelled when the host no longer wants the answers.
+    gave_up: CancellationToken,
+    unanswered: watch::Receiver<()>,
 }
 
 impl Questions {
@@ -50,47 +62,24 @@ impl Questions {
         Self { permissions, asked: Arc::default(), unanswered: watch::Sender::default() }
     }
 
-    /// Returns a receiver that is notified when a question has ended without an answer.
-    pub(super) fn unanswered(&self) -> watch::Receiver<()> {
-        self.unanswered.subscribe()
+    /// Adds a waiter.
+    pub(super) fn waiter(&self) -> Waiter {
+        let unanswered = self.unanswered.subscribe();
+        let mut asked = self.lock();
+        let number = asked.next;
+        asked.next += 1;
+        asked.waiters.insert(number, HashSet::new());
+        drop(asked);
+        Waiter { questions: self.clone(), number, gave_up: CancellationToken::new(), unanswered }
     }
 
-    /// Asks the user of a host about a call, unless a user is being asked already. The answer is applied
-    /// by a task of its own.
-    pub(super) async fn ask(&self, host: &McpHost, question: &Question) -> Decider {
-        let call = question.call.call.clone();
-        let waiting = self.permissions.pending();
-        {
-            let mut asked = self.lock();
-            // Those of calls that were decided by other means.
-            asked.retain(|call, state| {
-                *state == State::Open || waiting.iter().any(|other| other.call.call == *call)
-            });
-            match asked.get(&call) {
-                Some(State::Open) => return Decider::User,
-                Some(State::Refused) => return Decider::Nobody,
-                None => asked.insert(call.clone(), State::Open),
-            };
-        }
-        // Forgets the question if this future is dropped before the task has it.
-        let open = OpenState { questions: self.clone(), call, left: None };
-        if !self.waits(&open.call) {
-            // It was decided after the caller looked.
-            return Decider::User;
-        }
-        let sent = host.begin_ask(&message(question), schema(&question.rules)).await;
-        let Some(sent) = sent else { return Decider::Nobody };
-        tokio::spawn(open.settle(sent));
-        Decider::User
-    }
-
-    /// Denies a call that nobody can be asked about.
+    /// Denies a call for which there is no one to ask.
     pub(super) async fn deny(&self, call: &CallId, note: &str) {
         // Fails if the turn was interrupted meanwhile; then the answer is not needed.
         let _ = self.permissions.decide(call, Decision::Deny, Some(note.to_owned())).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallId, State>> {
+    fn lock(&self) -> MutexGuard<'_, AskedCalls> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,29 +94,114 @@ impl Questions {
     }
 }
 
-/// The state of a question that is open; it is replaced by `left`, or removed, at the end.
-struct OpenState {
-    questions: Questions,
-    call: CallId,
-    left: Option<State>,
+impl Waiter {
+    /// Asks the user of a host about a call, unless a user is being asked already. The answer is applied
+    /// by a task of its own.
+    pub(super) async fn ask(&self, host: &McpHost, question: &Question) -> Decider {
+        let call = &question.call.call;
+        if let Some(decider) = self.begin(call) {
+            return decider;
+        }
+        // Forgets the question if this future is dropped before the task has it.
+        let mut open = OpenCall {
+            questions: self.questions.clone(),
+            call: call.clone(),
+            waiter: self.number,
+            refused: false,
+        };
+        if !self.questions.waits(call) {
+            // It was decided after the caller looked.
+            return Decider::User;
+        }
+        if let Some(sent) = host.begin_ask(&message(question), schema(&question.rules)).await {
+            tokio::spawn(open.settle(sent, self.gave_up.clone()));
+            return Decider::User;
+        }
+        open.refused = true;
+        drop(open);
+        self.others(call)
+    }
+
+    /// Waits until a call may have to be asked about again.
+    pub(super) async fn unanswered(&mut self) {
+        // Cannot fail: the questions own the sender.
+        let _ = self.unanswered.changed().await;
+    }
+
+    /// Withdraws the questions of this waiter, because its host cancelled it. Another waiter asks.
+    pub(super) fn give_up(&self) {
+        self.gave_up.cancel();
+    }
+
+    /// Opens the question about a call; returns who decides if this waiter does not ask.
+    fn begin(&self, call: &CallId) -> Option<Decider> {
+        let mut asked = self.questions.lock();
+        if asked.open.contains(call) {
+            return Some(Decider::User);
+        }
+        if asked.waiters.get(&self.number).is_some_and(|refused| refused.contains(call)) {
+            return Some(asked.other_than(self.number, call));
+        }
+        asked.open.insert(call.clone());
+        None
+    }
+
+    /// Returns who decides about a call that the host of this waiter cannot ask about.
+    fn others(&self, call: &CallId) -> Decider {
+        self.questions.lock().other_than(self.number, call)
+    }
 }
 
-impl OpenState {
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.questions.lock().waiters.remove(&self.number);
+        // Another waiter may count on this one.
+        self.questions.unanswered.send_replace(());
+    }
+}
+
+impl AskedCalls {
+    /// Returns who decides about a call that one waiter cannot ask about.
+    fn other_than(&self, waiter: u64, call: &CallId) -> Decider {
+        let mut others = self.waiters.iter().filter(|(number, _)| **number != waiter);
+        let asks = self.open.contains(call) || others.any(|(_, refused)| !refused.contains(call));
+        if asks { Decider::User } else { Decider::Nobody }
+    }
+}
+
+/// A call about which a user is being asked. It is no longer one when this is dropped.
+struct OpenCall {
+    questions: Questions,
+    call: CallId,
+    waiter: u64,
+    /// Whether the host could not ask.
+    refused: bool,
+}
+
+impl OpenCall {
     /// Waits for the answer and applies it.
-    async fn settle(mut self, sent: OpenQuestion) {
+    async fn settle(mut self, sent: OpenQuestion, gave_up: CancellationToken) {
         let (questions, call) = (self.questions.clone(), self.call.clone());
-        let decision = match sent.answer(questions.settled(&call)).await {
-            // The turn was interrupted, or the call was decided by other means.
+        let unneeded = async {
+            tokio::select! {
+                () = questions.settled(&call) => {}
+                () = gave_up.cancelled() => {}
+            }
+        };
+        let decision = match sent.answer(unneeded).await {
+            // The turn was interrupted, the call was decided by other means, or the host cancelled the
+            // tool call that asked.
             None => return,
             Some(Asked::Gone) => return,
             Some(Asked::Unsupported) => {
-                self.left = Some(State::Refused);
+                self.refused = true;
                 return;
             }
             Some(Asked::Declined) => Decision::Deny,
             Some(Asked::Accepted(form)) => match form.get("decision").and_then(Value::as_str) {
                 Some(ALLOW) => Decision::Allow(Scope::Once),
                 Some(ALLOW_SESSION) => Decision::Allow(Scope::Session),
+                // A form that is not understood denies.
                 _ => Decision::Deny,
             },
         };
@@ -136,16 +210,17 @@ impl OpenState {
     }
 }
 
-impl Drop for OpenState {
+impl Drop for OpenCall {
     fn drop(&mut self) {
-        let waits = self.questions.waits(&self.call);
         let mut asked = self.questions.lock();
-        match self.left.filter(|_| waits) {
-            Some(left) => asked.insert(self.call.clone(), left),
-            None => asked.remove(&self.call),
-        };
+        asked.open.remove(&self.call);
+        if self.refused
+            && let Some(refused) = asked.waiters.get_mut(&self.waiter)
+        {
+            refused.insert(self.call.clone());
+        }
         drop(asked);
-        if waits {
+        if self.questions.waits(&self.call) {
             self.questions.unanswered.send_replace(());
         }
     }
@@ -154,6 +229,7 @@ impl Drop for OpenState {
 /// Says what the call does and why it needs approval.
 fn message(question: &Question) -> String {
     let input = question.call.input.json().map(ToString::to_string).unwrap_or_default();
+    // Hosts show the message in a dialog; more would hide the buttons.
     let shown: String = input.chars().take(2_000).collect();
     let agent = question.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
     format!("Allow {} {shown}{agent}? {}", question.call.name, question.reason)
@@ -169,6 +245,7 @@ fn schema(rules: &[String]) -> Value {
     values.push(DENY);
     names.push("Deny".to_owned());
     let decision =
+        // `enumNames` is no JSON Schema, but it is how MCP forms name their values.
         json!({"type": "string", "title": "Decision", "enum": values, "enumNames": names});
     json!({"type": "object", "properties": {"decision": decision}, "required": ["decision"]})
 }

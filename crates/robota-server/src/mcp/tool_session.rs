@@ -22,12 +22,12 @@ use robota_session::{Approvals, EventFilter};
 use serde_json::Value;
 
 use super::McpOptions;
-use super::approval::{Decider, Questions};
+use super::approval::{Decider, Questions, Waiter};
 
 /// Tools that make no sense without a conversation.
 const FOR_MODELS: [&str; 6] =
     ["AskUserQuestion", "Skill", "Agent", "TodoWrite", "EnterPlanMode", "ExitPlanMode"];
-/// How the tools begin that run commands of the program.
+/// How the tools begin that run commands of the program. They are for the model of a conversation.
 const COMMANDS: &str = "robota_command_";
 /// The interval of progress notifications while a call runs, in seconds.
 const PROGRESS_EVERY: u64 = 10;
@@ -45,7 +45,6 @@ pub(super) struct ToolSession {
 }
 
 impl ToolSession {
-    /// Opens the session.
     pub(super) async fn open(
         sessions: &dyn SessionHost,
         options: &McpOptions,
@@ -55,6 +54,8 @@ impl ToolSession {
         let request = OpenRequest {
             cwd: options.cwd.clone(),
             approvals: Approvals::Decide,
+            // The provider is replaced, not the loop: the turn of a model call does everything that
+            // a call needs.
             provider: Some(ModelSetup::new(provider, "mcp-host")),
             ..OpenRequest::new(SessionChoice::New(None))
         };
@@ -77,17 +78,16 @@ impl ToolSession {
         Ok(Self { session, questions, calls, tools, running: tokio::sync::Mutex::default() })
     }
 
-    /// Returns the working folder.
+    /// Returns the working folder; empty for a session without a project.
     pub(super) fn folder(&self) -> PathBuf {
         self.session.project().map(|project| project.cwd().to_owned()).unwrap_or_default()
     }
 
-    /// Lists the tools.
     pub(super) fn list(&self) -> Vec<ServedTool> {
         self.tools.clone()
     }
 
-    /// Runs a call.
+    /// Runs a call as a turn, and waits for its end.
     pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
         let _running = tokio::select! {
             () = call.cancel.cancelled() => return ServedResult::error("the call was cancelled"),
@@ -106,8 +106,9 @@ impl ToolSession {
         let mut chat = session.chat(text, EventFilter::Everything).await?;
         chat.wait_for_approvals();
         let mut ticks = tokio::time::interval(std::time::Duration::from_secs(PROGRESS_EVERY));
-        let mut unanswered = self.questions.unanswered();
+        let mut waiter = self.questions.waiter();
         let (mut result, mut end, mut step, mut cancelled) = (None, None, 0.0, false);
+        // The first tick is immediate; progress is due only after a while.
         ticks.tick().await;
         loop {
             let event = tokio::select! {
@@ -117,8 +118,8 @@ impl ToolSession {
                     call.host.progress(step, None, Some(format!("{} runs", call.tool))).await;
                     continue;
                 }
-                Ok(()) = unanswered.changed() => {
-                    self.ask_about_call(call).await;
+                () = waiter.unanswered() => {
+                    self.ask_about_call(call, &waiter).await;
                     continue;
                 }
                 () = call.cancel.cancelled(), if !cancelled => {
@@ -129,10 +130,11 @@ impl ToolSession {
             };
             let Some(event) = event else { break };
             match event?.event() {
-                Event::PermissionAsked(_) => self.ask_about_call(call).await,
+                Event::PermissionAsked(_) => self.ask_about_call(call, &waiter).await,
                 Event::ToolOutput(output) => {
                     step += 1.0;
                     let last = output.text.lines().last().unwrap_or_default();
+                    // A line of output can be as long as a file.
                     let last = last.chars().take(200).collect();
                     call.host.progress(step, None, Some(last)).await;
                 }
@@ -155,9 +157,9 @@ impl ToolSession {
     }
 
     /// Asks the user of the host about the call that waits for approval.
-    async fn ask_about_call(&self, call: &ServedCall) {
+    async fn ask_about_call(&self, call: &ServedCall, waiter: &Waiter) {
         for question in self.session.approvals() {
-            if self.questions.ask(&call.host, &question).await == Decider::Nobody {
+            if waiter.ask(&call.host, &question).await == Decider::Nobody {
                 let note = "it needs approval, and this host cannot ask its user; add an allow rule to \
                             the settings";
                 self.questions.deny(&question.call.call, note).await;

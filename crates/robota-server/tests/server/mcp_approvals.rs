@@ -88,6 +88,29 @@ impl Host {
         self.request("tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
+    /// Begins a call that waits for an agent, and returns the id of the request when it waits.
+    async fn wait_for_agent(&mut self, session: &str) -> i64 {
+        let id = self.next;
+        let (arguments, meta) = (json!({"session": session}), json!({"progressToken": id}));
+        let params = json!({"name": "agent_wait", "arguments": arguments, "_meta": meta});
+        self.request("tools/call", params).await;
+        self.expect(|message| message["params"]["progressToken"] == id).await;
+        id
+    }
+
+    /// Cancels a request.
+    async fn cancel(&mut self, id: i64) {
+        let params = json!({"requestId": id, "reason": "stopped"});
+        let cancelled = "notifications/cancelled";
+        self.send(&json!({"jsonrpc": "2.0", "method": cancelled, "params": params})).await;
+    }
+
+    /// Answers a question with an error.
+    async fn fail(&mut self, question: &Value) {
+        let error = json!({"code": -32603, "message": "no window"});
+        self.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+    }
+
     /// Returns the first message that fits, also one that arrived before.
     async fn expect(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.seen.iter().position(&fits) {
@@ -185,15 +208,54 @@ async fn sdk_08_mcp_an_answer_counts_after_the_call_that_asked_has_ended() {
     assert!(host.path("made").exists());
 }
 
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_if_a_call_cannot_ask_another_call_that_waits_does() {
+    let mut host = Host::start(WRITE).await;
+    let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+    let question = host.question().await;
+    let session = session(&mut host).await;
+    let second = host.wait_for_agent(&session).await;
+    assert_eq!(host.more_questions(), 0, "{:?}", host.seen);
+    host.fail(&question).await;
+    let question = host.question().await;
+    let third = host.wait_for_agent(&session).await;
+    assert_eq!(host.more_questions(), 0, "{:?}", host.seen);
+    host.cancel(second).await;
+    let withdrawn = host.expect(|message| message["method"] == "notifications/cancelled").await;
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    let question = host.question().await;
+    host.decide(&question, "allow").await;
+    for call in [started, third] {
+        assert_eq!(host.report(call).await["text"], "It is made.");
+    }
+    assert_eq!(host.more_questions(), 0, "{:?}", host.seen);
+    assert!(host.path("made").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_a_call_is_denied_when_no_call_that_waits_can_ask() {
+    let mut host = Host::start(WRITE).await;
+    let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+    let question = host.question().await;
+    let session = session(&mut host).await;
+    let second = host.wait_for_agent(&session).await;
+    host.fail(&question).await;
+    let question = host.question().await;
+    host.fail(&question).await;
+    for call in [started, second] {
+        assert_eq!(host.report(call).await["text"], "It is made.");
+    }
+    assert_eq!(host.more_questions(), 0, "{:?}", host.seen);
+    assert!(!host.path("made").exists());
+}
+
 #[tokio::test]
 async fn sdk_08_mcp_a_question_is_withdrawn_when_its_turn_is_interrupted() {
     let mut host = Host::start(WRITE).await;
     let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
     let question = host.question().await;
     let session = session(&mut host).await;
-    let cancel = json!({"requestId": started, "reason": "stopped"});
-    host.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}))
-        .await;
+    host.cancel(started).await;
     let withdrawn = host.expect(|message| message["method"] == "notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     // An answer that comes too late changes nothing.
@@ -209,9 +271,7 @@ async fn sdk_08_mcp_a_question_without_an_answer_does_not_block_other_calls() {
     let input = json!({"file_path": "made", "content": "x"});
     let write = host.call("Write", input).await;
     let question = host.question().await;
-    let cancel = json!({"requestId": write, "reason": "the user does not answer"});
-    host.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}))
-        .await;
+    host.cancel(write).await;
     let withdrawn = host.expect(|message| message["method"] == "notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     std::fs::write(host.path("a.txt"), "content").unwrap();
@@ -229,13 +289,11 @@ async fn sdk_08_mcp_a_host_that_fails_to_ask_denies() {
     let mut host = Host::start(WRITE).await;
     let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
     let question = host.question().await;
-    let error = json!({"code": -32603, "message": "no window"});
-    host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+    host.fail(&question).await;
     assert_eq!(host.report(started).await["text"], "It is made.");
     let write = host.call("Write", json!({"file_path": "made", "content": "x"})).await;
     let question = host.question().await;
-    let error = json!({"code": -32603, "message": "no window"});
-    host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+    host.fail(&question).await;
     assert_eq!(host.answer(write).await["result"]["isError"], true);
     assert_eq!(host.more_questions(), 0, "{:?}", host.seen);
     assert!(!host.path("made").exists());
@@ -294,4 +352,18 @@ async fn sdk_08_mcp_a_host_of_the_newest_version_without_forms_is_not_asked() {
     let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
     assert_eq!(host.report(started).await["text"], "It is made.");
     assert!(!host.path("made").exists() && !host.path("own").exists());
+}
+
+#[tokio::test]
+async fn sdk_08_mcp_agents_whose_start_was_cancelled_make_room_for_others() {
+    let write = "{tools: [{tool: Write, input: {file_path: made, content: x}}]}";
+    let mut host = Host::start(&format!("[{}]", [write; 17].join(", "))).await;
+    for number in 0..17 {
+        let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+        host.question().await;
+        if number < 16 {
+            host.cancel(started).await;
+            host.expect(|message| message["method"] == "notifications/cancelled").await;
+        }
+    }
 }

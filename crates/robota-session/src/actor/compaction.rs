@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::Reply;
 use crate::error::SessionError;
 
-/// A running compaction.
 pub(super) struct ManualCompaction {
     task: JoinSet<Result<Compaction, ErrorData>>,
     /// Failed attempts of its model calls that are retried.
@@ -96,7 +95,7 @@ impl ManualCompaction {
         };
         let outcome = match result {
             Ok(Compaction { summary, keep_from }) => {
-                events.push(CompactionFinished { summary, keep_from }.into());
+                events.push(CompactionFinished { summary: summary.into(), keep_from }.into());
                 events.push(PrefixChanged { cause: PrefixChange::Compaction }.into());
                 Ok(())
             }

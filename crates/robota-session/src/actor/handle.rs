@@ -5,9 +5,10 @@ use std::path::Path;
 use robota_core::call::CallContext;
 use robota_core::close::{Choice, Closing};
 use robota_core::compact::CompactionRequest;
+use robota_core::error::Diagnose as _;
 use robota_core::event::{
-    CompactionStarted, CompactionTrigger, ContextMeasured, Event, InputAccepted, InputCancelled,
-    InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
+    CompactionFailed, CompactionStarted, CompactionTrigger, ContextMeasured, Event, InputAccepted,
+    InputCancelled, InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
 };
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
@@ -219,6 +220,7 @@ impl Actor {
         }
         let Some(last) = view.last() else { return Err(SessionError::NothingToContinue) };
         let cut_short = last.state() != MessageState::Complete;
+        // A user message or results without an answer: the model is asked for one.
         match last.role() {
             Role::User | Role::Tool => {}
             Role::Assistant if cut_short => {
@@ -259,7 +261,12 @@ impl Actor {
         };
         let (trigger, window) = (CompactionTrigger::Manual, config.turn.context_window);
         let before = self.recorder.state().context(window);
-        self.append(vec![CompactionStarted { trigger, before }.into()]).await?;
+        if let Err(error) = self.append(vec![CompactionStarted { trigger, before }.into()]).await {
+            // The event stays recorded although the append failed, and this compaction does not run.
+            let failed = CompactionFailed { error: error.to_data() };
+            self.recorder.record(None, vec![failed.into()]);
+            return Err(error);
+        }
         let request = CompactionRequest {
             view: self.recorder.state().view.messages.clone(),
             system: config.system,
@@ -317,6 +324,7 @@ impl Actor {
         let blobs = store.blobs(id);
         let workspace = Workspace { files: &*files, blobs: &*blobs, root: Path::new(&root) };
         let target = ((checkpoint, options), &*ids);
+        // The task does nothing else meanwhile, so no other request sees half of the restore.
         let report = restore(&mut self.recorder, &**store, id, &workspace, target).await?;
         if report.conversation {
             let estimate = self.recorder.state().context(self.shared.window());

@@ -191,7 +191,10 @@ impl JournalBuilder {
         let started = TurnStarted { input: Some(input.clone()), provider, model, max_rounds: 0 };
         self.push(turn, started);
         let message = Message::user(&self.ids, "go");
-        self.push(turn, UserMessage { message, input: Some(input), author: Author::User });
+        self.push(
+            turn,
+            UserMessage { message: message.into(), input: Some(input), author: Author::User },
+        );
         for (index, (text, thinks, calls)) in rounds.iter().enumerate() {
             let round = u32::try_from(index).unwrap() + 1;
             let calls = if index + 1 == rounds.len() { 0 } else { *calls };
@@ -209,7 +212,7 @@ impl JournalBuilder {
             blocks.extend(uses.iter().cloned().map(Block::ToolUse));
             let message = Message::assistant(&self.ids, blocks, MessageState::Complete)
                 .with_usage(thinks.then(|| Usage::new(7, 3)));
-            self.push(turn, AssistantMessage { round, message });
+            self.push(turn, AssistantMessage { round, message: message.into() });
             let message = MessageId::mint(&self.ids);
             for (nth, call) in uses.iter().enumerate() {
                 let result = ToolResult::text(call, text.clone(), nth == 1);
@@ -244,7 +247,7 @@ impl JournalBuilder {
                 let keep_from = users.get(usize::from(*at)).map(|message| message.id.clone());
                 let text = "[Context Summary] so far";
                 let summary = Message::assistant(&self.ids, text, MessageState::Complete);
-                self.push(None, CompactionFinished { summary, keep_from });
+                self.push(None, CompactionFinished { summary: summary.into(), keep_from });
             }
             Op::Rewind(keep) => {
                 let mut keep = usize::from(*keep) % (messages.len() + 1);

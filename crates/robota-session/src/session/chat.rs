@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use robota_core::catalogue::Catalogue;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Cursor, Event, TurnEnd, TurnStatus};
 use robota_core::ids::{CallId, InputId};
@@ -18,15 +17,15 @@ use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::StoreFailure;
 use crate::subscribe::{SessionEvent, StartAt, Subscription};
 
-/// How a chat ended.
+/// How the input of a chat ended, or why the chat stopped before that.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChatEnd {
-    /// The turn ended.
+    /// The turn of the input ended, well or not.
     Ended {
-        /// How it ended.
+        /// How the turn ended, as `turn_finished` records it.
         end: TurnEnd,
-        /// The error, when it failed.
+        /// The failure that ended the turn; `None` if it did not end with one.
         error: Option<ErrorData>,
     },
     /// Calls wait for approval. Decide them, and subscribe after [`Reply::last`] to continue.
@@ -56,7 +55,7 @@ pub enum ChatEnd {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The input that this answers.
+    /// The id of the input that this answers.
     pub input: InputId,
     /// How the turn of the input ended.
     pub end: ChatEnd,
@@ -66,7 +65,7 @@ pub struct Reply {
     pub stop: Option<StopReason>,
     /// How many rounds the turn took.
     pub rounds: u32,
-    /// How many tool calls ran.
+    /// How many tool calls ran to their end in the turn.
     pub tools_executed: u32,
     /// The tokens of all model calls of the turn.
     pub usage: Usage,
@@ -264,7 +263,7 @@ impl Chat {
         while let Some(event) = self.next().await {
             event?;
         }
-        let InputFollower { answer, stop, model, usage, rounds, tools_executed, duration, .. } =
+        let InputFollower { answer, stop, cost, usage, rounds, tools_executed, duration, .. } =
             self.follow;
         Ok(Reply {
             input: self.input,
@@ -274,7 +273,7 @@ impl Chat {
             rounds,
             tools_executed,
             usage,
-            cost: model.and_then(|model| Catalogue::builtin().cost(&model, usage)),
+            cost: cost.and_then(|cost| cost.dollars()),
             duration,
             last: self.last,
         })

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use robota_core::clock::Clock;
-use robota_core::hook::{EventReport, HookData, Hooks as _};
+use robota_core::hook::{
+    EventDecision, EventReport, HookData, HookEvent, HookInput, HookReply, Hooks as _,
+};
 use robota_core::ids::Ids;
+use robota_core::message::ToolUse;
+use robota_core::permission::Verdict;
 use robota_core::provider::Provider;
 use robota_core::tool::Tool;
 
@@ -22,7 +26,7 @@ pub enum ToolChange {
     Add(Vec<Arc<dyn Tool>>),
     /// Removes the tools with these names.
     Remove(Vec<String>),
-    /// Replaces all tools by these.
+    /// Replaces all tools, also those of factories, by these.
     Replace(Vec<Arc<dyn Tool>>),
 }
 
@@ -93,17 +97,38 @@ impl ConfigHandle {
         self.0.shared.turn_setup_mut().setup.code_hooks.push(hook);
     }
 
-    /// Returns the registered hooks.
+    /// Returns the hooks of code, then the events that have hooks of settings.
     #[must_use]
     pub fn get_hooks(&self) -> Vec<RegisteredHook> {
         self.0.shared.hooks.registered()
     }
 
+    /// Returns whether an event has hooks.
+    #[must_use]
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.0.shared.hooks.has_event(event)
+    }
+
     /// Runs the hooks of an event that the program causes, such as a notification of the user.
     pub async fn run_hooks(&self, data: HookData) -> EventReport {
-        match self.0.shared.hooks.has_event(data.event()) {
-            true => self.0.shared.hooks.run_event(data).await,
-            false => EventReport::default(),
+        if !self.has_hooks(data.event()) {
+            return EventReport::default();
         }
+        let mut report = self.0.shared.hooks.run_event(data).await;
+        // A turn does the same with what its hooks print.
+        let redactor = self.0.shared.turn_setup().setup.base.config.redactor.clone();
+        match &mut report.decision {
+            EventDecision::Continue { context } => {
+                context.iter_mut().for_each(|text| redactor.clean(text));
+            }
+            EventDecision::Block { reason } => redactor.clean(reason),
+        }
+        report
+    }
+
+    /// Runs the hooks before a call that the program makes itself, as before a call of the model: those of
+    /// settings and those in code. `verdict` is that of the gate.
+    pub async fn run_pre_tool(&self, call: ToolUse, verdict: Verdict) -> HookReply {
+        self.0.shared.hooks.run(HookInput::PreToolUse { tool_use: call, verdict }).await
     }
 }

@@ -60,7 +60,7 @@ impl ContextHandle {
     /// # Errors
     /// If the journal cannot be written.
     pub async fn inject(&self, message: Message) -> Result<(), SessionError> {
-        let events = vec![MessageInjected { message }.into()];
+        let events = vec![MessageInjected { message: message.into() }.into()];
         self.0.ask(|reply| Request::Append { events, at_rest: true, reply }).await
     }
 

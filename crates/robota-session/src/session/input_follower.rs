@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use robota_core::catalogue::CostSum;
 use robota_core::error::ErrorData;
 use robota_core::event::{Envelope, Event, TurnEnd};
 use robota_core::ids::{InputId, TurnId};
@@ -10,10 +11,10 @@ use robota_core::project::AnswerText;
 use robota_core::provider::StopReason;
 use robota_core::usage::Usage;
 
-/// How an input ended.
+/// How an input ended: each input ends in exactly one of these ways.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum InputEnd {
-    /// Its turn ended.
+    /// The turn that took the input ended.
     Turn { end: TurnEnd, error: Option<ErrorData> },
     /// A hook blocked it, for this reason.
     Blocked(String),
@@ -29,7 +30,8 @@ pub(super) struct InputFollower {
     pub(super) answer: AnswerText,
     /// Why the model stopped that answer.
     pub(super) stop: Option<StopReason>,
-    pub(super) model: Option<String>,
+    /// What the turn cost; none if it ran before it took the input.
+    pub(super) cost: Option<CostSum>,
     pub(super) usage: Usage,
     pub(super) rounds: u32,
     pub(super) tools_executed: u32,
@@ -44,7 +46,7 @@ impl InputFollower {
             started: None,
             answer: AnswerText::default(),
             stop: None,
-            model: None,
+            cost: None,
             usage: Usage::default(),
             rounds: 0,
             tools_executed: 0,
@@ -62,12 +64,15 @@ impl InputFollower {
         let turn = envelope.turn.as_ref();
         if self.is_in(turn) {
             self.answer.push(&envelope.event);
+            if let Some(cost) = &mut self.cost {
+                cost.add_event(&envelope.event);
+            }
         }
         match &envelope.event {
             Event::TurnStarted(data) if data.input.as_ref() == Some(&self.input) => {
                 self.turn = turn.cloned();
                 self.started = Some(envelope.ts);
-                self.model = Some(data.model.clone());
+                self.cost = Some(CostSum::new(&data.model));
             }
             // A turn that was running took the input: the duration counts from here, but rounds, calls
             // and tokens are those of the whole turn.

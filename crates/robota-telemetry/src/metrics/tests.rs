@@ -69,7 +69,7 @@ impl Journal {
     fn answer(&mut self, usage: Option<Usage>) {
         let blocks = vec![Block::text("words")];
         let message = Message::assistant(&self.ids, blocks, MessageState::Complete);
-        self.push(0, AssistantMessage { round: 1, message: message.with_usage(usage) });
+        self.push(0, AssistantMessage { round: 1, message: message.with_usage(usage).into() });
     }
 
     fn called(&mut self, call: &str, name: &str) {
@@ -208,7 +208,7 @@ fn permissions_compactions_and_sessions_are_counted() {
     let before = State::default().context(1000);
     journal.push(0, CompactionStarted { trigger: CompactionTrigger::Manual, before });
     let summary = Message::user(&journal.ids, "so far").with_usage(Some(Usage::new(9, 1)));
-    journal.push(0, CompactionFinished { summary, keep_from: None });
+    journal.push(0, CompactionFinished { summary: summary.into(), keep_from: None });
     journal.push(0, CompactionStarted { trigger: CompactionTrigger::Auto, before });
     journal.push(0, CompactionFailed { error: network() });
     let metrics = journal.metrics();

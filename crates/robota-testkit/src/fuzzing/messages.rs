@@ -61,7 +61,7 @@ fn arguments(text: &str) {
         epoch: 1,
         ts: Timestamp::UNIX_EPOCH,
         turn: None,
-        event: AssistantMessage { round: 1, message }.into(),
+        event: AssistantMessage { round: 1, message: message.into() }.into(),
         min_reader: None,
     };
     let mut line = Vec::new();
@@ -73,6 +73,7 @@ fn arguments(text: &str) {
 /// unknown fields of the parts that do not keep them: usage and blob references.
 fn normalised(mut value: Value) -> Value {
     let Some(message) = value.as_object_mut() else { return value };
+    // Only an interrupted message has a cause.
     if message.get("state").is_none_or(|state| state == "complete") {
         message.shift_remove("state");
         message.shift_remove("interrupted_by");

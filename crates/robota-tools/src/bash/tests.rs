@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use robota_core::call::CallContext;
 use robota_core::env_ref::Secret;
+use robota_core::hook::{EventReport, HookInput, HookPoint, HookReply, Hooks, NoHooks};
 use robota_core::redact::Redactor;
 use robota_core::tool::{OutputStore, OutputWriter};
 use robota_exec::{Environment, Supervisor};
@@ -128,6 +129,50 @@ async fn with_follow_cd_the_working_directory_persists() {
     assert_eq!(cwd, format!("{}/a/b", root.display()));
     // The wrapper script passes no arguments to the command line.
     assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0"));
+}
+
+/// Records the events of hooks.
+#[derive(Default)]
+struct Recorded(Mutex<Vec<HookData>>);
+
+#[async_trait::async_trait]
+impl Hooks for Recorded {
+    fn has_point(&self, _: HookPoint) -> bool {
+        false
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        NoHooks.run(input).await
+    }
+
+    fn has_event(&self, event: HookEvent) -> bool {
+        event == HookEvent::CwdChanged
+    }
+
+    async fn run_event(&self, data: HookData) -> EventReport {
+        self.0.lock().unwrap().push(data);
+        EventReport::default()
+    }
+}
+
+#[tokio::test]
+async fn core_22_hooks_run_when_the_working_directory_moved() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("a")).unwrap();
+    let workspace = workspace(dir.path()).follow_cd();
+    let root = workspace.shell_cwd().display().to_string();
+    let (bash, hooks) = (Bash::new(&workspace), Arc::new(Recorded::default()));
+    for command in ["cd .", "cd a", "(cd ..)", "cd /", "cd ..", "cd a; false"] {
+        let context = ToolContext { hooks: hooks.clone(), ..ToolContext::detached() };
+        bash.run(json!({"command": command}), context).await;
+    }
+    let moved = |old_cwd: &str, new_cwd: &str| {
+        let (old_cwd, new_cwd) = (old_cwd.to_owned(), new_cwd.to_owned());
+        HookData::CwdChanged { old_cwd, new_cwd }
+    };
+    let inside = format!("{root}/a");
+    let expected = [moved(&root, &inside), moved(&inside, &root), moved(&root, &inside)];
+    assert_eq!(*hooks.0.lock().unwrap(), expected);
 }
 
 /// Two calls of one answer: the gate judged the second before the first changed the directory.

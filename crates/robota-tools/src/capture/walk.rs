@@ -14,10 +14,10 @@ use super::quick::ListedFolder;
 use super::watch::{FolderWatch, joined};
 
 /// Folders below `.robota` that this program writes itself.
-const OWN: [&str; 4] =
-    [".robota/sessions", ".robota/reaper", ".robota/logs", ".robota/checkpoints"];
+const OWN: [&str; 5] =
+    [".robota/sessions", ".robota/reaper", ".robota/logs", ".robota/checkpoints", ".robota/tasks"];
 
-/// An entry of the workspace.
+/// An entry of the workspace, with what shows whether it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FoundEntry {
     pub(super) kind: EntryKind,
@@ -25,7 +25,7 @@ pub(super) struct FoundEntry {
     pub(super) stat: FileStat,
     /// Whether git ignores it.
     pub(super) ignored: bool,
-    /// The file system.
+    /// The file system, by its number.
     pub(super) device: u64,
     /// Whether it is a file that has other names, through which it can change.
     pub(super) linked: bool,
@@ -55,6 +55,7 @@ impl FoundEntry {
             modified: nanos(metadata.mtime(), metadata.mtime_nsec()),
             changed: nanos(metadata.ctime(), metadata.ctime_nsec()),
         };
+        // A folder has a link for each folder in it.
         let linked = kind != EntryKind::Folder && metadata.nlink() > 1;
         let (mode, device) = (metadata.mode() & 0o7777, metadata.dev());
         Self { kind, mode, stat, ignored, device, linked }
@@ -98,6 +99,7 @@ impl Walk<'_> {
             self.below_ignored(&folder, found);
             return;
         }
+        // Outer folders first, so that the limit of entries leaves out what is deepest.
         let mut folders = VecDeque::from([(folder, *found, rules)]);
         while let Some((folder, found, rules)) = folders.pop_front() {
             if self.walked.not_covered.contains_key(&folder) {

@@ -31,3 +31,26 @@ async fn the_list_is_validated_replaced_and_shown() {
     let error = tool.check(&json!({"todos": [item("a", "done")]})).unwrap_err().to_string();
     assert!(error.contains("\"in_progress\""), "{error}");
 }
+
+#[test]
+fn items_keep_their_number_as_long_as_their_text_is_in_the_list() {
+    let todo = |content: &&str| Todo {
+        content: (*content).to_owned(),
+        status: TodoStatus::Pending,
+        active_form: None,
+    };
+    let numbers = |list: &NumberedTodos| -> Vec<u64> {
+        list.items.iter().map(|(number, _)| *number).collect()
+    };
+    let mut list = NumberedTodos::default();
+    for (texts, expected) in [
+        (&["a", "b", "a"][..], &[1, 2, 3][..]),
+        (&["b", "a", "a"], &[2, 1, 3]),
+        (&["a"], &[1]),
+        // The number of an item that was removed is not used again.
+        (&["c", "a", "b"], &[4, 1, 5]),
+    ] {
+        list = list.change(texts.iter().map(todo).collect()).list;
+        assert_eq!(numbers(&list), expected, "{texts:?}");
+    }
+}

@@ -223,3 +223,92 @@ fn a_rule_for_more_commands_than_this_one_is_confirmed() {
         "{effects:?}"
     );
 }
+
+/// A question of an agent that works in the background, while the turn continues.
+fn background_question(call: &str, command: &str) -> Event {
+    let mut asked = command_question(call, command, &[]);
+    asked.agent = Some("worker".to_owned());
+    Event::Asked(Box::new(asked))
+}
+
+fn text(reader: &mut Reader, text: &str) {
+    reader.session(InteractiveEvent::TextDelta { text: format!("{text}\n\n") });
+}
+
+#[test]
+fn lines_of_a_turn_follow_the_answer_of_an_open_question() {
+    let mut reader = Reader::open();
+    reader.prompt("go");
+    reader.take();
+    text(&mut reader, "Before.");
+    reader.send(background_question("c1", "make"));
+    assert!(reader.take().starts_with("Before.\nQuestion: worker: Wants to run make\n"));
+    text(&mut reader, "First.");
+    reader.session(InteractiveEvent::ToolStart(ToolState::new(CallId::from("c2"), "Bash", "ls")));
+    assert_eq!(reader.take(), "", "nothing separates the question from its answer");
+    reader.now += Duration::from_secs(1);
+    reader.send(Event::Clock);
+    assert_eq!(reader.take(), "Type a number and press Enter. A note may follow the number.");
+    // Replies to what the user enters do not wait.
+    assert!(reader.enter("9").is_empty());
+    assert_eq!(reader.take(), "Type a number from 1 to 3.");
+    reader.enter("/context");
+    let (typed, result) = ("/context".to_owned(), CommandResult::ok("12 of 100 tokens"));
+    reader.session(InteractiveEvent::ToolEnd(ended("c2", "Bash", "ls", ToolEnd::Success)));
+    reader.send(Event::CommandDone { typed, result });
+    assert_eq!(reader.take(), "12 of 100 tokens");
+    let effects = reader.enter("1");
+    assert!(matches!(effects.as_slice(), [Effect::Decide { .. }]), "{effects:?}");
+    let expected = "First.\nRunning ls\nRan ls\nworker: Wants to run make: you allowed it once";
+    assert_eq!(reader.take(), expected);
+    text(&mut reader, "Third.");
+    assert_eq!(reader.take(), "Third.");
+}
+
+#[test]
+fn held_lines_come_between_two_questions() {
+    let mut reader = Reader::open();
+    reader.prompt("go");
+    reader.send(background_question("c1", "make"));
+    text(&mut reader, "First.");
+    reader.send(background_question("c2", "make test"));
+    reader.take();
+    reader.now += Duration::from_secs(1);
+    // The answer and the next line arrive together.
+    reader.plain.line(Some("2"), reader.now);
+    reader.session(InteractiveEvent::TextDelta { text: "Second.\n\n".to_owned() });
+    let written = reader.take();
+    let parts =
+        ["First.", "worker: Wants to run make: you refused it", "Second.", "Question 2 of 2"];
+    let at: Vec<_> = parts.iter().map(|part| written.find(part)).collect();
+    assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{at:?}: {written}");
+    text(&mut reader, "Third.");
+    assert_eq!(reader.take(), "", "the second question is open");
+    reader.send(Event::Withdrawn(CallId::from("c2")));
+    assert_eq!(reader.take(), "Third.");
+}
+
+#[test]
+fn stopping_the_turn_is_an_answer() {
+    let mut reader = Reader::open();
+    reader.prompt("go");
+    reader.send(Event::Asked(Box::new(command_question("c1", "make", &[]))));
+    reader.session(InteractiveEvent::ToolStart(ToolState::new(CallId::from("c2"), "Bash", "ls")));
+    reader.take();
+    assert!(matches!(reader.enter("3").as_slice(), [Effect::Interrupt]));
+    assert_eq!(reader.take(), "Running ls");
+}
+
+#[test]
+fn a_session_that_ends_with_an_open_question_loses_no_line() {
+    let mut reader = Reader::open();
+    reader.prompt("go");
+    reader.send(background_question("c1", "make"));
+    text(&mut reader, "First.");
+    text(&mut reader, "Second.");
+    reader.take();
+    assert!(matches!(reader.plain.line(None, reader.now).as_slice(), [Effect::Quit]));
+    assert_eq!(reader.plain.speak(), Vec::<String>::new());
+    assert_eq!(reader.plain.finish(), ["First.", "Second."]);
+    assert_eq!(reader.plain.finish(), Vec::<String>::new());
+}

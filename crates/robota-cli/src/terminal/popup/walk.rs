@@ -12,7 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 const BATCH: usize = 2000;
 
 /// The folders in `.robota` that contain what the program stores. Files that people write are in others.
-const STORED: [&str; 5] = ["checkpoints", "logs", "reaper", "sessions", "worktrees"];
+const STORED: [&str; 6] = ["checkpoints", "logs", "reaper", "sessions", "tasks", "worktrees"];
 
 /// Some of the files that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

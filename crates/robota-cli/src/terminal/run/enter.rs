@@ -7,7 +7,7 @@ use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
 use robota_core::ids::{CallId, RandomIds};
 use robota_core::tool::Progress;
-use robota_sdk::{CommandResult, Entered, InteractiveEvent, ShellRun};
+use robota_sdk::{ClientHooks, CommandResult, Entered, InteractiveEvent, ShellRun};
 use serde_json::Value;
 
 use super::{WorkContext, images, model};
@@ -109,6 +109,10 @@ async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
     }
     match model::choose(args, &context.setup, Some(model)).await {
         Ok(chosen) => {
+            // The session was opened without these keys.
+            if let Err(error) = context.setup.late_secrets.add(chosen.secrets.iter().cloned()) {
+                return context.report(&error.to_string());
+            }
             let name = chosen.model.clone();
             context.session.session().config().set_model(chosen.model, Some(chosen.provider));
             context.mailbox.send(Event::ModelChanged(name));
@@ -126,6 +130,7 @@ async fn apply(context: &WorkContext, result: &CommandResult) -> anyhow::Result<
         context.session.set_name(name).await?;
     }
     if let Some(language) = text("language") {
+        ClientHooks::of(&context.session).before_config_change(places, Layer::UserRobota).await?;
         let mut trust = TrustStore::load(places);
         let mut writer = SettingsWriter { places, trust: &mut trust, clock: &SystemClock };
         let key = KeyPath::parse("language").context("the key is not valid")?;
@@ -137,6 +142,7 @@ async fn apply(context: &WorkContext, result: &CommandResult) -> anyhow::Result<
     if result.data.get("resetRequested").is_some()
         && let Some(file) = places.file(Layer::UserRobota).filter(|file| file.exists())
     {
+        ClientHooks::of(&context.session).before_config_change(places, Layer::UserRobota).await?;
         let failed = || format!("cannot delete {}", file.display());
         std::fs::remove_file(&file).with_context(failed)?;
     }

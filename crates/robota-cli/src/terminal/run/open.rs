@@ -9,7 +9,7 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
-    AgentOptions, InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError,
+    AgentOptions, ClientHooks, InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError,
     SelectedSession, store,
 };
 use robota_session::{Approvals, Callbacks, SessionError, StartAt};
@@ -72,6 +72,9 @@ pub(super) async fn open(
         chosen = model::choose(args, &setup, None).await;
     }
     let chosen = chosen?;
+    if let Some(note) = chosen.betas_note(&setup) {
+        mailbox.send(Event::Notice(Notice::Note(note)));
+    }
     let sessions = &args.session;
     let store = setup::session_store(sessions, &setup).await?;
     let folder = cwd.display().to_string();
@@ -168,6 +171,7 @@ pub(super) async fn open(
         commands,
         history,
         budget: session.spending().budget().session.usd,
+        idle_after: Some(ClientHooks::of(&session).idle_threshold()),
         ..of_settings(&setup)
     };
     Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures, choices })
@@ -210,7 +214,10 @@ async fn load(
 ) -> anyhow::Result<Arc<Setup>> {
     let level = args.sandbox.map(SandboxLevel::from);
     let mode: Option<Mode> = options.mode.map(RunMode::session);
-    let load = || Setup::load_for(&args.settings, mode, level, options.sources.clone());
+    let load = || {
+        let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
+        anyhow::Ok(setup.with_betas(&args.betas))
+    };
     let mut setup = load()?;
     if !args.settings.trust {
         let items = trust::open_items(&setup);

@@ -40,11 +40,14 @@ impl PlainUi {
                 self.plain.next_change().map(|at| at.saturating_sub(self.started.elapsed()));
             wait::wait(&self.mailbox, false, until);
             self.plain.state.now = self.started.elapsed();
-            for event in self.mailbox.drain() {
+            let mut events = self.mailbox.drain();
+            // After the others: a line that the user has just entered counts first.
+            events.push_back(Event::Clock);
+            for event in events {
                 let now = self.started.elapsed();
                 let effects = match event {
                     Event::Ended(lines) => {
-                        for line in self.plain.speak().into_iter().chain(lines) {
+                        for line in self.plain.finish().into_iter().chain(lines) {
                             writeln!(out, "{line}")?;
                         }
                         return out.flush();

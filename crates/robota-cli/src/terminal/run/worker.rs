@@ -7,7 +7,7 @@ use robota_core::approve::Scope;
 use robota_core::ids::{CallId, SessionId};
 use robota_core::message::ToolUse;
 use robota_core::task::NotMoved;
-use robota_sdk::{InteractiveEvent, InteractiveEvents, InteractiveSession};
+use robota_sdk::{ClientHooks, InteractiveEvent, InteractiveEvents, InteractiveSession};
 use robota_session::Decision;
 use tokio::sync::{mpsc, watch};
 
@@ -318,6 +318,11 @@ impl Worker {
                             context.report(&error.to_string());
                         }
                     });
+                }
+                Effect::NotifyIdle => {
+                    tokio::spawn(
+                        async move { ClientHooks::of(&context.session).notify_idle().await },
+                    );
                 }
                 Effect::PasteImage => {
                     tokio::spawn(async move {

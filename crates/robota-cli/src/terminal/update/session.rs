@@ -39,6 +39,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
         InteractiveEvent::ModeChanged { mode } => state.facts.mode = mode,
         InteractiveEvent::Thinking { active: true } => {
             state.turn = Some(Turn { started: now, stopping: false, retrying: None });
+            state.idle_at = None;
         }
         // The result follows.
         InteractiveEvent::Thinking { active: false } => {}
@@ -138,6 +139,8 @@ fn end_turn(state: &mut State, result: &ExecutionResult) -> Vec<Effect> {
         row.took = Some(now.saturating_sub(row.started));
     }
     let took = state.turn.take().map(|turn| now.saturating_sub(turn.started));
+    // With a prompt that waits the next turn starts at once.
+    state.idle_at = state.idle_after.filter(|_| state.queue.is_empty()).map(|after| now + after);
     let ended = match result.end {
         TurnEnd::Complete => None,
         TurnEnd::Interrupted => Some((NoteKind::Warning, "Stopped.")),

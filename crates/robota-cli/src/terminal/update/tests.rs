@@ -3,6 +3,7 @@
 mod agents_and_plans;
 mod arrows;
 mod background;
+mod idle;
 mod images;
 mod shell;
 mod status_line;

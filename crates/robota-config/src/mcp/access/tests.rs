@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use serde_json::{Value, json};
 
-use super::{McpAccess, Reached, is_at};
+use super::{List, McpAccess, Reached, is_at};
 use crate::files::Files;
 use crate::places::{Places, SettingsArgument};
 use crate::settings::Settings;
@@ -135,7 +135,23 @@ fn addresses_are_compared_part_by_part() {
         ("example.com", "https://example.com/", false),
         ("https://example.com/a/*/c", "https://example.com/a/b/c", true),
         ("https://example.com/a/*/c", "https://example.com/a/b/d", false),
+        ("http://[::1]/*", "http://[::1]/mcp", true),
+        ("http://[::1]:8080/*", "http://[::1]:8080/mcp", true),
+        ("http://[::1]:8080/*", "http://[::1]:8081/mcp", false),
     ] {
-        assert_eq!(is_at(pattern, url), expected, "{pattern} {url}");
+        assert_eq!(is_at(pattern, url, List::Allowed), expected, "{pattern} {url}");
+        // A list of denied servers covers at least the same addresses.
+        assert!(!expected || is_at(pattern, url, List::Denied), "{pattern} {url}");
     }
+}
+
+#[test]
+fn a_denied_host_is_denied_with_a_user_name_and_at_every_port() {
+    let pattern = "https://evil.example/*";
+    for url in ["https://me:pw@evil.example/mcp", "https://evil.example:8443/mcp"] {
+        assert!(is_at(pattern, url, List::Denied), "{url}");
+        assert!(!is_at(pattern, url, List::Allowed), "{url}");
+    }
+    assert!(!is_at("https://evil.example:1/*", "https://evil.example:2/", List::Denied));
+    assert!(!is_at(pattern, "https://evil.example@good.example/", List::Denied));
 }

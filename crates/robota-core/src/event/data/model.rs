@@ -1,5 +1,7 @@
 //! Data of the events of model calls, their streams, and compaction.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,7 +32,7 @@ data! {
     /// A summary replaced the older messages in the model's view.
     CompactionFinished {
         /// The summary. It replaces every message before `keep_from`, except system messages.
-        summary: Message,
+        summary: Arc<Message>,
         /// The first message that stays in the view verbatim; absent if the summary replaces all
         /// messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +47,7 @@ data! {
 
     /// The next request does not start with the content of the last one.
     PrefixChanged {
-        /// What changed.
+        /// What made the request differ, so that the service's prompt cache does not apply.
         cause: PrefixChange,
     }
 
@@ -78,9 +80,9 @@ data! {
     ContentLeftOut {
         /// The round of the turn whose request omitted the parts, from 1.
         round: u32,
-        /// The name of the provider.
+        /// The name of the provider that was called.
         provider: String,
-        /// The model's id.
+        /// The id of the model that was called.
         model: String,
         /// Everything that the request omits, by kind.
         parts: LeftOut,
@@ -90,7 +92,7 @@ data! {
     TextChunk {
         /// The round of the turn, from 1.
         round: u32,
-        /// The piece of text.
+        /// The piece of text. The complete text follows in `assistant_message`.
         text: String,
     }
 
@@ -122,7 +124,7 @@ data! {
     ProviderPayload {
         /// The round of the turn, from 1.
         round: u32,
-        /// The name of the provider.
+        /// The name of the provider that sent or received the payload.
         provider: String,
         /// The provider's API that was used, for example `chat-completions`; absent if the adapter
         /// does not name it.
@@ -167,7 +169,7 @@ data! {
         error: ErrorData,
     }
 
-    /// The model finished its answer.
+    /// The model finished its answer, which follows as a message.
     ModelResponded {
         /// The round of the turn, from 1.
         round: u32,
@@ -182,7 +184,7 @@ data! {
 
     /// A model was called outside the conversation, for instance by the program.
     ModelAsked {
-        /// The model's id.
+        /// The id of the model that was called.
         model: String,
         /// The tokens of the call; absent if the provider does not report them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,12 +198,12 @@ data! {
     AssistantMessage {
         /// The round of the turn, from 1.
         round: u32,
-        /// The answer as a message.
-        message: Message,
+        /// The answer as the model will see it in the next request, with its usage.
+        message: Arc<Message>,
     }
 }
 
-/// What caused a compaction.
+/// What caused a compaction: the machine, or a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionTrigger {
@@ -217,11 +219,11 @@ pub enum CompactionTrigger {
 pub enum PrefixChange {
     /// A summary replaced older messages.
     Compaction,
-    /// Another model is called.
+    /// Another model is called than in the last request.
     Model,
-    /// The system prompt changed.
+    /// The system prompt differs from that of the last request.
     Prompt,
-    /// The offered tools changed.
+    /// The offered tools differ from those of the last request.
     Tools,
     /// The conversation was rewound to an earlier point.
     Rewind,

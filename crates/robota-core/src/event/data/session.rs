@@ -1,6 +1,8 @@
 //! Data of the events of the session, its inputs and its turns.
 
 use jiff::Timestamp;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,7 +35,7 @@ pub(super) use data;
 pub enum InputSource {
     /// A schedule of the session fired.
     Schedule {
-        /// The schedule.
+        /// The id of the schedule that sent the input.
         schedule: ScheduleId,
         /// The time that was due, without jitter; absent for a number of steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,11 +45,11 @@ pub enum InputSource {
         #[serde(default)]
         missed: u64,
     },
-    /// A message of a room.
+    /// A message of a room was delivered to the session.
     Room {
-        /// The journal of the room.
+        /// The id of the room's journal.
         room: SessionId,
-        /// The number of the message.
+        /// The number of the message in the room. A member receives each number at most once.
         number: u64,
         /// How many messages led to it.
         #[serde(default)]
@@ -56,9 +58,10 @@ pub enum InputSource {
 }
 
 data! {
-    /// The session was created.
+    /// The session was created: the first event of a journal, or of a fork after the events of its
+    /// parent.
     SessionCreated {
-        /// The session's id.
+        /// The id under which the store keeps the session.
         session: SessionId,
         /// The version of the journal format.
         format: u32,
@@ -87,7 +90,7 @@ data! {
 
     /// The point at which a fork began.
     Parent {
-        /// The session that was forked.
+        /// The id of the session that was forked.
         session: SessionId,
         /// The last event that both sessions have.
         at: Cursor,
@@ -95,7 +98,7 @@ data! {
 
     /// A process opened the journal for writing.
     Opened {
-        /// The new epoch.
+        /// The new epoch: one more than the last.
         epoch: u32,
         /// The sequence number of the last event before this epoch; 0 if there is none.
         after_seq: u64,
@@ -115,13 +118,13 @@ data! {
 
     /// The session got a new name.
     Renamed {
-        /// The new name.
+        /// The name that users see; it need not be unique.
         name: String,
     }
 
-    /// The permission mode changed.
+    /// The permission mode changed, for calls that are judged from now on.
     ModeChanged {
-        /// The new mode.
+        /// The mode from now on.
         mode: Mode,
     }
 
@@ -129,7 +132,7 @@ data! {
     PromptSet {
         /// SHA-256 of the text, in hexadecimal.
         sha256: String,
-        /// The text of the prompt.
+        /// The complete prompt, as every request contains it.
         text: String,
     }
 
@@ -137,29 +140,29 @@ data! {
     ToolsSet {
         /// SHA-256 of the list as JSON, in hexadecimal.
         sha256: String,
-        /// The tools, sorted by name.
+        /// The descriptions that the model gets, sorted by name.
         tools: Vec<ToolSpec>,
     }
 
     /// The program added an entry to the history.
     EntryAdded {
-        /// The entry.
+        /// The entry for people; the model does not see it.
         entry: HistoryEntry,
     }
 
     /// The program added a message to the conversation.
     MessageInjected {
-        /// The message.
-        message: Message,
+        /// The message, which the model sees from its next call on.
+        message: Arc<Message>,
     }
 
-    /// The session accepted an input.
+    /// The session accepted an input: it is stored and will be delivered, blocked or cancelled.
     InputAccepted {
-        /// The input's id.
+        /// The id that later events of the input refer to.
         input: InputId,
         /// When the session delivers the input.
         delivery: Delivery,
-        /// The content of the input.
+        /// The blocks of the user message that it will become.
         content: Vec<Block>,
         /// Values that the client attached, for example where the input came from.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -171,11 +174,11 @@ data! {
 
     /// An input that was not delivered yet was changed, or moved to another place of the queue.
     InputChanged {
-        /// The input's id.
+        /// The id of the input, as in its `input_accepted`.
         input: InputId,
         /// When the session delivers the input.
         delivery: Delivery,
-        /// The content of the input.
+        /// The new content, which replaces the earlier one.
         content: Vec<Block>,
         /// Values that the client attached.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -184,7 +187,7 @@ data! {
         position: u32,
     }
 
-    /// A hook blocked the input.
+    /// A hook blocked the input. It never becomes a message.
     InputBlocked {
         /// The blocked input; absent if the turn was started without an accepted input.
         input: Option<InputId>,
@@ -194,19 +197,19 @@ data! {
 
     /// The input was cancelled and will not be delivered.
     InputCancelled {
-        /// The cancelled input.
+        /// The id of the input, which never becomes a message.
         input: InputId,
         /// What caused the cancellation.
         cause: Cause,
     }
 
-    /// A turn started.
+    /// A turn started on an input, or to continue the conversation.
     TurnStarted {
         /// The input that the turn works on; `null` when the turn continues the conversation.
         input: Option<InputId>,
-        /// The name of the provider.
+        /// The name of the provider that the turn calls.
         provider: String,
-        /// The model's id.
+        /// The id of the model that the turn calls.
         model: String,
         /// The maximum number of rounds; 0 means no limit.
         max_rounds: u32,
@@ -214,8 +217,8 @@ data! {
 
     /// A user message was added to the conversation.
     UserMessage {
-        /// The message.
-        message: Message,
+        /// The message as the model sees it.
+        message: Arc<Message>,
         /// The input it was made from; absent if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<InputId>,
@@ -224,20 +227,20 @@ data! {
         author: Author,
     }
 
-    /// The turn was interrupted.
+    /// The turn was interrupted. Its running calls end before `turn_finished`.
     Interrupted {
-        /// What interrupted it.
+        /// What interrupted it: the user, a shutdown or a crash.
         cause: Cause,
         /// The reason that the client gave, as text; absent if it gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     }
 
-    /// The turn ended.
+    /// The turn ended. Every call in it has a result.
     TurnFinished {
         /// How the turn ended.
         end: TurnEnd,
-        /// The number of rounds.
+        /// The number of rounds that began; 0 if the model was not called.
         rounds: u32,
         /// The number of tool calls that ran.
         tools_executed: u32,
@@ -271,9 +274,9 @@ data! {
 
     /// A point of the journal got a name.
     LabelSet {
-        /// The name.
+        /// The label, by which users name the point. The last point with a label counts.
         label: String,
-        /// The point.
+        /// The safe point that the label names.
         at: Cursor,
     }
 
@@ -291,9 +294,9 @@ data! {
         sealed: Vec<CallId>,
     }
 
-    /// Something failed outside a turn.
+    /// Something failed outside a turn, so no turn reports it.
     Failed {
-        /// What failed.
+        /// What failed, and a hint if there is one.
         error: ErrorData,
     }
 }
@@ -313,7 +316,7 @@ pub enum Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The user.
+    /// A user or a client that acts for one.
     #[default]
     User,
     /// A Stop hook that made the turn continue.
@@ -339,11 +342,11 @@ pub enum RewindCause {
     Checkpoint,
 }
 
-/// How a turn ended.
+/// How a turn ended, whether it failed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
-    /// With an answer.
+    /// With an answer of the model, which may be cut or refused: see `stop`.
     Complete,
     /// With a forced summary, because the round limit was reached.
     RoundLimit,
@@ -352,13 +355,13 @@ pub enum TurnEnd {
     UnknownTools,
     /// The conversation does not fit into the context window.
     ContextFull,
-    /// A hook blocked the input.
+    /// A hook blocked the input, so the model was not called.
     Blocked,
-    /// A hook stopped the turn.
+    /// A hook at a tool call stopped the turn.
     Stopped,
     /// The user, a shutdown or a crash interrupted the turn.
     Interrupted,
-    /// The model service failed.
+    /// The model service failed, and retries did not help.
     ProviderFailed,
     /// The journal could not be written.
     StoreFailed,
@@ -377,7 +380,7 @@ pub enum TurnStatus {
     Refused,
     /// The turn failed or was blocked.
     Failed,
-    /// The turn was interrupted.
+    /// The user, a shutdown or a crash interrupted the turn.
     Interrupted,
 }
 
@@ -388,7 +391,7 @@ impl<T: Into<String>> From<T> for Closed {
 }
 
 impl Closed {
-    /// Adds a message for people.
+    /// Adds more about the reason, which people see.
     #[must_use]
     pub fn message(self, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..self }

@@ -182,7 +182,7 @@ fn session() -> Vec<Event> {
         PromptSet { sha256: "aa".to_owned(), text: "be brief".to_owned() }.into(),
         ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
         EntryAdded { entry }.into(),
-        MessageInjected { message: message() }.into(),
+        MessageInjected { message: message().into() }.into(),
         Rewound { keep: 2, cause: RewindCause::Retry, undoable: false }.into(),
         ViewRestored { messages: 9 }.into(),
         RestoreStarted {
@@ -336,8 +336,9 @@ fn turns() -> Vec<Event> {
             max_rounds: 10,
         }
         .into(),
-        UserMessage { message: user.clone(), input: Some(input), author: Author::User }.into(),
-        UserMessage { message: user, input: None, author: Author::StopHook }.into(),
+        UserMessage { message: user.clone().into(), input: Some(input), author: Author::User }
+            .into(),
+        UserMessage { message: user.into(), input: None, author: Author::StopHook }.into(),
         Interrupted { cause: Cause::Shutdown, note: Some("SIGTERM".to_owned()) }.into(),
         TurnFinished {
             end: TurnEnd::ProviderFailed,
@@ -357,7 +358,7 @@ fn model() -> Vec<Event> {
     vec![
         ContextMeasured { estimate: estimate() }.into(),
         CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate() }.into(),
-        CompactionFinished { summary: message(), keep_from: Some("m1".into()) }.into(),
+        CompactionFinished { summary: message().into(), keep_from: Some("m1".into()) }.into(),
         CompactionFailed { error: error() }.into(),
         PrefixChanged { cause: PrefixChange::Rewind }.into(),
         ContentLeftOut {
@@ -404,7 +405,7 @@ fn model() -> Vec<Event> {
         .into(),
         ModelAsked { model: "m".to_owned(), usage: Some(Usage::new(1, 2)), error: Some(error()) }
             .into(),
-        AssistantMessage { round, message: message() }.into(),
+        AssistantMessage { round, message: message().into() }.into(),
     ]
 }
 

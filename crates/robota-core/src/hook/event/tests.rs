@@ -21,9 +21,13 @@ fn core_22_gates_and_stop_events_can_block() {
             HookEvent::PostToolUse,
             HookEvent::PreCompact,
             HookEvent::UserPromptSubmit,
+            HookEvent::UserPromptExpansion,
             HookEvent::WorktreeCreate,
             HookEvent::Elicitation,
             HookEvent::ElicitationResult,
+            HookEvent::TaskCreated,
+            HookEvent::TaskCompleted,
+            HookEvent::ConfigChange,
         ]
     );
     let others: Vec<_> =

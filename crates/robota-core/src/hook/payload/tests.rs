@@ -111,6 +111,19 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             "",
         ),
         (
+            HookData::UserPromptExpansion {
+                expansion_type: ExpansionType::McpPrompt,
+                command_name: text("mcp__github__review"),
+                command_args: text("12"),
+                command_source: Some(text("mcp")),
+                prompt: text("/mcp__github__review 12"),
+            },
+            json!({"expansion_type": "mcp_prompt", "command_name": "mcp__github__review",
+                   "command_args": "12", "command_source": "mcp",
+                   "prompt": "/mcp__github__review 12"}),
+            "mcp__github__review",
+        ),
+        (
             HookData::SubagentStart { agent_id: text("a"), agent_type: text("Explore") },
             json!({"agent_id": "a", "agent_type": "Explore"}),
             "Explore",
@@ -167,6 +180,30 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             json!({"mcp_server_name": "github", "mode": "url", "elicitation_id": "e",
                    "action": "decline"}),
             "github",
+        ),
+        (
+            HookData::TaskCreated { task_id: text("1"), task_subject: text("Test") },
+            json!({"task_id": "1", "task_subject": "Test"}),
+            "",
+        ),
+        (
+            HookData::TaskCompleted { task_id: text("1"), task_subject: text("Test") },
+            json!({"task_id": "1", "task_subject": "Test"}),
+            "",
+        ),
+        (
+            HookData::ConfigChange {
+                source: ConfigSource::LocalSettings,
+                file_path: Some(text("/project/.robota/settings.local.json")),
+            },
+            json!({"source": "local_settings",
+                   "file_path": "/project/.robota/settings.local.json"}),
+            "local_settings",
+        ),
+        (
+            HookData::CwdChanged { old_cwd: text("/project"), new_cwd: text("/project/src") },
+            json!({"old_cwd": "/project", "new_cwd": "/project/src"}),
+            "",
         ),
     ]
 }

@@ -222,6 +222,35 @@ async fn core_22_a_hook_of_a_skill_runs_once_unless_it_fails() {
     }
 }
 
+/// A run that was cancelled is no run: only hooks that ended with code 0 are used up by it.
+#[tokio::test(start_paused = true)]
+async fn core_22_a_hook_that_runs_once_runs_again_after_a_cancelled_run() {
+    let once = |command: &str| json!({"type": "command", "command": command, "once": true});
+    let (runner, executor) = runner();
+    let hooks = json!([once("0"), once("hang")]);
+    let runner = runner.skill_groups(HookEvent::PreToolUse, [group("", &hooks)]);
+    for runs in [2, 3, 4] {
+        let second = Duration::from_secs(1);
+        tokio::time::timeout(second, pre(&runner, "Bash")).await.expect_err("it hangs");
+        assert_eq!(executor.runs.load(Ordering::SeqCst), runs);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_22_a_detached_hook_that_runs_once_runs_again_after_a_failure() {
+    let (runner, _) = runner();
+    let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
+    let hook = json!({"type": "command", "command": "1", "once": true, "async": true});
+    let runner = runner
+        .skill_groups(HookEvent::PreToolUse, [group("", &json!([hook]))])
+        .on_notice(move |notice| drop(sender.send(notice)));
+    for run in 1..=2 {
+        pre(&runner, "Bash").await;
+        let notice = tokio::time::timeout(Duration::from_secs(1), shown.recv()).await;
+        assert!(matches!(notice, Ok(Some(_))), "run {run}");
+    }
+}
+
 #[tokio::test]
 async fn core_22_the_status_message_is_shown_when_the_hook_starts() {
     let (runner, _) = runner();

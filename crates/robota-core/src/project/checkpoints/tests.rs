@@ -41,7 +41,7 @@ impl Journal {
         self.add(Some(turn), started);
         let mut message = Message::user(&crate::ids::CountingIds::default(), text);
         message.id = format!("m-{turn}").as_str().into();
-        self.add(Some(turn), UserMessage { message, input, author: Author::User });
+        self.add(Some(turn), UserMessage { message: message.into(), input, author: Author::User });
     }
 
     fn command(&mut self, turn: &str, files: Vec<FileDelta>) {

@@ -26,7 +26,7 @@ fn long_run(chars: usize, compact_at: Option<f64>) -> Run {
     let old = message("old", "x".repeat(chars));
     Run::begin(Setup {
         config: TurnConfig { context_window: 1000, compact_at, has_compactor: true, ..config() },
-        before: vec![MessageInjected { message: old }.into()],
+        before: vec![MessageInjected { message: old.into() }.into()],
         input: say("hello"),
         fail_at: None,
         reload: true,
@@ -155,7 +155,7 @@ fn core_10_the_service_is_asked_for_the_limits_when_the_conversation_gets_long()
     let old = message("old", "x".repeat(100_000));
     let mut run = Run::begin(Setup {
         config: TurnConfig { assumed_limits: true, has_compactor: true, ..config() },
-        before: vec![MessageInjected { message: old }.into()],
+        before: vec![MessageInjected { message: old.into() }.into()],
         input: say("hello"),
         fail_at: None,
         reload: true,

@@ -127,7 +127,7 @@ impl Choices {
             let text = format!("before {at} ").repeat(20);
             let mut message = Message::user(&ids, text);
             message.id = format!("before-{at}").as_str().into();
-            Event::from(MessageInjected { message })
+            Event::from(MessageInjected { message: message.into() })
         });
         let before = before.collect();
         Setup {

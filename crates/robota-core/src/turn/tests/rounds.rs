@@ -265,7 +265,7 @@ fn full_run(has_compactor: bool) -> Run {
     message.id = "old".into();
     Run::begin(Setup {
         config: TurnConfig { context_window: 1000, has_compactor, ..config() },
-        before: vec![MessageInjected { message }.into()],
+        before: vec![MessageInjected { message: message.into() }.into()],
         input: say("hello"),
         fail_at: None,
         reload: true,

@@ -135,3 +135,24 @@ fn core_08_the_round_limit_counts_continued_answers() {
     assert_eq!((run.report().text.as_str(), run.model_calls()), ("half", 1));
     assert_eq!(run.report().status(), TurnStatus::Limit);
 }
+
+/// The limit is one of each answer: the answers between the tool calls of a long turn do not use it up
+/// for the last one.
+#[test]
+fn core_08_each_answer_of_a_turn_is_continued() {
+    for reason in [StopReason::MaxTokens, StopReason::Pause] {
+        let mut run = Run::new(TurnConfig { max_rounds: 0, max_continues: 1, ..config() });
+        for number in 0..20 {
+            stop(&mut run, "I look ", reason.clone());
+            run.call(&format!("call_{number}"), "edit", json!({"path": "a", "number": number}));
+            run.judge(Verdict::Allow);
+            run.delta(Delta::End(StopReason::ToolUse));
+            run.finish("edit", crate::tool::ToolOutcome::ok("edited"));
+        }
+        stop(&mut run, "first ", reason);
+        run.answer("second");
+        assert_ended(&run);
+        assert_eq!(run.report().text, "first second");
+        assert_eq!(run.report().status(), TurnStatus::Done);
+    }
+}

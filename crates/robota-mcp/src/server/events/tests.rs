@@ -51,3 +51,27 @@ async fn unknown_events_are_refused_and_old_ones_forgotten() {
     }
     assert!(lock(&events.streams).by_name.len() <= KEPT_STREAMS);
 }
+
+#[tokio::test]
+async fn large_events_are_kept_up_to_a_limit() {
+    let events = Events::new(Arc::new(RandomIds));
+    let large = || {
+        let data = "x".repeat(KEPT_BYTES / 4);
+        let result = serde_json::json!({"content": [{"type": "text", "text": data}]});
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": result});
+        ServerSseMessage::from_message(serde_json::from_value(message).unwrap())
+    };
+    for stream in 0..6 {
+        events.store_event(&format!("s{stream}"), &note(0)).await.unwrap();
+        events.store_event(&format!("s{stream}"), &large()).await.unwrap();
+        assert!(lock(&events.streams).bytes <= KEPT_BYTES);
+    }
+    assert_eq!(lock(&events.streams).by_name.len(), 3);
+    for _ in 0..6 {
+        events.store_event("one", &large()).await.unwrap();
+    }
+    let streams = lock(&events.streams);
+    assert_eq!((streams.by_name.len(), streams.order.len(), streams.names.len()), (1, 1, 1));
+    let kept = streams.by_name.values().map(|stream| stream.events.len()).sum::<usize>();
+    assert!((2..=4).contains(&kept) && streams.bytes <= KEPT_BYTES, "{kept}");
+}

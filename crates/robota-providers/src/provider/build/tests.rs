@@ -181,3 +181,22 @@ fn debug_output_contains_no_key() {
     assert_eq!(provider.address(), "https://host.test/v1");
     assert_eq!(provider.scrub.text(&format!("at {secret}")), "at [REDACTED]");
 }
+
+#[test]
+fn beta_features_are_added_to_those_of_the_settings() {
+    let with = |headers: &[&str], betas: &[&str]| ProviderSettings {
+        headers: headers.iter().map(|it| ("Anthropic-Beta".into(), Secret::new(*it))).collect(),
+        betas: betas.iter().map(|it| (*it).to_owned()).collect(),
+        ..settings(None)
+    };
+    let sent = |vendor: &str, settings| {
+        let provider = build_vendor(vendor, settings).unwrap();
+        let sent = provider.headers.get(ANTHROPIC_BETA).cloned();
+        sent.map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(sent("anthropic", with(&[], &[])), None);
+    assert_eq!(sent("anthropic", with(&[], &["a", "b"])).as_deref(), Some("a,b"));
+    assert_eq!(sent("anthropic", with(&["x, a"], &["a", "b"])).as_deref(), Some("x,a,b"));
+    assert_eq!(sent("openai", with(&[], &["a"])), None, "other wires have no such header");
+    assert!(build_vendor("anthropic", with(&[], &["a\nb"])).is_err());
+}

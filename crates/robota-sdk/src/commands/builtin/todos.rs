@@ -1,15 +1,13 @@
 //! `/todos`: shows the to-do list of the model.
 
 use async_trait::async_trait;
-use robota_core::event::Event;
-use robota_tools::{Todo, TodoStatus};
-use serde_json::{Value, json};
+use robota_tools::TodoStatus;
+use serde_json::json;
 
 use super::failed;
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
-use crate::interactive::InteractiveSession;
+use crate::interactive::{InteractiveSession, todo_lists};
 
-/// `/todos`
 pub(super) struct Todos;
 
 #[async_trait]
@@ -23,13 +21,7 @@ impl SystemCommand for Todos {
             Ok(events) => events,
             Err(error) => return failed(&error),
         };
-        let last = events.iter().rev().find_map(|envelope| match &envelope.event {
-            Event::ToolCalled(data) if data.tool_use.name == "TodoWrite" => {
-                todos(data.tool_use.input.json()?)
-            }
-            _ => None,
-        });
-        let todos = last.unwrap_or_default();
+        let todos = todo_lists(&events).pop().unwrap_or_default();
         if todos.is_empty() {
             return CommandResult::ok("There is no to-do list.").with("todos", json!([]));
         }
@@ -40,9 +32,4 @@ impl SystemCommand for Todos {
         });
         CommandResult::ok(lines.collect::<Vec<_>>().join("\n")).with("todos", json!(todos))
     }
-}
-
-/// Returns the list that a call of the tool sets; none if the arguments were not valid.
-fn todos(input: &Value) -> Option<Vec<Todo>> {
-    serde_json::from_value(input.get("todos")?.clone()).ok()
 }

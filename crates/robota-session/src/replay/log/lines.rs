@@ -1,6 +1,7 @@
 //! Derives the lines of a log from a journal.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use robota_core::error::ErrorData;
@@ -35,7 +36,7 @@ struct Writer<'a> {
     provider: String,
     model: String,
     /// The last answer of the turn.
-    answer: Option<Message>,
+    answer: Option<Arc<Message>>,
     /// How many results of a tool message were written.
     results: HashMap<MessageId, usize>,
     compaction: Value,

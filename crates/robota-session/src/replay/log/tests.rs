@@ -182,7 +182,7 @@ async fn sess_12_a_tool_that_the_service_ran_is_a_line() {
     });
     let block = serde_json::json!({"type": "server_tool_use", "id": "t", "name": "web_search",
         "input": {"query": "rust"}});
-    answer.unwrap().content.push(Block::Unknown(block));
+    std::sync::Arc::make_mut(answer.unwrap()).content.push(Block::Unknown(block));
     let exported = from_events(&"s".into(), &events, &Redactor::default()).unwrap();
     let line = exported.lines.iter().find(|line| line.contains("\"server_tool\"")).unwrap();
     let line: Value = serde_json::from_str(line).unwrap();

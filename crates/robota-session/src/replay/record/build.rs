@@ -153,7 +153,7 @@ impl<'a> Builder<'a> {
                 match summaries.and_then(|messages| summary(entry, messages)) {
                     Some(summary) => {
                         let keep_from = keep_from.clone();
-                        self.push(CompactionFinished { summary, keep_from })
+                        self.push(CompactionFinished { summary: summary.into(), keep_from })
                     }
                     None => self.push(EntryAdded { entry: entry.clone() }),
                 }
@@ -163,7 +163,7 @@ impl<'a> Builder<'a> {
 
     fn message(&mut self, message: &Message) -> Result<(), FoldError> {
         match message.role() {
-            Role::System => self.push(MessageInjected { message: message.clone() }),
+            Role::System => self.push(MessageInjected { message: message.clone().into() }),
             Role::User => {
                 self.close_turn()?;
                 let input = InputId::mint(self.ids);
@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
                 })?;
                 self.open_turn(Some(input.clone()))?;
                 let (message, author) = (message.clone(), Author::User);
-                self.push(UserMessage { message, input: Some(input), author })
+                self.push(UserMessage { message: message.into(), input: Some(input), author })
             }
             Role::Assistant => {
                 if self.turn.is_none() {
@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
                     turn.usage += message.usage.unwrap_or_default();
                     turn.interrupted = message.state() != MessageState::Complete;
                 }
-                self.push(AssistantMessage { round, message: message.clone() })
+                self.push(AssistantMessage { round, message: message.clone().into() })
             }
             Role::Tool => {
                 let round = self.turn.as_ref().map_or(1, |turn| turn.rounds);
@@ -253,11 +253,11 @@ impl<'a> Builder<'a> {
         }
         if let [summary] = seen {
             let summary = summary.clone();
-            return self.push(CompactionFinished { summary, keep_from: None });
+            return self.push(CompactionFinished { summary: summary.into(), keep_from: None });
         }
         self.push(Rewound { keep: 0, cause: RewindCause::Clear, undoable: false })?;
         for message in seen {
-            self.push(MessageInjected { message: message.clone() })?;
+            self.push(MessageInjected { message: message.clone().into() })?;
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ fn sess_13_arguments_exported_as_text_contain_no_secrets() {
     };
     let events = [
         Envelope { seq: 1, ..line(created) },
-        Envelope { seq: 2, ..line(AssistantMessage { round: 1, message }) },
+        Envelope { seq: 2, ..line(AssistantMessage { round: 1, message: message.into() }) },
     ];
     let redactor = Redactor::default();
     let log = crate::replay::log::from_events(&"s".into(), &events, &redactor).unwrap();

@@ -134,7 +134,7 @@ async fn sess_14_missing_blobs_are_reported() {
     let ids = robota_core::ids::CountingIds::default();
     let message = Message::user(&ids, vec![image(&kept), image(&gone)]);
     let last = events.last().unwrap().clone();
-    let event = MessageInjected { message }.into();
+    let event = MessageInjected { message: message.into() }.into();
     events.push(Envelope { seq: last.seq + 1, turn: None, event, ..last });
     let (store, session) = stored(&events).await;
     store.blobs(&session).put(b"kept").await.unwrap();

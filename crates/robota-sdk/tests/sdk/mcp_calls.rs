@@ -1,0 +1,110 @@
+//! Calls of MCP tools for the program that hosts a session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use robota_core::hook::PreToolDecision;
+use robota_core::ids::CallId;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::tool::ToolOutcome;
+use robota_mcp::client::HostChannel;
+use robota_sdk::{InteractiveSession, McpCallError, McpSetup, ProjectOptions};
+use robota_session::{CodeHook, HookScope};
+use serde_json::{Value, json};
+
+use crate::common::Scene;
+
+/// A server in the program, which counts the calls of its tool.
+#[derive(Default)]
+struct Server(AtomicUsize);
+
+#[async_trait::async_trait]
+impl HostChannel for Server {
+    async fn send(&self, _server: &str, message: Value) -> Result<Value, String> {
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "own", "version": "1"},
+            }),
+            "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => {
+                self.0.fetch_add(1, Ordering::SeqCst);
+                json!({"content": [{"type": "text", "text": "it ran"}]})
+            }
+            _ => {
+                let error = json!({"code": -32601, "message": "no such method"});
+                return Ok(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+            }
+        };
+        Ok(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+    }
+}
+
+/// A hook in code with a fixed decision.
+struct Decides(PreToolDecision);
+
+#[async_trait::async_trait]
+impl CodeHook for Decides {
+    fn name(&self) -> &str {
+        "decides"
+    }
+
+    async fn pre_tool(&self, _call: &ToolUse, _scope: &HookScope) -> PreToolDecision {
+        self.0.clone()
+    }
+}
+
+/// Opens a session with the server, whose tool a rule allows.
+async fn open(server: &Arc<Server>) -> (Scene, InteractiveSession) {
+    let scene = Scene::new("[Unused.]");
+    let rules = vec!["mcp__own__echo".to_owned()];
+    let project = scene.project_with(ProjectOptions { allow: rules, ..ProjectOptions::default() });
+    let mcp = McpSetup {
+        host_servers: vec!["own".to_owned()],
+        host: Some(server.clone()),
+        ..McpSetup::default()
+    };
+    let session = scene.builder_for(project).mcp(mcp).open().await.unwrap();
+    let servers = session.mcp().unwrap().servers();
+    assert!(servers.host_settled(Duration::from_secs(60)).await);
+    (scene, session)
+}
+
+async fn call(session: &InteractiveSession) -> Result<Value, McpCallError> {
+    let input = ToolInput::Json(json!({}));
+    let call = ToolUse::new(CallId::from("call"), "call", "mcp__own__echo", input);
+    let mcp = session.mcp().unwrap();
+    mcp.call_for_host(session.session(), call, Duration::from_secs(60)).await
+}
+
+#[tokio::test]
+async fn hooks_in_code_decide_about_calls_for_the_host() {
+    let server = Arc::new(Server::default());
+    let (_scene, session) = open(&server).await;
+    assert_eq!(call(&session).await.unwrap()["content"][0]["text"], "it ran");
+
+    let add = |decision| session.session().config().use_hooks(Arc::new(Decides(decision)));
+    let ask = robota_core::hook::HookQuestion::new("the code asks");
+    add(PreToolDecision::Ask(ask));
+    // The default denies what needs approval.
+    assert!(matches!(call(&session).await, Err(McpCallError::NotRun(_))));
+    add(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
+    let answered = call(&session).await.unwrap();
+    assert_eq!(answered["content"][0]["text"], "from the hook");
+    assert_eq!(answered["isError"], false);
+    assert_eq!(server.0.load(Ordering::SeqCst), 1);
+    session.shutdown("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hook_in_code_denies_a_call_for_the_host() {
+    let server = Arc::new(Server::default());
+    let (_scene, session) = open(&server).await;
+    let deny = PreToolDecision::Deny { reason: "the code forbids it".to_owned() };
+    session.session().config().use_hooks(Arc::new(Decides(deny)));
+    let denied = call(&session).await.unwrap_err();
+    assert_eq!(denied.to_string(), "the tool did not run: the code forbids it");
+    assert_eq!(server.0.load(Ordering::SeqCst), 0);
+    session.shutdown("done").await.unwrap();
+}
