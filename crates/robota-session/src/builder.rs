@@ -17,6 +17,7 @@ use robota_core::tool::{ToolFactory, ToolSource};
 
 use crate::approvals::Approvals;
 use crate::callbacks::Callbacks;
+use crate::early_load::EarlyLoad;
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, HookFiles};
 use crate::open::{self, Resume};
@@ -269,6 +270,20 @@ impl SessionBuilder {
         id: &SessionId,
         resume: Resume,
     ) -> Result<Session, SessionError> {
-        open::resume(store.into_arc(), id, resume, self.setup).await
+        self.resume_loaded(store, id, resume, None).await
+    }
+
+    /// Resumes a session whose state may already be read. Otherwise as [`resume`](Self::resume).
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume).
+    pub async fn resume_loaded(
+        self,
+        store: impl IntoArc<dyn JournalStore>,
+        id: &SessionId,
+        resume: Resume,
+        early: Option<EarlyLoad>,
+    ) -> Result<Session, SessionError> {
+        open::resume(store.into_arc(), id, resume, early, self.setup).await
     }
 }

@@ -53,6 +53,7 @@ mod checkpoints;
 mod compact;
 mod condition;
 mod crash_cleanup;
+mod early_load;
 mod error;
 mod event_kind;
 mod fork;
@@ -78,6 +79,7 @@ pub use checkpoints::{
 };
 pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
+pub use early_load::EarlyLoad;
 pub use error::SessionError;
 pub use event_kind::{EventFilter, EventKind};
 pub use fork::fork_stored;

@@ -18,6 +18,7 @@ use robota_core::state::{FoldError, State};
 use crate::actor::{Shared, StartOptions};
 use crate::checkpoints::{complete_restore, interrupted_command, record_late_changes};
 use crate::crash_cleanup;
+use crate::early_load::EarlyLoad;
 use crate::error::SessionError;
 use crate::fork::{StoredFork, close_parent_work, is_untouched_fork};
 use crate::hooks::HookChain;
@@ -87,15 +88,29 @@ pub(crate) async fn resume(
     store: Arc<dyn JournalStore>,
     id: &SessionId,
     resume: Resume,
+    early: Option<EarlyLoad>,
     setup: Setup,
 ) -> Result<Session, SessionError> {
     let turn_setup = prepare(setup, &*store, id)?;
     // Take the lock first: after that, no other process can change what is read here.
     let journal = store.open(id).await?;
+    let head = match journal.head() {
+        Some(head) => head,
+        None => store.head(id).await?,
+    };
+    let early = match early {
+        Some(early) => early.state_after(head.last).await,
+        None => None,
+    };
     // The recorder continues the numbers of this state, so it must be the state of the whole
     // journal.
-    let state = load_with_head(&*store, id, journal.head()).await;
-    let state = state.map_err(|error| resume_error(id, error))?;
+    let state = match early {
+        Some(state) => state,
+        None => {
+            let state = load_with_head(&*store, id, Some(head)).await;
+            state.map_err(|error| resume_error(id, error))?
+        }
+    };
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
     let closed = state.closed;
     let recorder = Recorder::new(journal, turn_setup.setup.base.clock.clone(), state);

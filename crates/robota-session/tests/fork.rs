@@ -11,7 +11,7 @@ use robota_core::event::{Envelope, Event};
 use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
 use robota_core::permission::Class;
 use robota_session::{
-    EventFilter, EventKind, Resume, Selector, SessionError, SessionState, StartAt,
+    EarlyLoad, EventFilter, EventKind, Resume, Selector, SessionError, SessionState, StartAt,
 };
 use robota_testkit::{Answer, Script, blocking_tool};
 
@@ -309,6 +309,49 @@ fn sess_01_a_long_session_is_read_in_pages() {
         assert!(read < 100, "{read} events were read, although most are chunks");
         let page = store.page.load(Ordering::SeqCst);
         assert!(page <= 4_096, "one call returned {page} events");
+    });
+}
+
+#[test]
+fn sess_01_a_state_that_was_read_early_is_used_unless_the_session_has_changed() {
+    both_runtimes(async || {
+        let (first, model) = builder(Script::new().text("One.").text("Two.").text("Three."));
+        let store = Counting::new(MemoryStore::new());
+        let session = first.create(Arc::new(store.clone()), None).await.unwrap();
+        session.run("First").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let id = session.id();
+        let resume = async |early: EarlyLoad| {
+            store.read.store(0, Ordering::SeqCst);
+            let stored = Arc::new(store.clone());
+            let builder = builder_with(&model);
+            let resumed = builder.resume_loaded(stored, id, Resume::default(), Some(early));
+            (resumed.await.unwrap(), store.read.load(Ordering::SeqCst))
+        };
+        let early = async || {
+            store.read.store(0, Ordering::SeqCst);
+            robota_core::resume::load(&store, id).await.unwrap();
+            let whole = 2 * store.read.load(Ordering::SeqCst);
+            let early = EarlyLoad::start(Arc::new(store.clone()), id.clone());
+            // Everything is read before anyone changes the session.
+            while store.read.load(Ordering::SeqCst) < whole {
+                tokio::task::yield_now().await;
+            }
+            early
+        };
+        let (session, read) = resume(early().await).await;
+        assert_eq!(read, 0, "nothing is read again");
+        session.shutdown("end").await.unwrap();
+        let old = early().await;
+        let (session, _) = resume(early().await).await;
+        session.run("Second").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let (session, read) = resume(old).await;
+        assert!(read > 0, "another process changed the session");
+        session.run("Third").await.unwrap();
+        let messages = session.context().messages().await.unwrap();
+        check(&journal(&store, id).await, &messages);
+        assert_eq!(messages.len(), 6);
     });
 }
 

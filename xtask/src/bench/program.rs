@@ -96,7 +96,7 @@ impl Place {
             again.push(listener.first(|origin| self.robota(&resume, origin))?.0);
         }
         let name = format!("resume of {LONG} rounds, over a cold start");
-        report.row(name, Milliseconds, median(&again) - median(&cold), Some(5.0));
+        report.row(name, Milliseconds, median(&again) - median(&cold), Some(2.0));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use robota_exec::{SessionVariables, Supervisor};
 use robota_mcp::client::{Elicitor, McpOptions};
 use robota_policy::Policy;
 use robota_runtime::SessionSchedules as _;
-use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
+use robota_session::{Approvals, EarlyLoad, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
     BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
@@ -74,6 +74,11 @@ impl InteractiveSessionBuilder {
         let selected = match selection {
             Selection::Selected(selected) => selected,
             Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
+        };
+        // The journal is read on another thread while the session is composed on this one.
+        let early = match &selected {
+            SelectedSession::New(_) => None,
+            SelectedSession::Resume(id, _) => Some(EarlyLoad::start(store.clone(), id.clone())),
         };
         // Before the environment and the redactor are made, which need the secrets of the services.
         let services = openapi::load(&project).await;
@@ -276,7 +281,7 @@ impl InteractiveSessionBuilder {
             SelectedSession::Resume(id, last) => {
                 let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
                 let resume = Resume { hints, ..Resume::default() };
-                let session = builder.resume(store, &id, resume).await?;
+                let session = builder.resume_loaded(store, &id, resume, early).await?;
                 // Only now: the journal contains what the records say, so a crash before this line
                 // loses nothing.
                 crash_cleanup.remove_records();
