@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blob::{Blobs, NoBlobs};
 use crate::error::ErrorData;
+use crate::event::ModelAsked;
 use crate::ids::{SessionId, TurnId};
 use crate::provider::PayloadSink;
 use crate::redact::Redactor;
@@ -28,6 +29,27 @@ pub struct CallContext {
     pub payloads: PayloadSink,
     /// Receives failed attempts of a model call that will be retried.
     pub retries: RetryWatch,
+    /// Receives model calls that cost something and whose tokens no result contains.
+    pub asked: AskedWatch,
+}
+
+/// Receives model calls whose tokens no result contains, such as the calls of a summary that failed
+/// in the end. They count for the session.
+#[derive(Clone, Default)]
+pub struct AskedWatch(Option<Arc<dyn Fn(ModelAsked) + Send + Sync>>);
+
+impl AskedWatch {
+    /// Creates a watch that passes each call to `sink`.
+    pub fn new(sink: impl Fn(ModelAsked) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(sink)))
+    }
+
+    /// Reports a model call.
+    pub fn report(&self, asked: ModelAsked) {
+        if let Some(sink) = &self.0 {
+            sink(asked);
+        }
+    }
 }
 
 /// A failed attempt of a model call that will be retried.
@@ -71,6 +93,7 @@ impl CallContext {
             redactor: Redactor::default(),
             payloads: PayloadSink::none(),
             retries: RetryWatch::default(),
+            asked: AskedWatch::default(),
         }
     }
 

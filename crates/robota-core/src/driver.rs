@@ -13,6 +13,7 @@ mod task_events;
 mod tasks;
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
 use crate::hook::HookPoint;
-use crate::ids::TurnId;
+use crate::ids::{InputId, TurnId};
 use crate::journal::JournalError;
 use crate::message::Cause;
 use crate::telemetry;
@@ -115,6 +116,12 @@ impl Drive {
     #[must_use]
     pub fn id(&self) -> &TurnId {
         self.turn.id()
+    }
+
+    /// Returns the input that the turn has taken to run the UserPromptSubmit hooks on it.
+    #[must_use]
+    pub fn prompted_input(&self) -> Option<&InputId> {
+        self.turn.prompted_input()
     }
 
     /// Returns the rules of the turn, with the limits of the model that it found out.
@@ -381,7 +388,13 @@ pub async fn run_turn(
 
 /// Returns the points that have hooks now.
 fn hook_points(ports: &Ports) -> HookPoints {
-    HookPoints::new(HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point)))
+    let has_hook = |point: &HookPoint| {
+        // The code of a program runs here, in the task of the session. If it panics, the point counts as
+        // one with a hook: hooks never fail open.
+        let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ports.hooks.has_point(*point)));
+        asked.unwrap_or(true)
+    };
+    HookPoints::new(HookPoint::ALL.into_iter().filter(has_hook))
 }
 
 /// Determines what the model is offered in this turn, and records what changed since the last one.

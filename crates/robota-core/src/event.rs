@@ -18,6 +18,9 @@ pub use data::*;
 pub use envelope::{DecodeError, Envelope, FORMAT, READER, TYPE_FIELD};
 pub use raw::RawJson;
 
+pub(crate) use depth::check_value;
+
+use crate::journal::JournalError;
 use crate::permission::Class;
 
 /// How durable an event must be before the driver performs the effects that follow it.
@@ -240,6 +243,26 @@ impl Event {
     #[must_use]
     pub fn is_chunk(&self) -> bool {
         self.info().is_some_and(|info| info.nature == Nature::Chunk)
+    }
+
+    /// Checks that a journal can store the event: values that programs put into it may be nested too
+    /// deep. The other events contain only what was parsed, with a lower limit.
+    ///
+    /// # Errors
+    /// [`JournalError::Unencodable`] if it cannot be stored.
+    pub fn check_storable(&self) -> Result<(), JournalError> {
+        let checked = match self {
+            Self::InputAccepted(data) => check_value(data),
+            Self::InputChanged(data) => check_value(data),
+            Self::EntryAdded(data) => check_value(data),
+            Self::MessageInjected(data) => check_value(data),
+            Self::ToolFinished(data) => check_value(&data.outcome.metadata),
+            Self::TaskChanged(data) => check_value(data),
+            Self::TaskGroupChanged(data) => check_value(data),
+            _ => Ok(()),
+        };
+        let kind = || self.kind().to_owned();
+        checked.map_err(|reason| JournalError::Unencodable { kind: kind(), reason })
     }
 
     fn class(&self) -> Option<Class> {

@@ -69,6 +69,13 @@ pub trait Journal: Send {
     fn lost_error(&self) -> Option<JournalError> {
         None
     }
+
+    /// Lets others open the session, like dropping the journal, and returns when they can: a store on
+    /// a database waits until the database has the release. It returns also if that fails; then
+    /// others wait until the lease expires.
+    async fn release(self: Box<Self>) {
+        drop(self);
+    }
 }
 
 /// How often [`JournalStore::wait_past`] polls, unless the store implements it itself.

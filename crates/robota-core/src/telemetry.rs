@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`turn_span`] | `invoke_agent` | the current span of the caller |
 //! | [`round_span`] | none | the turn |
-//! | [`model_call_span`] | `chat` | the round |
+//! | [`model_call_span`] | `chat` | the round; outside a turn the span of the caller |
 //! | [`tool_span`] | `execute_tool` | the round |
 //! | [`append_span`] | none | the turn, or the span the caller is in |
 //!

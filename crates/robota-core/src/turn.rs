@@ -41,7 +41,9 @@ use repeats::Repeats;
 
 use crate::catalogue::CostSum;
 use crate::error::ErrorData;
-use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
+use crate::event::{
+    Author, HookFinished, HookStarted, InputBlocked, Purpose, TurnStarted, UserMessage,
+};
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, PromptDecision};
 use crate::ids::{Ids, InputId, TurnId};
 use crate::message::{Block, Cause, Message};
@@ -169,8 +171,8 @@ struct Continued {
 /// The phase of a turn: what it waits for, and so which inputs count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Phase {
-    /// The UserPromptSubmit hooks run on the input.
-    Prompting(Vec<Block>),
+    /// The UserPromptSubmit hooks run on an input.
+    Prompting(Prompt),
     /// The next model call is being prepared.
     Preparing,
     /// The service is asked for the limits of the model.
@@ -192,6 +194,27 @@ enum Phase {
     Closing,
     /// The turn is over.
     Finished,
+}
+
+/// An input on which the UserPromptSubmit hooks run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Prompt {
+    /// None if the turn was started without an accepted input.
+    input: Option<InputId>,
+    content: Vec<Block>,
+    /// When the input is delivered.
+    place: PromptPlace,
+}
+
+/// When an input becomes a message, if no hook blocks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum PromptPlace {
+    /// It starts the turn; without it the turn ends.
+    Start,
+    /// Before a model call; without it the call is made all the same.
+    Round,
+    /// After an answer; without it the answer is final.
+    Answer,
 }
 
 /// How a turn is going to end.
@@ -267,19 +290,11 @@ impl Turn {
             TurnInput::Message { content, input }
                 if turn.facts.hooks.contains(HookPoint::UserPromptSubmit) =>
             {
-                let pending = input.and_then(|input| env.state.inputs.get(&input));
-                // A client may have expanded what the user typed (files, a skill); hooks look for
-                // the user's own words.
-                let typed = pending.and_then(|pending| pending.metadata.get(RAW_INPUT)?.as_str());
-                let shown = typed.map_or_else(|| content.clone(), |typed| vec![Block::text(typed)]);
-                out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
-                out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: shown }));
-                // The message is emitted only after the hooks: a blocked input never becomes part
-                // of the conversation.
-                turn.phase = Phase::Prompting(content);
+                let place = PromptPlace::Start;
+                turn.run_prompt_hook(Prompt { input, content, place }, env, &mut out);
             }
-            TurnInput::Message { content, .. } => {
-                turn.emit_user_message(content, Author::User, env, &mut out);
+            TurnInput::Message { content, input } => {
+                emit_user_message(content, input, Author::User, env, &mut out);
             }
         }
         (turn, out.into_effects())
@@ -419,12 +434,27 @@ impl Turn {
         }
     }
 
-    fn emit_user_message(&self, content: Vec<Block>, author: Author, env: &Env<'_>, out: &mut Out) {
-        let input = match author {
-            Author::User => self.input.clone(),
-            Author::StopHook => None,
-        };
-        out.emit(UserMessage { message: Message::user(env.ids, content).into(), input, author });
+    /// Returns the input on which the UserPromptSubmit hooks run now.
+    #[must_use]
+    pub fn prompted_input(&self) -> Option<&InputId> {
+        match &self.phase {
+            Phase::Prompting(prompt) => prompt.input.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Runs the UserPromptSubmit hooks on an input. It becomes a message only after them: a blocked
+    /// input never becomes part of the conversation.
+    fn run_prompt_hook(&mut self, prompt: Prompt, env: &Env<'_>, out: &mut Out) {
+        let pending = prompt.input.as_ref().and_then(|input| env.state.inputs.get(input));
+        // A client may have expanded what the user typed (files, a skill); hooks look for the user's
+        // own words.
+        let typed = pending.and_then(|pending| pending.metadata.get(RAW_INPUT)?.as_str());
+        let content =
+            typed.map_or_else(|| prompt.content.clone(), |typed| vec![Block::text(typed)]);
+        out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
+        out.push(Effect::RunHook(HookInput::UserPromptSubmit { content }));
+        self.phase = Phase::Prompting(prompt);
     }
 
     fn on_hook_reply(
@@ -435,9 +465,9 @@ impl Turn {
         out: &mut Out,
     ) {
         match (&self.phase, call) {
-            (Phase::Prompting(content), None) => {
-                let content = content.clone();
-                self.on_prompt_hook(content, reply.answer, env, out);
+            (Phase::Prompting(prompt), None) => {
+                let prompt = prompt.clone();
+                self.on_prompt_hook(prompt, reply.answer, env, out);
             }
             (Phase::Stopping, None) => self.on_stop_hook(reply, env, out),
             (_, Some(call)) => self.on_call_hook(call, reply, out),
@@ -448,7 +478,7 @@ impl Turn {
 
     fn on_prompt_hook(
         &mut self,
-        mut content: Vec<Block>,
+        Prompt { input, mut content, place }: Prompt,
         answer: HookAnswer,
         env: &Env<'_>,
         out: &mut Out,
@@ -481,11 +511,28 @@ impl Turn {
                     content.insert(0, Block::text(context));
                 }
                 self.phase = Phase::Preparing;
-                self.emit_user_message(content, Author::User, env, out);
+                emit_user_message(content, input, Author::User, env, out);
             }
-            PromptDecision::Block { reason } => self.finish_blocked(&reason, out),
+            PromptDecision::Block { reason } => {
+                out.emit(InputBlocked { input, reason: reason.clone() });
+                match place {
+                    PromptPlace::Start => self.finish_blocked(&reason, out),
+                    PromptPlace::Round => self.phase = Phase::Preparing,
+                    PromptPlace::Answer => self.phase = Phase::Answered,
+                }
+            }
         }
     }
+}
+
+fn emit_user_message(
+    content: Vec<Block>,
+    input: Option<InputId>,
+    author: Author,
+    env: &Env<'_>,
+    out: &mut Out,
+) {
+    out.emit(UserMessage { message: Message::user(env.ids, content).into(), input, author });
 }
 
 /// Returns the reason for rejecting a reply that is for another hook point: hooks never fail open.

@@ -26,7 +26,6 @@ use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
@@ -157,7 +156,6 @@ pub(crate) struct Actor {
     options: StartOptions,
     /// Set while the journal cannot be written; until then no turn starts.
     blocked: Option<Backoff>,
-    lost: CancellationToken,
     /// What inputs that have not started a turn want for it.
     wishes: HashMap<InputId, TurnWishes>,
     /// Hooks that run in the background; only closing the session waits for them.
@@ -168,6 +166,8 @@ pub(crate) struct Actor {
 struct TurnWishes {
     rules: TurnPermissions,
     output: Option<OutputSchema>,
+    /// The parent of the span of the turn.
+    span: tracing::Span,
 }
 
 /// When the next retry is due, and the delay before it.
@@ -187,6 +187,12 @@ pub(crate) fn panicked() -> SessionError {
     let data = ErrorData::new(ErrorKind::Plugin, "the session's task panicked")
         .with_hint("resume the session: nothing acknowledged is lost");
     SessionError::Failed(data)
+}
+
+/// Returns the error of a call whose function panicked in the session's task.
+pub(crate) fn function_panicked(which: &str) -> SessionError {
+    let text = format!("the function {which} panicked; nothing was changed");
+    SessionError::Failed(ErrorData::new(ErrorKind::Plugin, text))
 }
 
 /// Who waits for the end of the session.
@@ -222,7 +228,6 @@ impl Actor {
         recorder: Recorder,
         options: StartOptions,
     ) -> Box<Self> {
-        let lost = recorder.lost();
         Box::new(Self {
             shared,
             requests,
@@ -232,7 +237,6 @@ impl Actor {
             deferred: Vec::new(),
             options,
             blocked: None,
-            lost,
             wishes: HashMap::new(),
             background: JoinSet::new(),
         })
@@ -251,6 +255,24 @@ impl Actor {
     }
 
     async fn serve(mut self: Box<Self>) {
+        let lost = self.recorder.lost();
+        let flow = tokio::select! {
+            biased;
+            // Around everything, also around an append that does not return: once another process may
+            // have the session, nothing that was started here may continue.
+            () = lost.cancelled() => Flow::End(self.lease_error()),
+            flow = self.work_until_end() => flow,
+        };
+        match flow {
+            Flow::Continue => {}
+            Flow::Close { end, reply } => Box::pin(self.close(end, reply)).await,
+            Flow::End(reason) => Box::pin(self.release(reason)).await,
+        }
+    }
+
+    /// Handles requests and steps the work until the session ends. If the future is dropped, the
+    /// work may be in the middle of a step, so it has to be dropped too.
+    async fn work_until_end(&mut self) -> Flow {
         Box::pin(self.begin()).await;
         loop {
             self.start_next().await;
@@ -258,20 +280,15 @@ impl Actor {
                 Flow::Continue => self.next().await,
                 end => end,
             };
-            match flow {
-                Flow::Continue => {}
-                Flow::Close { end, reply } => return Box::pin(self.close(end, reply)).await,
-                Flow::End(reason) => {
-                    self.release(reason);
-                    return;
-                }
+            if !matches!(flow, Flow::Continue) {
+                return flow;
             }
         }
     }
 
     /// Waits for something to do, and does it.
     async fn next(&mut self) -> Flow {
-        let Self { work, requests, lost, blocked, .. } = self;
+        let Self { work, requests, blocked, .. } = self;
         let flush = async {
             match blocked {
                 Some(backoff) => tokio::time::sleep_until(backoff.at).await,
@@ -280,9 +297,8 @@ impl Actor {
         };
         tokio::select! {
             biased;
-            // Biased, in this order: a lost lease must stop everything, and a request (an interrupt,
-            // for instance) must not wait behind a stream that is always ready.
-            () = lost.cancelled() => return Flow::End(self.lease_error()),
+            // Biased: a request (an interrupt, for instance) must not wait behind a stream that is
+            // always ready.
             request = requests.recv() => {
                 let flow = match request {
                     Some(request) => Box::pin(self.on_request(request)).await,
@@ -360,17 +376,20 @@ impl Actor {
             let turn = self.shared.turn_setup();
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.base.config.clone())
         };
+        let mut caller = tracing::Span::current();
         if let TurnInput::Message { input: Some(id), .. } = &input
             // Present only in the process that accepted the input: a resume delivers it without
             // them.
-            && let Some(TurnWishes { rules, output }) = self.wishes.remove(id)
+            && let Some(TurnWishes { rules, output, span }) = self.wishes.remove(id)
         {
+            caller = span;
             for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
                 tracing::warn!(rule, "the rule for this turn is not valid");
             }
             config.output = output;
         }
-        match Drive::start(ports, config, &mut self.recorder, input).await {
+        let started = Drive::start(ports, config, &mut self.recorder, input).instrument(caller);
+        match started.await {
             Ok(drive) => self.work = Some(Work::Turn(Box::new(drive))),
             Err(error) => self.turn_ended(&TurnReport::not_started(error.to_data())),
         }
@@ -424,7 +443,8 @@ impl Actor {
     async fn retry_flush(&mut self) {
         // Taken, so that a success leaves nothing: turns may start then.
         let Some(backoff) = self.blocked.take() else { return };
-        if self.recorder.flush().await.is_err() {
+        // Once, because requests wait meanwhile; the next retry has its own delay.
+        if self.recorder.flush_once().await.is_err() {
             self.blocked = Some(Backoff::after((backoff.delay * 2).min(FLUSH_RETRY_MAX)));
         }
     }
@@ -468,37 +488,32 @@ impl Actor {
     }
 
     /// Ends the running work and releases the journal. Only then are clients notified, so that they
-    /// can open the session again.
-    fn release(self: Box<Self>, reason: SessionError) {
-        let hub = Arc::clone(&self.shared.hub);
-        drop(self);
-        hub.end(reason);
+    /// can open the session again, also in another process.
+    async fn release(self: Box<Self>, reason: SessionError) {
+        let Self { shared, recorder, work, background, .. } = *self;
+        drop((work, background));
+        recorder.release().await;
+        shared.hub.end(reason);
     }
 
     /// Ends the session: stops the running work, records the end in the journal, and runs the
     /// SessionEnd hooks once.
     async fn close(mut self: Box<Self>, end: Closed, reply: Option<CloseReply>) {
-        // The lease is watched here as well: the loop that did so has ended.
-        let ended = tokio::select! {
+        let lost = self.recorder.lost();
+        let result = tokio::select! {
             biased;
-            // Without this, a running call that does not end could keep a process alive that may no
-            // longer write.
-            () = self.lost.clone().cancelled_owned() => false,
-            () = self.stop_work(&end) => true,
-        };
-        if !ended {
-            let reason = self.lease_error();
-            self.release(reason.clone());
-            if let Some(reply) = reply {
-                reply.send(Err(reason));
+            // Without this, a running call or an append that does not end could keep a process alive
+            // that may no longer write.
+            () = lost.cancelled() => {
+                let reason = self.lease_error();
+                self.release(reason.clone()).await;
+                if let Some(reply) = reply {
+                    reply.send(Err(reason));
+                }
+                return;
             }
-            return;
-        }
-        // After the work has ended, so that `closed` is the last event of this writer.
-        let result = self.recorder.close(end.clone()).await.map_err(SessionError::from);
-        if let Err(error) = &result {
-            tracing::warn!(%error, "could not record the end of the session");
-        }
+            result = self.record_end(&end) => result,
+        };
         self.interrupting.drain(..).for_each(|reply| {
             let _ = reply.send(Ok(true));
         });
@@ -510,10 +525,21 @@ impl Actor {
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }
         let (session, reason) = (self.shared.id.clone(), end.reason);
-        self.release(SessionError::Closed { session, reason });
+        self.release(SessionError::Closed { session, reason }).await;
         if let Some(reply) = reply {
             reply.send(result);
         }
+    }
+
+    /// Stops the running work and records the end.
+    async fn record_end(&mut self, end: &Closed) -> Result<(), SessionError> {
+        self.stop_work(end).await;
+        // After the work has ended, so that `closed` is the last event of this writer.
+        let result = self.recorder.close(end.clone()).await.map_err(SessionError::from);
+        if let Err(error) = &result {
+            tracing::warn!(%error, "could not record the end of the session");
+        }
+        result
     }
 
     async fn stop_work(&mut self, end: &Closed) {

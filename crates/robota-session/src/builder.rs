@@ -1,5 +1,6 @@
 //! The builder of [`Session`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use robota_core::agent::AgentSettings;
@@ -60,6 +61,7 @@ impl SessionBuilder {
         let setup = Setup {
             base,
             factories: Vec::new(),
+            removed: HashSet::new(),
             sources: Vec::new(),
             approvals: Approvals::default(),
             rule_sink: None,

@@ -2,6 +2,7 @@
 //! one session only, even if several sessions use one provider (SESS-16).
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
@@ -101,7 +102,7 @@ impl Callbacks {
         self.event = Some(match self.event.take() {
             None => observer,
             Some(set) => Arc::new(move |envelope| {
-                observer(envelope);
+                guarded(|| observer(envelope));
                 set(envelope);
             }),
         });
@@ -177,7 +178,7 @@ impl Callbacks {
         Some(Arc::new(move |envelope| {
             if let Some(event) = &event {
                 // Called outside the lock: a callback may itself wait for another session.
-                event(envelope);
+                guarded(|| event(envelope));
             }
             follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
         }))
@@ -200,8 +201,8 @@ impl Follower {
     fn on_event(&mut self, event: &Event) {
         if let Some(update) = self.text.push(event) {
             match (&update, &self.callbacks.text_reset, &self.callbacks.text) {
-                (TextUpdate::Reset, Some(show), _) => show(()),
-                (_, _, Some(show)) => show(update.printed().to_owned()),
+                (TextUpdate::Reset, Some(show), _) => guarded(|| show(())),
+                (_, _, Some(show)) => guarded(|| show(update.printed().to_owned())),
                 (_, _, None) => {}
             }
         }
@@ -222,7 +223,7 @@ impl Follower {
             }
             Event::ContextMeasured(data) => {
                 if let Some(show) = &self.callbacks.context {
-                    show(data.estimate.state());
+                    guarded(|| show(data.estimate.state()));
                 }
                 // A compaction is reported with the size after it, and that is measured by the
                 // event that follows its end.
@@ -238,7 +239,7 @@ impl Follower {
                     ..ContextInputs::default()
                 });
                 if let (Some(show), true) = (&self.callbacks.context, exact.exact) {
-                    show(exact.state());
+                    guarded(|| show(exact.state()));
                 }
             }
             Event::CompactionStarted(data) => {
@@ -256,7 +257,7 @@ impl Follower {
 
     fn show_tool(&self, execution: ToolExecution) {
         if let Some(show) = &self.callbacks.tool {
-            show(execution);
+            guarded(|| show(execution));
         }
     }
 
@@ -266,8 +267,15 @@ impl Follower {
             && let Some(show) = &self.callbacks.compaction
         {
             let (before, after) = (before.state(), after.state());
-            show(CompactionReport { trigger, summary, before, after });
+            guarded(|| show(CompactionReport { trigger, summary, before, after }));
         }
+    }
+}
+
+/// Calls a callback. A panic in it must not keep the others from what happened.
+fn guarded(call: impl FnOnce()) {
+    if std::panic::catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("a callback panicked");
     }
 }
 

@@ -14,6 +14,7 @@ use robota_core::call::CallContext;
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::context::conservative_tokens;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::event::ModelAsked;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, Role};
 use robota_core::provider::{
@@ -92,9 +93,10 @@ impl SummaryCompactor {
         let (answer, stop) =
             ask(&*self.provider, request, context, self.limits, &*self.ids).await?;
         let text = answer.text().trim().to_owned();
+        let usage = answer.usage.unwrap_or_default();
         let unusable = match stop.answer() {
             AnswerEnd::Whole if text.is_empty() => "the model returned no summary",
-            AnswerEnd::Whole => return Ok((text, answer.usage.unwrap_or_default())),
+            AnswerEnd::Whole => return Ok((text, usage)),
             // Half a summary would silently lose the end of the conversation, which is the most
             // recent part.
             AnswerEnd::Cut => "the summary reached the output limit and is not complete",
@@ -102,7 +104,16 @@ impl SummaryCompactor {
             AnswerEnd::Filtered => "a filter of the service removed the summary",
             AnswerEnd::Paused => "the service paused the summary",
         };
+        self.report_lost(usage, context);
         Err(ProviderError::new(ErrorKind::Provider, unusable).with_retryable(false))
+    }
+
+    /// Reports tokens that no summary counts, because the compaction failed after it had spent them.
+    fn report_lost(&self, usage: Usage, context: &CallContext) {
+        if usage.total() > 0 {
+            let (model, usage) = (self.model.clone(), Some(usage));
+            context.asked.report(ModelAsked { model, usage, error: None });
+        }
     }
 
     /// Summarises messages piece by piece; each request contains the summary of the pieces before.
@@ -115,9 +126,16 @@ impl SummaryCompactor {
     ) -> Result<(String, Usage), ProviderError> {
         let (mut summary, mut usage) = (String::new(), Usage::default());
         for piece in transcript::pieces(old, sizes.request_bytes()) {
-            let (text, cost) = self.ask(sizes, &summary, &piece, instructions, context).await?;
-            summary = text;
-            usage += cost;
+            match self.ask(sizes, &summary, &piece, instructions, context).await {
+                Ok((text, cost)) => {
+                    summary = text;
+                    usage += cost;
+                }
+                Err(error) => {
+                    self.report_lost(usage, context);
+                    return Err(error);
+                }
+            }
         }
         Ok((summary, usage))
     }

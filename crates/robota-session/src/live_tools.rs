@@ -1,5 +1,6 @@
 //! The tools of a session whose sources change while it runs.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
@@ -18,7 +19,7 @@ pub(crate) struct LiveToolSet {
     limit: Option<usize>,
     redactor: Redactor,
     /// The versions of the sources that the session has seen.
-    seen: Mutex<Option<Vec<u64>>>,
+    seen: Mutex<Option<Vec<Option<u64>>>>,
 }
 
 impl LiveToolSet {
@@ -37,7 +38,8 @@ impl LiveToolSet {
     fn tool_set(&self) -> ToolSet {
         let mut tools: IndexMap<String, Arc<dyn Tool>> =
             self.fixed.iter().map(|tool| (tool.spec().name.clone(), tool.clone())).collect();
-        for inner in self.sources.iter().flat_map(|source| source.tools()) {
+        let tools_of = |source: &Arc<dyn ToolSource>| guarded("offers tools", || source.tools());
+        for inner in self.sources.iter().filter_map(tools_of).flatten() {
             let (blobs, redactor) = (self.blobs.clone(), self.redactor.clone());
             // A fixed tool takes precedence over one of a source.
             tools.entry(inner.spec().name.clone()).or_insert_with(|| {
@@ -49,9 +51,19 @@ impl LiveToolSet {
     }
 }
 
+/// Calls a source, in the session's task; none if it panics. Then it offers no tools.
+fn guarded<T>(what: &str, call: impl FnOnce() -> T) -> Option<T> {
+    let called = std::panic::catch_unwind(AssertUnwindSafe(call));
+    if called.is_err() {
+        tracing::error!(what, "a source of tools panicked");
+    }
+    called.ok()
+}
+
 impl LiveTools for LiveToolSet {
     fn changed(&self) -> Option<ToolSet> {
-        let versions: Vec<_> = self.sources.iter().map(|source| source.version()).collect();
+        let version = |source: &Arc<dyn ToolSource>| guarded("has a version", || source.version());
+        let versions: Vec<_> = self.sources.iter().map(version).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.as_ref() == Some(&versions) {
             return None;

@@ -19,12 +19,12 @@ use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use robota_core::call::{CallContext, RetryWatch};
 use robota_core::driver::Recorder;
-use robota_core::error::Diagnose as _;
+use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
-use robota_core::provider::{ModelRequest, OutputSchema, Provider, ask};
+use robota_core::provider::{ModelRequest, OutputSchema, Provider, ProviderError, ask};
 use robota_core::state::{Origin, State};
 use robota_core::typed::{self, Answer, Attempts};
 use robota_core::usage::Usage;
@@ -32,6 +32,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
+use tracing::{Instrument as _, Span};
 
 pub use chat::{Chat, ChatEnd, Reply};
 pub use checkpoints::CheckpointHandle;
@@ -44,12 +45,16 @@ pub use queue::{QueueHandle, QueuedInput};
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 
-use crate::actor::{AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions, panicked};
+use crate::actor::{
+    AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions, function_panicked, panicked,
+};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
 use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionState;
-use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, subscribe};
+use crate::subscribe::{
+    SessionEvent, StartAt, Subscription, SubscriptionItem, subscribe, subscribe_patiently,
+};
 
 /// Requests that may wait for the session's task.
 // More requests than the clients of one session send at once. A caller beyond it waits, which
@@ -270,7 +275,8 @@ impl Session {
         Content(content): Content,
         SendOptions { delivery, metadata, rules, output }: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
-        let input = Box::new(SendRequest { content, delivery, metadata, rules, output });
+        let span = Span::current();
+        let input = Box::new(SendRequest { content, delivery, metadata, rules, output, span });
         self.ask(|reply| Request::Send { input, reply }).await
     }
 
@@ -295,6 +301,16 @@ impl Session {
     ) -> Result<Subscription, SessionError> {
         let Shared { store, id, hub, .. } = &*self.shared;
         subscribe(store.clone(), id, hub, since.into(), kinds.into()).await
+    }
+
+    /// Follows the session, and retries reads of the journal that fail for as long as it lives.
+    pub(crate) async fn subscribe_patiently(
+        &self,
+        since: StartAt,
+        kinds: EventFilter,
+    ) -> Result<Subscription, SessionError> {
+        let Shared { store, id, hub, .. } = &*self.shared;
+        subscribe_patiently(store.clone(), id, hub, since, kinds).await
     }
 
     /// Sends an input and follows it to the end of its turn, or until a client has to approve a
@@ -374,7 +390,8 @@ impl Session {
 
     /// Asks the model something outside the conversation. The answer is not kept; its cost counts
     /// and is recorded as `model_asked`. The call uses the session's hooks, idle timeout and
-    /// retries, and is cancelled when the session ends.
+    /// retries, and is cancelled when the session ends. A caller that stops waiting does not end the
+    /// call: it runs to its end, so that its cost is recorded.
     ///
     /// # Errors
     /// When the model could not answer.
@@ -411,20 +428,34 @@ impl Session {
             }),
             ..CallContext::detached()
         };
-        let answer = ask(&*provider, request, &context, config.ask_limits(), &*ids).await;
-        let error = answer.as_ref().err().map(|error| {
-            let mut error = error.to_data();
-            config.redactor.error(&mut error);
-            error
-        });
-        let usage = answer.as_ref().ok().and_then(|(answer, _)| answer.usage);
-        let mut events =
-            std::mem::take(&mut *retries.lock().unwrap_or_else(PoisonError::into_inner));
-        events.push(ModelAsked { model, usage, error }.into());
-        // Recorded also when the call failed: a retried call has cost something.
-        self.append(events).await?;
-        let (answer, _) = answer.map_err(|error| SessionError::Failed(error.to_data()))?;
-        Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
+        // Without a handle: a call must not keep the session open.
+        let session = WeakSession::from(self);
+        let call = async move {
+            let asked = ask(&*provider, request, &context, config.ask_limits(), &*ids);
+            // The hooks and the provider are code of the program.
+            let answer = AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| {
+                let text = "the provider or a hook panicked";
+                Err(ProviderError::new(ErrorKind::Plugin, text).with_retryable(false))
+            });
+            let error = answer.as_ref().err().map(|error| {
+                let mut error = error.to_data();
+                config.redactor.error(&mut error);
+                error
+            });
+            let usage = answer.as_ref().ok().and_then(|(answer, _)| answer.usage);
+            let mut events =
+                std::mem::take(&mut *retries.lock().unwrap_or_else(PoisonError::into_inner));
+            events.push(ModelAsked { model, usage, error }.into());
+            let id = session.shared.id.clone();
+            let Some(session) = session.upgrade() else {
+                return Err(session.shared.hub.why_ended(&id));
+            };
+            // Recorded also when the call failed: a retried call has cost something.
+            session.append(events).await?;
+            let (answer, _) = answer.map_err(|error| SessionError::Failed(error.to_data()))?;
+            Ok(AskReply { text: answer.text(), usage, session: id })
+        };
+        tokio::spawn(call.in_current_span()).await.unwrap_or_else(|_| Err(panicked()))
     }
 
     /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when
@@ -537,7 +568,8 @@ impl Session {
         self.append(vec![Renamed { name: name.into() }.into()]).await
     }
 
-    /// Calls `handler` with every further event of a kind, until the session ends.
+    /// Calls `handler` with every further event of a kind, until the session ends. If the journal
+    /// cannot be read for a time, the events follow later.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -546,7 +578,7 @@ impl Session {
         kind: EventKind,
         handler: impl Fn(SessionEvent) + Send + 'static,
     ) -> Result<(), SessionError> {
-        let mut events = self.subscribe(StartAt::Now, [kind]).await?;
+        let mut events = self.subscribe_patiently(StartAt::Now, [kind].into()).await?;
         drop(tokio::spawn(async move {
             // A subscription and not an observer: a handler that blocks must not delay the
             // session's task.
@@ -624,7 +656,9 @@ impl Session {
     ) -> Result<T, SessionError> {
         self.ask(|reply| {
             Request::Inspect(Box::new(move |state| {
-                let _ = reply.send(Ok(look(state)));
+                // The function of the caller runs in the session's task, so its panic must end here.
+                let seen = std::panic::catch_unwind(AssertUnwindSafe(|| look(state)));
+                let _ = reply.send(seen.map_err(|_| function_panicked("that reads the state")));
             }))
         })
         .await

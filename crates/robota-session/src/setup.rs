@@ -1,5 +1,6 @@
 //! The parts and options of a session.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use robota_core::agent::AgentSettings;
@@ -24,6 +25,7 @@ use crate::compact::{HookedCompactor, SummaryCompactor};
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
 use crate::live_tools::LiveToolSet;
+use crate::session::ToolChange;
 use crate::tool_output::{ReadOutput, SessionTool};
 
 /// Makes the hooks of one session.
@@ -34,6 +36,9 @@ pub(crate) type HookMaker = Arc<dyn Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sy
 pub(crate) struct Setup {
     pub(crate) base: AgentSettings,
     pub(crate) factories: Vec<Arc<dyn ToolFactory>>,
+    /// Tools of the factories that a client removed from the session; its forks do not have them
+    /// either.
+    pub(crate) removed: HashSet<String>,
     /// Tools that come and go while the session runs.
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) approvals: Approvals,
@@ -87,31 +92,51 @@ impl TurnSetup {
     ) -> Result<Self, ToolNameTaken> {
         let blobs = store.blobs(session);
         let scope = ToolScope { session: session.clone(), cwd: setup.cwd.clone(), blobs };
+        let from_factories = setup.factories.iter().flat_map(|factory| factory.make(&scope));
         let from_factories =
-            setup.factories.iter().flat_map(|factory| factory.make(&scope)).collect();
+            from_factories.filter(|tool| !setup.removed.contains(&tool.spec().name)).collect();
         let mut this = Self { setup, scope, from_factories, tools: ToolSet::default() };
         this.tools = this.tool_set()?;
         Ok(this)
     }
 
     /// Changes the tools, from the next turn on. After an error nothing has changed.
-    pub(crate) fn change_tools(
-        &mut self,
-        change: impl FnOnce(&mut Vec<Arc<dyn Tool>>, &mut Vec<Arc<dyn Tool>>),
-    ) -> Result<(), ToolNameTaken> {
-        let before = (self.setup.base.tools.clone(), self.from_factories.clone());
-        change(&mut self.setup.base.tools, &mut self.from_factories);
-        match self.tool_set() {
-            Ok(tools) => {
-                self.tools = tools;
-                Ok(())
-            }
-            Err(taken) => {
+    pub(crate) fn change_tools(&mut self, change: ToolChange) -> Result<(), ToolNameTaken> {
+        match change {
+            ToolChange::Add(tools) => {
+                let before = self.setup.base.tools.len();
+                self.setup.base.tools.extend(tools);
                 // All of the change or nothing: a session with half of it could not be explained.
-                (self.setup.base.tools, self.from_factories) = before;
-                Err(taken)
+                match self.tool_set() {
+                    Ok(tools) => self.tools = tools,
+                    Err(taken) => {
+                        self.setup.base.tools.truncate(before);
+                        return Err(taken);
+                    }
+                }
+            }
+            ToolChange::Remove(names) => {
+                for tools in [&mut self.setup.base.tools, &mut self.from_factories] {
+                    tools.retain(|tool| !names.contains(&tool.spec().name));
+                }
+                self.setup.removed.extend(names);
+                self.tools = self.tool_set()?;
+            }
+            ToolChange::Replace(tools) => {
+                let before = std::mem::replace(&mut self.setup.base.tools, tools);
+                let made = std::mem::take(&mut self.from_factories);
+                match self.tool_set() {
+                    Ok(tools) => self.tools = tools,
+                    Err(taken) => {
+                        (self.setup.base.tools, self.from_factories) = (before, made);
+                        return Err(taken);
+                    }
+                }
+                // Removed too: otherwise their tools would come back in a fork.
+                self.setup.factories.clear();
             }
         }
+        Ok(())
     }
 
     /// Returns the tools as the driver runs them: long output is cut, and a tool reads the rest.

@@ -40,6 +40,7 @@ impl StoredSession {
         if self.closed {
             self.recorder.close(end).await?;
         }
+        self.recorder.release().await;
         Ok(())
     }
 }

@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _};
+use robota_core::error::Diagnose as _;
 use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
@@ -25,6 +27,11 @@ use crate::hub::SessionHub;
 /// How many events are read from the journal at a time.
 // A page is held in memory for each subscriber that catches up.
 const PAGE: usize = 256;
+
+/// The delay before the first retry of a failed read; each further one is twice as long.
+const READ_RETRY_MIN: Duration = Duration::from_millis(100);
+/// The longest of those delays.
+const READ_RETRY_MAX: Duration = Duration::from_secs(5);
 
 /// Where a subscription starts in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,7 +131,7 @@ pub async fn follow(
     filter: impl Into<EventFilter>,
 ) -> Result<Subscription, SessionError> {
     let last = store.head(session).await?.last.seq;
-    start(store, session, Source::Store, last, start_at.into(), filter.into()).await
+    start(store, session, Source::Store, last, start_at.into(), filter.into(), None).await
 }
 
 /// Follows a session that is open in this process.
@@ -135,10 +142,33 @@ pub(crate) async fn subscribe(
     start_at: StartAt,
     filter: EventFilter,
 ) -> Result<Subscription, SessionError> {
+    subscribe_with(store, session, hub, start_at, filter, None).await
+}
+
+/// Follows a session that is open in this process. A failed read of the journal is retried for as long
+/// as the session lives: the session heals too, and its reader must not miss what follows.
+pub(crate) async fn subscribe_patiently(
+    store: Arc<dyn JournalStore>,
+    session: &SessionId,
+    hub: &SessionHub,
+    start_at: StartAt,
+    filter: EventFilter,
+) -> Result<Subscription, SessionError> {
+    subscribe_with(store, session, hub, start_at, filter, Some(READ_RETRY_MIN)).await
+}
+
+async fn subscribe_with(
+    store: Arc<dyn JournalStore>,
+    session: &SessionId,
+    hub: &SessionHub,
+    start_at: StartAt,
+    filter: EventFilter,
+    retry: Option<Duration>,
+) -> Result<Subscription, SessionError> {
     // Subscribe before reading the position, so that no event is missed in between.
     let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone() };
     let last = hub.status().last.map_or(0, |cursor| cursor.seq);
-    start(store, session, source, last, start_at, filter).await
+    start(store, session, source, last, start_at, filter, retry).await
 }
 
 async fn start(
@@ -148,6 +178,7 @@ async fn start(
     last: u64,
     start_at: StartAt,
     filter: EventFilter,
+    retry: Option<Duration>,
 ) -> Result<Subscription, SessionError> {
     let (at, reset) = match start_at {
         StartAt::Now => (last, None),
@@ -166,6 +197,7 @@ async fn start(
         closing: false,
         reset,
         ready: VecDeque::new(),
+        retry,
     };
     let inner = futures::stream::unfold(Some(feed), |feed| async move {
         let mut feed = feed?;
@@ -238,9 +270,28 @@ struct Feed {
     closing: bool,
     reset: Option<SubscriptionItem>,
     ready: VecDeque<Arc<Envelope>>,
+    /// The delay before the next failed read is retried; none does not retry.
+    retry: Option<Duration>,
 }
 
 impl Feed {
+    /// Waits before a failed read is retried.
+    ///
+    /// # Errors
+    /// The error of the read, if it is not retried.
+    async fn wait_to_retry(&mut self, error: JournalError) -> Result<(), JournalError> {
+        let (Some(delay), Source::Live { ended, .. }) = (self.retry, &self.source) else {
+            return Err(error);
+        };
+        if !error.retryable() || ended.is_cancelled() {
+            return Err(error);
+        }
+        tracing::warn!(%error, ?delay, "a subscription could not read the journal and tries again");
+        let _ = tokio::time::timeout(delay, ended.cancelled()).await;
+        self.retry = Some((delay * 2).min(READ_RETRY_MAX));
+        Ok(())
+    }
+
     /// Returns whether the next events belong to another history. A writer starts its epoch with
     /// `opened`. If that event is missing here, it has a sequence number that this reader saw with
     /// another event, which a crash of the store removed.
@@ -278,10 +329,15 @@ impl Feed {
                         Err(error) => return Some(Err(error.into())),
                     },
                     Ok(page) => {
+                        self.retry = self.retry.map(|_| READ_RETRY_MIN);
                         self.behind = page.len() == PAGE;
                         self.ready.extend(page.into_iter().map(Arc::new));
                     }
-                    Err(error) => return Some(Err(error.into())),
+                    Err(error) => {
+                        if let Err(error) = self.wait_to_retry(error).await {
+                            return Some(Err(error.into()));
+                        }
+                    }
                 }
                 continue;
             }

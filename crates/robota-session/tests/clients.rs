@@ -10,8 +10,11 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use futures::StreamExt as _;
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{EntryAdded, Envelope, Event, Failed, ModeChanged, RawJson, SpawnedBy};
+use robota_core::event::{
+    Delivery, EntryAdded, Envelope, Event, Failed, ModeChanged, RawJson, SpawnedBy,
+};
 use robota_core::history::HistoryEntry;
+use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PromptDecision};
 use robota_core::journal::{Journal, JournalError, JournalStore, MemoryStore};
 use robota_core::permission::{Class, Mode};
 use robota_core::provider::ProviderError;
@@ -19,8 +22,8 @@ use robota_core::resume::{load, load_whole};
 use robota_core::state::CallStage;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolScope, ToolSpec};
 use robota_session::{
-    EventFilter, Resume, Selector, SendOptions, Session, SessionState, StartAt, SubscriptionItem,
-    ToolChange, follow,
+    EventFilter, Resume, Selector, SendOptions, Session, SessionError, SessionState, StartAt,
+    SubscriptionItem, ToolChange, follow,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
@@ -265,6 +268,47 @@ fn kode_04_a_fork_has_its_own_tool_state() {
     });
 }
 
+/// A fork has the tools that its parent has: what was removed or replaced does not come back from a
+/// factory.
+#[test]
+fn kode_04_a_fork_has_the_changed_tools_of_its_parent() {
+    both_runtimes(async || {
+        let factory = |_: &ToolScope| -> Vec<Arc<dyn Tool>> {
+            ["made", "shell"]
+                .map(|name| Arc::new(echo(name, Class::Inspect)) as Arc<dyn Tool>)
+                .to_vec()
+        };
+        let offered = async |change: ToolChange| {
+            let (builder, model) = builder(Script::new().text("One.").text("Two."));
+            let session = builder
+                .tool_factory(Arc::new(factory))
+                .tools(tool(echo("own", Class::Inspect)))
+                .create(memory(), None)
+                .await
+                .unwrap();
+            session.config().set_tools(change).unwrap();
+            session.run("Go").await.unwrap();
+            let fork = session.fork(&Selector::Latest, None).await.unwrap();
+            fork.run("Go").await.unwrap();
+            let names = |request: &robota_core::provider::ModelRequest| -> Vec<String> {
+                let names = request.tools.iter().map(|tool| tool.name.clone());
+                let mut names: Vec<_> = names.filter(|name| name != "ReadOutput").collect();
+                names.sort();
+                names
+            };
+            let requests = model.requests();
+            assert_eq!(names(&requests[0]), names(&requests[1]), "parent and fork");
+            names(&requests[1])
+        };
+        let remove = ToolChange::Remove(vec!["shell".to_owned(), "own".to_owned()]);
+        assert_eq!(offered(remove).await, ["made"]);
+        let replace = ToolChange::Replace(tool(echo("shell", Class::Execute)));
+        assert_eq!(offered(replace).await, ["shell"]);
+        let add = ToolChange::Add(tool(echo("more", Class::Inspect)));
+        assert_eq!(offered(add).await, ["made", "more", "own", "shell"]);
+    });
+}
+
 /// Two tools with one name are refused before the session exists in the store.
 #[test]
 fn a_name_clash_leaves_no_session_behind() {
@@ -320,13 +364,73 @@ fn kode_03_a_session_that_is_open_in_another_process_can_be_followed() {
     });
 }
 
+/// Blocks inputs with the word "bad"; waits before it answers for the word "slow".
+#[derive(Default)]
+struct PromptGate {
+    asked: tokio::sync::Notify,
+    release: tokio::sync::Notify,
+}
+
+#[async_trait::async_trait]
+impl Hooks for PromptGate {
+    fn has_point(&self, point: HookPoint) -> bool {
+        point == HookPoint::UserPromptSubmit
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        let HookInput::UserPromptSubmit { content } = input else { panic!() };
+        let text = format!("{content:?}");
+        if text.contains("slow") {
+            self.asked.notify_one();
+            self.release.notified().await;
+        }
+        let decision = match text.contains("bad") {
+            true => PromptDecision::Block { reason: "bad".to_owned() },
+            false => PromptDecision::Continue { context: None },
+        };
+        HookAnswer::UserPromptSubmit(decision).into()
+    }
+}
+
+/// An input that joins a running turn passes the same hooks as one that starts a turn; while they run
+/// on it, it can be neither changed nor cancelled.
+#[test]
+fn sess_15_prompt_hooks_run_on_inputs_for_the_next_round() {
+    both_runtimes(async || {
+        let (builder, model) = builder(yaml("- tools: [slow]\n- text: Done."));
+        let slow = robota_testkit::blocking_tool("slow", Class::Inspect);
+        let hooks = Arc::new(PromptGate::default());
+        let session = builder
+            .tools(tool(slow.clone()))
+            .gate(allow())
+            .hooks(hooks.clone())
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let running = session.clone();
+        let run = tokio::spawn(async move { running.run("Go").await });
+        slow.started(1).await;
+        let next_round = || SendOptions::from(Delivery::NextRound);
+        let bad = session.chat_with("bad", next_round(), EventFilter::default()).await.unwrap();
+        let good = session.chat_with("slow", next_round(), EventFilter::default()).await.unwrap();
+        slow.release("ok");
+        hooks.asked.notified().await;
+        assert!(!session.cancel(good.input()).await.unwrap(), "a turn has taken it");
+        hooks.release.notify_one();
+        assert_eq!(run.await.unwrap().unwrap(), "Done.");
+        let error = bad.finish().await.unwrap().into_text().unwrap_err();
+        assert!(matches!(error, SessionError::Blocked(_)), "{error}");
+        assert_eq!(good.finish().await.unwrap().into_text().unwrap(), "Done.");
+        let sent = model.requests();
+        let texts: Vec<_> = sent[1].messages.iter().map(|message| message.text()).collect();
+        assert_eq!(texts, ["Go", "", "", "slow"]);
+    });
+}
+
 /// Context from SessionStart hooks is sent with the first prompt that is delivered.
 #[test]
 fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
-    use robota_core::hook::{
-        EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint,
-        HookReply, Hooks, PromptDecision,
-    };
+    use robota_core::hook::{EventDecision, EventReport, HookData, HookEvent};
 
     struct Strict;
 
@@ -368,6 +472,33 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 
 /// A model call outside the conversation is retried within its budget, reports that, and runs its
 /// hooks; one that fails is counted as a failure.
+/// A caller that stops waiting does not hide what its question cost.
+#[test]
+fn kode_02_ask_llm_counts_although_its_caller_goes_away() {
+    both_runtimes(async || {
+        let usage = robota_core::usage::Usage::new(9, 1);
+        let script = Script::new().answer(Answer::new().gate("asked").text("Yes.").usage(usage));
+        let (builder, model) = builder(script);
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
+        tokio::select! {
+            biased;
+            _ = session.ask_llm("Are you there?", None) => panic!("it waits for the model"),
+            () = model.reached("asked") => {}
+        }
+        model.release("asked");
+        loop {
+            let event = events.next_event().await.unwrap().unwrap();
+            if let Event::ModelAsked(data) = event.event() {
+                assert_eq!(data.usage, Some(usage));
+                break;
+            }
+        }
+        session.shutdown("end").await.unwrap();
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn kode_02_ask_llm_retries_and_counts() {
     let busy = || ProviderError::new(ErrorKind::RateLimit, "busy");

@@ -186,6 +186,7 @@ store_around!(
     |_: &Unreadable, writer: Box<dyn Journal>| writer,
     |store: &Unreadable, _: &[Envelope]| {
         assert!(!store.panics.load(Ordering::SeqCst), "a panic on purpose");
+        Ok(())
     }
 );
 
@@ -250,6 +251,7 @@ store_around!(
     |store: &Counting, events: &[Envelope]| {
         store.read.fetch_add(events.len(), Ordering::SeqCst);
         store.page.fetch_max(events.len(), Ordering::SeqCst);
+        Ok(())
     }
 );
 

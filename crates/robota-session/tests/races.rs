@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::*;
@@ -12,12 +12,15 @@ use robota_core::approve::{RuleSink, Scope};
 use robota_core::error::ErrorData;
 use robota_core::event::Event;
 use robota_core::gate::{Gate, Grant, Judgement, Source};
-use robota_core::hook::{HookInput, HookPoint, HookReply, Hooks, PostToolDecision};
+use robota_core::hook::{
+    EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint, HookReply,
+    Hooks, PostToolDecision,
+};
 use robota_core::ids::{CountingIds, Ids};
-use robota_core::message::ToolUse;
+use robota_core::message::{Message, ToolUse};
 use robota_core::permission::{Class, Verdict};
 use robota_core::provider::RetryPolicy;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
 use robota_session::{
     Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
     SessionError, StartAt,
@@ -316,6 +319,263 @@ fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_does_not_end_the_session() {
         assert_eq!(session.run("Hi").await.unwrap(), "Still here.");
         assert_eq!(session.run("And now?").await.unwrap(), "Again.");
         session.shutdown("end").await.unwrap();
+    });
+}
+
+/// Functions of a caller that run in the session's task end only the call that passed them.
+#[test]
+fn sess_15_a_panic_in_a_function_of_a_caller_ends_only_its_call() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("Still here."));
+        let session = builder.create(memory(), None).await.unwrap();
+        let looked: Result<(), _> = session.journal().state(|_| panic!("on purpose")).await;
+        let error = looked.unwrap_err();
+        assert!(error.to_string().contains("that reads the state panicked"), "{error}");
+        let decided: Result<(), _> =
+            session.journal().append_with(|_, _| panic!("on purpose")).await;
+        let error = decided.unwrap_err();
+        assert!(error.to_string().contains("that decides what to append panicked"), "{error}");
+        assert_eq!(session.run("Hi").await.unwrap(), "Still here.");
+    });
+}
+
+/// A callback that panics does not keep the others from the same event.
+#[test]
+fn sess_15_callbacks_run_although_another_one_panics() {
+    both_runtimes(async || {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let record = |what: &'static str| {
+            let seen = seen.clone();
+            move || seen.lock().unwrap().push(what)
+        };
+        let (event, text, tools) = (record("event"), record("text"), record("tool"));
+        let callbacks = Callbacks::new()
+            .on_event(Arc::new(move |_| event()))
+            .first_on_event(Arc::new(|_| panic!("on purpose")))
+            .on_text(move |_| text())
+            .on_tool(move |_| tools());
+        let (builder, _) = builder(yaml("- tools: [look]\n- text: Done."));
+        let session = builder
+            .tools(tool(echo("look", Class::Inspect)))
+            .callbacks(callbacks)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Hi").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        for what in ["event", "text", "tool"] {
+            assert!(seen.lock().unwrap().contains(&what), "{what}");
+        }
+
+        let text = record("text after all");
+        let callbacks =
+            Callbacks::new().on_event(Arc::new(|_| panic!("on purpose"))).on_text(move |_| text());
+        let (builder, _) = greeting();
+        let session = builder.callbacks(callbacks).create(memory(), None).await.unwrap();
+        session.run("Hi").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        assert!(seen.lock().unwrap().contains(&"text after all"));
+    });
+}
+
+fn greeting() -> (robota_session::SessionBuilder, robota_testkit::ScriptedProvider) {
+    builder(Script::new().text("Hello."))
+}
+
+/// Returns context at the start of a session, and counts the results that it sees.
+#[derive(Default)]
+struct ResultCounter(AtomicUsize);
+
+#[async_trait::async_trait]
+impl Hooks for ResultCounter {
+    fn has_point(&self, point: HookPoint) -> bool {
+        point == HookPoint::PostToolUse
+    }
+
+    async fn run(&self, _input: HookInput) -> HookReply {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        HookAnswer::PostToolUse(PostToolDecision::Continue).into()
+    }
+
+    fn has_event(&self, event: HookEvent) -> bool {
+        event == HookEvent::SessionStart
+    }
+
+    async fn run_event(&self, _data: HookData) -> EventReport {
+        let context = Some("context of the start".to_owned());
+        EventReport { decision: EventDecision::Continue { context }, ..EventReport::default() }
+    }
+}
+
+/// Panics also at events.
+struct PanickingAtEvents;
+
+#[async_trait::async_trait]
+impl Hooks for PanickingAtEvents {
+    fn has_point(&self, point: HookPoint) -> bool {
+        point == HookPoint::PostToolUse
+    }
+
+    async fn run(&self, _input: HookInput) -> HookReply {
+        panic!("the hook panics on purpose")
+    }
+
+    fn has_event(&self, event: HookEvent) -> bool {
+        event == HookEvent::SessionStart
+    }
+
+    async fn run_event(&self, _data: HookData) -> EventReport {
+        panic!("the hook panics on purpose")
+    }
+}
+
+#[test]
+fn sess_15_hooks_run_although_another_one_panics() {
+    both_runtimes(async || {
+        let recorder = Arc::new(ResultCounter::default());
+        let (builder, model) = builder(yaml("- tools: [look]\n- text: Done."));
+        let session = builder
+            .tools(tool(echo("look", Class::Inspect)))
+            .code_hook(Arc::new(PanickingCodeHook))
+            .hooks(Arc::new(PanickingAtEvents))
+            .hooks(recorder.clone())
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Hi").await.unwrap();
+        assert_eq!(recorder.0.load(Ordering::SeqCst), 1, "it records every result");
+        let sent = model.requests();
+        assert!(sent[0].messages[0].text().contains("context of the start"));
+        let result = sent[1].messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(result.contains("it panicked"), "what the hook withholds stays withheld: {result}");
+    });
+}
+
+/// Panics wherever the session asks about it.
+struct Unknowable(ToolSpec);
+
+#[async_trait::async_trait]
+impl Tool for Unknowable {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn timeout(&self) -> Option<std::time::Duration> {
+        panic!("on purpose")
+    }
+
+    async fn run(&self, _input: Value, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok("never")
+    }
+}
+
+struct UnknowableSource;
+
+impl ToolSource for UnknowableSource {
+    fn version(&self) -> u64 {
+        panic!("on purpose")
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        panic!("on purpose")
+    }
+}
+
+struct UnknowableHook;
+
+#[async_trait::async_trait]
+impl CodeHook for UnknowableHook {
+    fn name(&self) -> &str {
+        "unknowable"
+    }
+
+    fn points(&self) -> &[HookPoint] {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn sess_15_a_panic_of_a_part_that_the_session_asks_ends_nothing_else() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [odd]\n- text: Still here."));
+        let odd = Unknowable(echo("odd", Class::Inspect).spec().clone());
+        let store = memory();
+        let session = builder
+            .tools(tool(odd))
+            .tool_source(Arc::new(UnknowableSource))
+            .code_hook(Arc::new(UnknowableHook))
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        assert_eq!(session.run("Hi").await.unwrap(), "Still here.");
+        let messages = session.context().messages().await.unwrap();
+        session.shutdown("end").await.unwrap();
+        check(&journal(&*store, session.id()).await, &messages);
+        let result = messages[2].tool_results().next().unwrap().as_text();
+        assert!(result.contains("panicked"), "{result}");
+    });
+}
+
+/// Panics before each model call.
+struct PanickingModelHook;
+
+#[async_trait::async_trait]
+impl CodeHook for PanickingModelHook {
+    fn name(&self) -> &str {
+        "model bomb"
+    }
+
+    async fn pre_model(
+        &self,
+        _request: &mut robota_core::provider::ModelRequest,
+        _scope: &HookScope,
+    ) -> Result<(), String> {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn sess_15_a_panic_during_a_question_of_the_program_is_its_error() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("Never."));
+        let session =
+            builder.code_hook(Arc::new(PanickingModelHook)).create(memory(), None).await.unwrap();
+        let error = session.ask_llm("Are you there?", None).await.unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+        session.status().await.unwrap();
+    });
+}
+
+/// A handler of events that is behind while the store cannot be read gets them later.
+#[test]
+fn kode_03_a_handler_continues_after_reads_that_failed() {
+    on_threads(async || {
+        let (builder, _) = builder(Script::new());
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        let (send, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        let wait = Mutex::new(wait);
+        session
+            .on(EventKind::MessagesUpdate, move |event| {
+                // The first event waits until the sender is gone; the handler is behind then.
+                let _ = wait.lock().unwrap().recv();
+                let Event::MessageInjected(data) = event.event() else { return };
+                send.send(data.message.text()).unwrap();
+            })
+            .await
+            .unwrap();
+        let notes: Vec<_> = (0..400).map(|note| note.to_string()).collect();
+        for note in &notes {
+            let message = Message::user(&CountingIds::default(), note.clone());
+            session.context().inject(message).await.unwrap();
+        }
+        store.fail_reads(3);
+        drop(release);
+        for note in &notes {
+            assert_eq!(seen.recv().await.as_ref(), Some(note));
+        }
+        assert_eq!(store.failing_reads(), 0, "it had to read");
     });
 }
 

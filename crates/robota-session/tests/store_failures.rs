@@ -7,15 +7,20 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
+use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::event::{Durability, Envelope, Event};
-use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
+use robota_core::journal::{Journal, JournalError, JournalStore as _, LostReason, MemoryStore};
 use robota_core::message::Message;
 use robota_core::permission::Class;
 use robota_core::resume::load_whole;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::{
-    EventFilter, EventKind, Session, SessionBuilder, SessionState, StartAt, WeakSession,
+    EventFilter, EventKind, SendOptions, Session, SessionBuilder, SessionError, SessionState,
+    StartAt, WeakSession,
 };
 use robota_testkit::{Answer, CountingIds, Script};
+use serde_json::{Map, json};
+use tokio::sync::Notify;
 
 fn busy() -> (SessionBuilder, Vec<&'static str>) {
     let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
@@ -147,6 +152,113 @@ fn sess_08_the_journal_is_released_before_the_end_is_published() {
     });
 }
 
+/// The lease is lost while an append does not return: the session ends, its running call is cancelled,
+/// and every caller gets the reason, also one that shuts the session down.
+#[test]
+fn sess_08_a_lost_lease_ends_a_session_whose_append_hangs() {
+    both_runtimes(async || {
+        for shutdown in [false, true] {
+            let (builder, _) = builder(yaml("- tools: [wait]\n- text: Never."));
+            let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+            let wait = Waiting {
+                spec: echo("wait", Class::Execute).spec().clone(),
+                started: Arc::clone(&started),
+                ended: Arc::clone(&ended),
+            };
+            let store = Failing::new();
+            let session = builder
+                .tools(tool(wait))
+                .gate(allow())
+                .create(Arc::new(store.clone()), None)
+                .await
+                .unwrap();
+            let running = session.clone();
+            let run = tokio::spawn(async move { running.run("Go").await });
+            started.notified().await;
+            store.hang();
+            let mut hanging = Box::pin(async {
+                if shutdown {
+                    session.shutdown("end").await
+                } else {
+                    session.send("More").await.map(|_| ())
+                }
+            });
+            // The task handles the request, and is then in the append.
+            let appends = store.appends();
+            while store.appends() == appends {
+                assert!(futures::poll!(&mut hanging).is_pending());
+                tokio::task::yield_now().await;
+            }
+            store.lost.cancel();
+            let lost = |error: SessionError| {
+                let lost = SessionError::Journal(JournalError::Lost {
+                    session: session.id().clone(),
+                    reason: LostReason::TakenOver { owner: None },
+                });
+                assert_eq!(error.to_string(), lost.to_string());
+            };
+            lost(hanging.await.unwrap_err());
+            lost(run.await.unwrap().unwrap_err());
+            lost(session.status().await.unwrap_err());
+            ended.notified().await;
+        }
+    });
+}
+
+/// Runs until it is stopped.
+struct Waiting {
+    spec: ToolSpec,
+    started: Arc<Notify>,
+    ended: Arc<Notify>,
+}
+
+/// Notifies when a call ends, in whatever way.
+struct NotifyEnd(Arc<Notify>);
+
+impl Drop for NotifyEnd {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Waiting {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, _input: serde_json::Value, context: ToolContext) -> ToolOutcome {
+        let _end = NotifyEnd(Arc::clone(&self.ended));
+        self.started.notify_one();
+        context.scope.cancel.cancelled().await;
+        ToolOutcome::ok("stopped")
+    }
+}
+
+/// A background retry of the journal is one attempt: a request that comes meanwhile does not wait for
+/// the delays of an append that belongs to a turn.
+#[tokio::test(start_paused = true)]
+async fn sess_08_a_background_retry_does_not_delay_requests() {
+    let (builder, _) = busy();
+    let store = Failing::new();
+    let retries = vec![std::time::Duration::from_secs(600); 3];
+    let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+    session.shutdown("end").await.unwrap();
+    let builder = busy().0.configure(|config| config.append_retries = retries.clone());
+    let resumed = builder.resume(Arc::new(store.clone()), session.id(), Default::default());
+    let session = resumed.await.unwrap();
+    store.fail(store.appends() + 1, usize::MAX);
+    // An hour later, after its retries, the append has failed.
+    session.rename("First").await.unwrap_err();
+    let failed = store.appends();
+    while store.appends() < failed + 3 {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    let asked = tokio::time::Instant::now();
+    session.status().await.unwrap();
+    assert!(asked.elapsed() < std::time::Duration::from_secs(1), "{:?}", asked.elapsed());
+}
+
 /// A database that keeps only synced events when it crashes.
 #[derive(Clone)]
 struct Forgetful {
@@ -249,6 +361,54 @@ fn sess_08_a_journal_that_diverged_ends_the_session() {
             Ok(SessionState::Ready)
         ));
     });
+}
+
+/// Data that no store can read back is refused where it comes from, and the session works as before.
+#[test]
+fn sess_08_data_that_cannot_be_stored_is_refused() {
+    both_runtimes(async || {
+        let deep = || (0..300).fold(json!(1), |inner, _| json!([inner]));
+        let metadata = || Map::from_iter([("deep".to_owned(), deep())]);
+        let (builder, _) = builder(yaml("- tools: [act]\n- text: Done."));
+        let spec = echo("act", Class::Execute).spec().clone();
+        let act = Deep(spec, ToolOutcome { metadata: metadata(), ..ToolOutcome::ok("It acted.") });
+        let store = memory();
+        let session =
+            builder.tools(tool(act)).gate(allow()).create(store.clone(), None).await.unwrap();
+        let options = SendOptions { metadata: metadata(), ..SendOptions::default() };
+        let error = session.send_with("Go", options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Validation, "{error}");
+        assert!(error.to_string().contains("nested deeper"), "{error}");
+        assert_eq!(session.run("Go").await.unwrap(), "Done.");
+        let messages = session.context().messages().await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let events = journal(&*store, session.id()).await;
+        check(&events, &messages);
+        assert_eq!(count(&events, "input_accepted"), 1);
+        let finished = events.iter().find_map(|event| match &event.event {
+            Event::ToolFinished(data) => Some(&data.outcome),
+            _ => None,
+        });
+        let outcome = finished.unwrap();
+        assert_eq!(outcome.error_code.as_deref(), Some("invalid_metadata"));
+        assert!(outcome.text().contains("It acted."), "{outcome:?}");
+        let mut line = Vec::new();
+        assert!(events.iter().all(|event| event.encode(&mut line).is_ok()));
+    });
+}
+
+/// Returns the same outcome for every call.
+struct Deep(ToolSpec, ToolOutcome);
+
+#[async_trait::async_trait]
+impl Tool for Deep {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, _input: serde_json::Value, _context: ToolContext) -> ToolOutcome {
+        self.1.clone()
+    }
 }
 
 /// A compaction whose start cannot be written has ended: a session that still counts as compacting

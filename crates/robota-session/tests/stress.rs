@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -231,14 +231,24 @@ async fn inspect(id: &SessionId, store: &MemoryStore) {
     assert_eq!(load(&*store, id).await.unwrap(), load_whole(&*store, id).await.unwrap());
 
     let mut output = HashMap::<CallId, String>::new();
+    let mut whole = HashSet::<CallId>::new();
     for event in &events {
-        if let Event::ToolOutput(data) = &event.event {
-            output.entry(data.call.clone()).or_default().push_str(&data.text);
+        match &event.event {
+            Event::ToolOutput(data) => {
+                output.entry(data.call.clone()).or_default().push_str(&data.text);
+            }
+            Event::ToolFinished(data) if data.outcome.ok && data.outcome.text() == "printed" => {
+                whole.insert(data.call.clone());
+            }
+            _ => {}
         }
     }
     let printed: String = (0..LINES).map(|n| format!("{n}\n")).collect();
-    for (call, text) in output {
-        assert!(printed.starts_with(&text), "{id} {call}: out of order: {text:?}");
+    for (call, text) in &output {
+        assert!(printed.starts_with(text), "{id} {call}: out of order: {text:?}");
+    }
+    for call in &whole {
+        assert_eq!(output.get(call), Some(&printed), "{id} {call}: some of its output is missing");
     }
 }
 

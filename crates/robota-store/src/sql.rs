@@ -131,6 +131,9 @@ trait Tx: Query {
 
     /// Takes a lock on the blobs until the end of the transaction.
     async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError>;
+
+    /// Allows the statements that follow to take long, because they change many rows.
+    async fn allow_long_statements(&mut self) -> Result<(), JournalError>;
 }
 
 /// Which lock on the blobs a transaction needs.

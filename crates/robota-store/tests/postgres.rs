@@ -371,6 +371,137 @@ async fn kode_12_an_expired_lease_that_no_writer_took_is_renewed() {
 }
 
 #[tokio::test]
+async fn kode_12_a_released_session_can_be_opened_by_another_store() {
+    let Some(server) = server() else { return };
+    let (first, second) = pair(&server, SqlOptions::default()).await;
+    leases::a_released_session_can_be_opened_by_another_store(&first, &second).await;
+}
+
+/// The process did not run for longer than a lease, as after SIGSTOP, and no other writer came: the
+/// database decides, and it still has the token.
+#[tokio::test]
+async fn kode_12_a_process_that_was_stopped_for_longer_than_its_lease_keeps_it() {
+    let Some(server) = server() else { return };
+    let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
+    let lease = std::time::Duration::from_secs(3);
+    for closed in [false, true] {
+        let options = SqlOptions { lease, ..quiet() };
+        let store = PostgresStore::connect_at(&address, options).await.unwrap();
+        let session = SessionId::from(format!("s{closed}"));
+        let mut writer = store.create(&session).await.unwrap();
+        writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+        let before = proxy.commits();
+        if closed {
+            // Its connections were closed meanwhile too.
+            proxy.refuse(true);
+            proxy.refuse(false);
+        }
+        tokio::time::pause();
+        tokio::time::advance(lease * 10).await;
+        tokio::time::resume();
+        while proxy.commits() == before && !writer.lost().is_cancelled() {
+            tokio::task::yield_now().await;
+        }
+        writer.append(&events(2..=2), Durability::Synced).await.unwrap();
+        assert!(!writer.lost().is_cancelled(), "{:?}", writer.lost_error());
+    }
+}
+
+/// As above, but another writer took the session meanwhile.
+#[tokio::test]
+async fn kode_12_a_process_that_was_stopped_finds_out_that_its_session_was_taken() {
+    let Some(server) = server() else { return };
+    let clock = leases::clock();
+    let (first, second) = pair(&server, leases::options(&clock)).await;
+    let session = SessionId::from("s");
+    let mut writer = first.create(&session).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    clock.advance(leases::LEASE * 2);
+    let _taken = second.open(&session).await.unwrap();
+    tokio::time::pause();
+    tokio::time::advance(leases::LEASE * 2).await;
+    tokio::time::resume();
+    writer.lost().cancelled().await;
+    let error = writer.lost_error().unwrap();
+    let JournalError::Lost { reason: LostReason::TakenOver { owner }, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(owner.as_ref().and_then(|owner| owner.pid), Some(std::process::id()), "{error}");
+}
+
+/// Finding out who took a session waits for a row that is locked; the other leases are renewed
+/// meanwhile.
+#[tokio::test]
+async fn kode_12_a_lease_that_was_taken_does_not_delay_the_others() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let lease = std::time::Duration::from_secs(2);
+    let store = PostgresStore::connect_at(&address, SqlOptions { lease, ..quiet() }).await.unwrap();
+    let mut taken = store.create(&SessionId::from("taken")).await.unwrap();
+    taken.append(&events(1..=1), Durability::Synced).await.unwrap();
+    let mut kept = store.create(&SessionId::from("kept")).await.unwrap();
+    kept.append(&events(1..=1), Durability::Synced).await.unwrap();
+    let sql = "UPDATE robota_leases SET token = 7 WHERE journal =                (SELECT journal FROM robota_sessions WHERE session = 'taken')";
+    client.batch_execute(sql).await.unwrap();
+    // A reader does not wait for this lock, and neither does the renewal, whose token is another.
+    let sql = "BEGIN; SELECT 1 FROM robota_leases WHERE token = 7 FOR UPDATE";
+    client.batch_execute(sql).await.unwrap();
+    taken.lost().cancelled().await;
+    let error = taken.lost_error().unwrap();
+    assert!(matches!(error, JournalError::Lost { reason: LostReason::TakenOver { .. }, .. }));
+    assert_eq!(kept.lost_error(), None);
+    kept.append(&events(2..=2), Durability::Synced).await.unwrap();
+}
+
+/// The row of a session is locked by a client that does nothing: opening the session fails after some
+/// seconds instead of waiting for that client.
+#[tokio::test]
+async fn kode_12_a_row_that_stays_locked_is_reported() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let session = SessionId::from("s");
+    let mut writer = store.create(&session).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    writer.release().await;
+    client.batch_execute("BEGIN; SELECT 1 FROM robota_leases FOR UPDATE").await.unwrap();
+    let limit = std::time::Duration::from_secs(60);
+    let opened = tokio::time::timeout(limit, store.open(&session)).await.expect("it ends");
+    let error = opened.err().unwrap();
+    assert!(error.to_string().contains("lock timeout"), "{error}");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    store.open(&session).await.unwrap();
+}
+
+/// The server stops answering in the middle of a transaction, without closing the connection.
+#[tokio::test]
+async fn kode_12_a_transaction_that_is_not_answered_fails() {
+    let Some(server) = server() else { return };
+    let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let session = SessionId::from("s");
+    let mut writer = store.create(&session).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    writer.release().await;
+    proxy.cut(1, 1, CutPoint::Silent);
+    let limit = std::time::Duration::from_secs(60);
+    let opened = tokio::time::timeout(limit, store.open(&session)).await.expect("it ends");
+    let error = opened.err().unwrap();
+    assert!(error.to_string().contains("no answer within 10 s"), "{error}");
+    assert_eq!(proxy.cuts(), 1);
+    // On another connection. The server still holds the locks of the silent one until it notices that
+    // its client is gone.
+    assert_eq!(store.head(&session).await.unwrap().last.seq, 1);
+    proxy.refuse(true);
+    proxy.refuse(false);
+    store.open(&session).await.unwrap();
+}
+
+#[tokio::test]
 async fn kode_12_a_writer_that_is_cut_off_stops_when_its_lease_is_over() {
     let Some(server) = server() else { return };
     let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();

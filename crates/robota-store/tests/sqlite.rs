@@ -81,6 +81,12 @@ async fn kode_12_a_writer_of_a_session_that_was_deleted_and_created_again_is_ref
     .await;
 }
 
+#[tokio::test]
+async fn kode_12_a_released_session_can_be_opened_by_another_store() {
+    let (first, second, _folder) = pair(SqlOptions::default()).await;
+    leases::a_released_session_can_be_opened_by_another_store(&first, &second).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn kode_12_an_expired_lease_that_no_writer_took_is_renewed() {
     let clock = leases::clock();

@@ -75,6 +75,7 @@ macro_rules! store_suite {
             kode_12_what_is_appended_is_read_back
             kode_12_batches_out_of_order_are_rejected
             kode_12_an_append_can_be_repeated
+            kode_12_an_event_that_cannot_be_stored_is_refused
             kode_12_the_largest_sequence_number_is_rejected
             kode_12_a_session_exists_from_its_first_event
             kode_12_unknown_event_types_are_preserved

@@ -498,8 +498,11 @@ impl Drive {
                 self.finish_turn(progress).await;
             }
             // The chat ends with the decision of the hook, before its turn.
-            Some(ChatEnd::Blocked { .. }) => {
-                self.projection.record().end = Some(TurnEnd::Blocked);
+            Some(ChatEnd::Blocked { reason }) => {
+                let record = self.projection.record();
+                record.end = Some(TurnEnd::Blocked);
+                // The turn that the input was to join has ended, with a record of its own.
+                record.blocked.get_or_insert_with(|| reason.clone());
                 self.finish_turn(progress).await;
             }
             Some(ChatEnd::Cancelled) => match sent.on_cancel {

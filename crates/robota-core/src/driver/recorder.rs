@@ -140,12 +140,15 @@ impl Recorder {
     ///
     /// # Errors
     /// When the journal cannot be written. The events stay recorded: the journal may already have
-    /// them, and the next append writes them first.
+    /// them, and the next append writes them first. [`JournalError::Unencodable`] when no journal can
+    /// store one of them; then none of them is recorded.
     pub async fn append(
         &mut self,
         turn: Option<&TurnId>,
         events: Vec<Event>,
     ) -> Result<(), JournalError> {
+        // Before the events are folded: one that cannot be stored would make every later append fail.
+        events.iter().try_for_each(Event::check_storable)?;
         self.record(turn, events);
         self.flush().await?;
         // Counted from the last snapshot in the journal, so that a session that is resumed often
@@ -182,13 +185,26 @@ impl Recorder {
     /// # Errors
     /// When the journal cannot be written after all retries; the events stay recorded.
     pub async fn flush(&mut self) -> Result<(), JournalError> {
-        let result = self.write_unwritten().await;
+        self.flush_with(self.retries.clone()).await
+    }
+
+    /// Does the same as [`Recorder::flush`], without retries: for a caller that plans the next
+    /// attempt itself.
+    ///
+    /// # Errors
+    /// When the journal cannot be written; the events stay recorded.
+    pub async fn flush_once(&mut self) -> Result<(), JournalError> {
+        self.flush_with(Vec::new()).await
+    }
+
+    async fn flush_with(&mut self, retries: Vec<Duration>) -> Result<(), JournalError> {
+        let result = self.write_unwritten(retries).await;
         self.failure = result.as_ref().err().cloned();
         result
     }
 
-    async fn write_unwritten(&mut self) -> Result<(), JournalError> {
-        let mut delays = self.retries.clone().into_iter();
+    async fn write_unwritten(&mut self, retries: Vec<Duration>) -> Result<(), JournalError> {
+        let mut delays = retries.into_iter();
         while !self.unwritten.is_empty() {
             let durability = self.durability();
             let span = append_span(&Span::current(), self.unwritten.len(), durability);
@@ -225,6 +241,11 @@ impl Recorder {
     pub async fn close(&mut self, end: impl Into<Closed>) -> Result<(), JournalError> {
         self.record_snapshot();
         self.append(None, vec![end.into().into()]).await
+    }
+
+    /// Lets other processes open the session; returns when they can.
+    pub async fn release(self) {
+        self.journal.release().await;
     }
 
     /// Records a snapshot, unless an answer or a compaction is unfinished; returns whether it did.

@@ -14,19 +14,19 @@ use super::checkpoints::JournalCheckpoints;
 use super::task_events::TaskEventQueue;
 use super::{Ports, SessionConfig};
 use crate::approve::{Answer, Approver, Question};
-use crate::call::{CallContext, RetryWatch};
+use crate::call::{AskedWatch, CallContext, RetryWatch};
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::compact::CompactionRequest;
 use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
-use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted};
+use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted, check_value};
 use crate::gate::{Gate, Grant, Judgement, Source};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
     StopDecision,
 };
 use crate::ids::CallId;
-use crate::message::{ToolInput, ToolUse};
+use crate::message::{ResultBlock, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::state::State;
@@ -82,7 +82,7 @@ impl Tasks {
                 let task = async move { Input::LimitsFound(provider.limits(&model).await) };
                 self.spawn(Some(Target::Limits), Input::LimitsFound(None), task);
             }
-            Effect::Compact(before) => self.compact(before, ports, config, state),
+            Effect::Compact(before) => self.compact(before, ports, config, state, round),
             Effect::Wait(delay) => {
                 let task = async move {
                     tokio::time::sleep(delay).await;
@@ -228,9 +228,7 @@ impl Tasks {
             grant,
             hooks: ports.hooks.clone(),
         };
-        // The tool knows best: a command has a time limit of its own, which the model may choose.
-        let time = tool.timeout().or(config.tool_timeout);
-        let limits = Limits { time, grace: config.tool_grace };
+        let (default_time, grace) = (config.tool_timeout, config.tool_grace);
         let task_events = self.task_events.clone();
         let fallback = Input::ToolFinished {
             call: call.clone(),
@@ -239,8 +237,11 @@ impl Tasks {
         };
         self.spawn(None, fallback, async move {
             let started = Instant::now();
+            // The tool knows best: a command has a time limit of its own, which the model may choose.
+            // Asked here and not in the driver, so that a panic ends only this call.
+            let limits = Limits { time: tool.timeout().or(default_time), grace };
             let running = run_tool(tool, tool_use, context, limits);
-            let outcome = running.instrument(span.clone()).await;
+            let outcome = storable(running.instrument(span.clone()).await);
             telemetry::record_outcome(&span, &outcome);
             // The redactor holds back the start of a possible secret until the output ends.
             let rest = output.lock().unwrap_or_else(PoisonError::into_inner).finish();
@@ -268,7 +269,8 @@ impl Tasks {
             reply: refusal(input.point(), "it panicked").into(),
         };
         self.spawn(Some(Target::Hook(call.clone())), fallback, async move {
-            let reply = hooks.run(input).await;
+            let mut reply = hooks.run(input).await;
+            reply.answer = storable_answer(reply.answer);
             Input::Hooked { call, reply }
         });
     }
@@ -279,6 +281,7 @@ impl Tasks {
         ports: &Ports,
         config: &SessionConfig,
         state: &State,
+        round_span: &Span,
     ) {
         let unavailable = || {
             Input::Compacted(Err(ErrorData::new(
@@ -298,15 +301,21 @@ impl Tasks {
             ErrorKind::Plugin,
             "the compactor panicked; the conversation stays as it was",
         )));
+        let span = round_span.clone();
         let (task_events, round) =
             (self.task_events.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
         let mut context = self.context.child();
         context.retries = RetryWatch::new(move |retry| {
             task_events.push(ModelRetry::of(round, retry).into());
         });
+        let task_events = self.task_events.clone();
+        context.asked = AskedWatch::new(move |asked| task_events.push(asked.into()));
         self.spawn(Some(Target::Compaction), fallback, async move {
             match compactor {
-                Some(compactor) => Input::Compacted(compactor.compact(request, context).await),
+                Some(compactor) => {
+                    let compacting = compactor.compact(request, context).instrument(span);
+                    Input::Compacted(compacting.await)
+                }
                 None => unavailable(),
             }
         });
@@ -358,7 +367,8 @@ async fn run_tool(
         }
     };
     let mut task = JoinSet::new();
-    task.spawn(async move { tool.run(input, context).await });
+    // In the span of the call, so that spans of the tool are its children.
+    task.spawn(async move { tool.run(input, context).await }.in_current_span());
     let time_up = async {
         match time {
             Some(time) => tokio::time::sleep(time).await,
@@ -423,6 +433,41 @@ fn outcome(name: &str, joined: Option<Result<ToolOutcome, JoinError>>) -> ToolOu
             panicked(name, &message)
         }
         Some(Err(_)) | None => panicked(name, "its task was cancelled"),
+    }
+}
+
+/// Returns the outcome as it can be recorded: metadata that no journal can store fails the call.
+fn storable(mut outcome: ToolOutcome) -> ToolOutcome {
+    if outcome.metadata.is_empty() {
+        return outcome;
+    }
+    if let Err(reason) = check_value(&outcome.metadata) {
+        let text = format!("Error: the metadata of the result cannot be recorded: {reason}.");
+        outcome.ok = false;
+        outcome.error_code = Some("invalid_metadata".to_owned());
+        outcome.metadata.clear();
+        // What the call did is still worth knowing.
+        outcome.content.insert(0, ResultBlock::text(text));
+    }
+    outcome
+}
+
+/// Returns the answer of a hook as it can be recorded.
+fn storable_answer(answer: HookAnswer) -> HookAnswer {
+    match answer {
+        HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) => {
+            HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: storable(outcome) })
+        }
+        HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
+            match check_value(&input) {
+                Ok(()) => HookAnswer::PreToolUse(PreToolDecision::Change { input, then }),
+                Err(reason) => {
+                    let why = format!("its arguments cannot be recorded: {reason}");
+                    refusal(HookPoint::PreToolUse, &why)
+                }
+            }
+        }
+        answer => answer,
     }
 }
 

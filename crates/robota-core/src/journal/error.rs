@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::{LeaseOwner, LostReason};
 use crate::error::{Diagnose, ErrorKind};
-use crate::event::Cursor;
+use crate::event::{Cursor, Envelope};
 use crate::ids::{SessionId, SessionNameError};
 
 /// Why stored data could not be read or written.
@@ -67,6 +67,14 @@ pub enum JournalError {
         /// The last event that is stored; zeros when there is none.
         last: Cursor,
     },
+    /// The event cannot be stored: its data is nested too deep. Nothing was recorded.
+    #[error("a `{kind}` event cannot be stored: {reason}")]
+    Unencodable {
+        /// The type of the event.
+        kind: String,
+        /// Why it cannot be stored.
+        reason: String,
+    },
     /// The content exceeds the size limit of blobs.
     #[error("the content has {bytes} bytes; a blob may have at most {limit}")]
     TooLarge {
@@ -118,6 +126,11 @@ impl JournalError {
         Self::Io { action, place: place.into(), reason: reason.to_string() }
     }
 
+    /// Creates the error of an event that cannot be written as a line.
+    pub fn unencodable(event: &Envelope, error: &serde_json::Error) -> Self {
+        Self::Unencodable { kind: event.event.kind().to_owned(), reason: error.to_string() }
+    }
+
     /// Creates the error of damaged data.
     pub fn damaged(place: impl Into<String>, reason: impl Display) -> Self {
         Self::Damaged { place: place.into(), reason: reason.to_string() }
@@ -137,6 +150,7 @@ impl Diagnose for JournalError {
             | Self::Exists(_)
             | Self::BadId { .. }
             | Self::NoSuchEvent { .. }
+            | Self::Unencodable { .. }
             | Self::TooLarge { .. } => ErrorKind::Validation,
             Self::Locked { .. }
             | Self::Lost { .. }
@@ -166,6 +180,7 @@ impl Diagnose for JournalError {
                 Self::OutOfOrder { .. } => {
                     "open the session again; its journal has other events than this process expects"
                 }
+                Self::Unencodable { .. } => "nest the data less deep, or pass it as a text",
                 Self::TooLarge { .. } => "store less content, or write it to a file",
                 Self::Damaged { .. } => "restore it from a backup, or fork before the damage",
                 Self::Unsuitable { .. } => "choose another place for sessions",

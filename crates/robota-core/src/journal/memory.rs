@@ -46,6 +46,7 @@ impl Journal for MemoryJournal {
         events: &[Arc<Envelope>],
         _durability: Durability,
     ) -> Result<(), JournalError> {
+        events.iter().try_for_each(|event| event.event.check_storable())?;
         let mut stored = locked(&self.events);
         let skip = overlap(&SessionId::from("in memory"), &stored, events)?;
         stored.extend_from_slice(&events[skip..]);
@@ -156,6 +157,8 @@ impl Journal for Writer {
         events: &[Arc<Envelope>],
         _durability: Durability,
     ) -> Result<(), JournalError> {
+        // As every other store, although nothing is encoded here.
+        events.iter().try_for_each(|event| event.event.check_storable())?;
         match locked(&self.sessions).get_mut(&self.session) {
             Some(stored) => {
                 let skip = overlap(&self.session, &stored.events, events)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use super::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
 use crate::call::{CallContext, Retry};
@@ -12,6 +13,7 @@ use crate::error::{Diagnose as _, ErrorKind};
 use crate::ids::Ids;
 use crate::message::{Message, MessageState};
 use crate::streaming::StreamingAnswer;
+use crate::telemetry::{model_call_span, record_error, record_finish, record_usage};
 
 /// The limits of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +48,17 @@ pub async fn ask(
     let mut failures = 0;
     let work = async {
         loop {
-            let error = match attempt(provider, request.clone(), context, limits, ids).await {
-                Ok(answer) => return Ok(answer),
+            let span = span(provider, &request.model, context, failures + 1);
+            let attempt = attempt(provider, request.clone(), context, limits, ids);
+            let error = match attempt.instrument(span.clone()).await {
+                Ok((answer, stop)) => {
+                    answer.usage.into_iter().for_each(|usage| record_usage(&span, usage));
+                    record_finish(&span, &stop);
+                    return Ok((answer, stop));
+                }
                 Err(error) => error,
             };
+            record_error(&span, error.kind().code());
             failures += 1;
             let seed = context.session.as_ref().map(|session| session.as_str());
             let spent = failing_since.get_or_insert_with(Instant::now).elapsed();
@@ -68,6 +77,12 @@ pub async fn ask(
         }
         answer = work => answer,
     }
+}
+
+/// Creates the span of one attempt; its parent is the span of the caller.
+fn span(provider: &dyn Provider, model: &str, context: &CallContext, attempt: u32) -> Span {
+    let parent = Span::current();
+    model_call_span(&parent, context.session.as_ref(), model, provider.name(), attempt)
 }
 
 async fn attempt(

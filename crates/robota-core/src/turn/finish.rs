@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Effect, Env, Out, Phase, Turn, TurnReport};
+use super::{Effect, Env, Out, Phase, PromptPlace, Turn, TurnReport, emit_user_message};
 use crate::error::ErrorData;
-use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished};
+use crate::event::{Author, HookFinished, HookStarted, TurnEnd, TurnFinished};
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, StopDecision};
 use crate::message::Block;
 use crate::provider::AnswerEnd;
@@ -19,9 +19,7 @@ impl Turn {
     pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
         // Before the hooks: an input that arrived in time continues the turn, so this is not its
         // end.
-        if env.state.inputs.values().any(super::prepare::is_for_next_round) {
-            self.phase = Phase::Preparing;
-            self.prepare(env, out);
+        if self.deliver_inputs(PromptPlace::Answer, env, out) {
             return;
         }
         // At the limit the hooks are not asked at all: their answer could not count.
@@ -71,14 +69,13 @@ impl Turn {
             StopDecision::Continue { reason } => {
                 self.stop_continues += 1;
                 self.phase = Phase::Preparing;
-                self.emit_user_message(vec![Block::text(reason)], Author::StopHook, env, out);
+                emit_user_message(vec![Block::text(reason)], None, Author::StopHook, env, out);
             }
         }
     }
 
     /// Ends the turn whose input a hook blocked.
     pub(super) fn finish_blocked(&mut self, reason: &str, out: &mut Out) {
-        out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");
         self.finish(TurnEnd::Blocked, None, out);
     }

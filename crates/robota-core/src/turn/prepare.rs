@@ -1,14 +1,18 @@
 //! Before a model call: pending inputs, the context window, the round limit.
 
-use super::{AtLimit, Effect, Env, ModelCall, Out, Overflow, Phase, Turn, Unfinished};
+use super::{
+    AtLimit, Effect, Env, ModelCall, Out, Overflow, Phase, Prompt, PromptPlace, Turn, Unfinished,
+    emit_user_message,
+};
 use crate::compact::Compaction;
 use crate::context::{ContextEstimate, GUARD};
 use crate::error::ErrorData;
 use crate::event::{
     AssistantMessage, Author, CompactionFailed, CompactionFinished, CompactionStarted,
     CompactionTrigger, ContextMeasured, Delivery, ModelRequested, PrefixChange, PrefixChanged,
-    Purpose, TurnEnd, UserMessage,
+    Purpose, TurnEnd,
 };
+use crate::hook::HookPoint;
 use crate::message::{Message, MessageState};
 use crate::provider::ModelLimits;
 use crate::state::PendingInput;
@@ -21,13 +25,13 @@ const UNKNOWN_ROUNDS: u32 = 2;
 const LIMITS_MATTER: u64 = 8_000;
 
 /// Returns true for an input that is delivered before the next model call of the current turn.
-pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
+fn is_for_next_round(input: &PendingInput) -> bool {
     input.delivery == Delivery::NextRound
 }
 
 impl Turn {
     pub(super) fn prepare(&mut self, env: &Env<'_>, out: &mut Out) {
-        if self.deliver_inputs(env, out) {
+        if self.deliver_inputs(PromptPlace::Round, env, out) {
             // The state has the new messages only after the append, so the context is measured then.
             return;
         }
@@ -77,18 +81,28 @@ impl Turn {
         self.prepare(env, out);
     }
 
-    /// Delivers the inputs for the next round; returns whether there were any.
-    fn deliver_inputs(&self, env: &Env<'_>, out: &mut Out) -> bool {
-        let due = env.state.inputs.iter().filter(|(_, input)| is_for_next_round(input));
+    /// Delivers the inputs for the next round; returns whether there were any. If UserPromptSubmit has
+    /// hooks, they run on one input at a time, and this is called again after each.
+    pub(super) fn deliver_inputs(
+        &mut self,
+        place: PromptPlace,
+        env: &Env<'_>,
+        out: &mut Out,
+    ) -> bool {
+        let mut due = env.state.inputs.iter().filter(|(_, input)| is_for_next_round(input));
+        if self.facts.hooks.contains(HookPoint::UserPromptSubmit) {
+            let Some((id, input)) = due.next() else { return false };
+            let prompt = Prompt { input: Some(id.clone()), content: input.content.clone(), place };
+            self.run_prompt_hook(prompt, env, out);
+            return true;
+        }
         let mut any = false;
         for (id, input) in due {
-            let message = Message::user(env.ids, input.content.clone());
-            out.emit(UserMessage {
-                message: message.into(),
-                input: Some(id.clone()),
-                author: Author::User,
-            });
+            emit_user_message(input.content.clone(), Some(id.clone()), Author::User, env, out);
             any = true;
+        }
+        if any {
+            self.phase = Phase::Preparing;
         }
         any
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use robota_core::call::{CallContext, RetryWatch};
+use robota_core::call::{AskedWatch, CallContext, RetryWatch};
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::driver::Recorder;
 use robota_core::error::{ErrorData, ErrorKind};
@@ -20,8 +20,8 @@ use crate::error::SessionError;
 
 pub(super) struct ManualCompaction {
     task: JoinSet<Result<Compaction, ErrorData>>,
-    /// Failed attempts of its model calls that are retried.
-    retries: mpsc::UnboundedReceiver<Event>,
+    /// Failed attempts of its model calls that are retried, and calls that its result does not count.
+    reports: mpsc::UnboundedReceiver<Event>,
     waiting: Vec<Event>,
     done: Option<Result<Compaction, ErrorData>>,
     cancel: CancellationToken,
@@ -37,9 +37,13 @@ impl ManualCompaction {
         mut context: CallContext,
         reply: Reply<()>,
     ) -> Self {
-        let (report, retries) = mpsc::unbounded_channel();
+        let (report, reports) = mpsc::unbounded_channel();
+        let retried = report.clone();
         context.retries = RetryWatch::new(move |retry| {
-            let _ = report.send(ModelRetry::of(0, retry).into());
+            let _ = retried.send(ModelRetry::of(0, retry).into());
+        });
+        context.asked = AskedWatch::new(move |asked| {
+            let _ = report.send(asked.into());
         });
         let (cancel, redactor) = (context.cancel.clone(), context.redactor.clone());
         let mut task = JoinSet::new();
@@ -53,7 +57,7 @@ impl ManualCompaction {
             }
         });
         let (waiting, done, reply) = (Vec::new(), None, Some(reply));
-        Self { task, retries, waiting, done, cancel, redactor, reply }
+        Self { task, reports, waiting, done, cancel, redactor, reply }
     }
 
     /// Ends it without a summary.
@@ -71,7 +75,7 @@ impl ManualCompaction {
         }
         tokio::select! {
             biased;
-            Some(event) = self.retries.recv() => self.waiting.push(event),
+            Some(event) = self.reports.recv() => self.waiting.push(event),
             joined = self.task.join_next() => {
                 let panicked = || Err(ErrorData::new(ErrorKind::Plugin, "the compactor panicked"));
                 self.done = Some(match joined {
@@ -85,7 +89,7 @@ impl ManualCompaction {
     /// Records what is available; returns whether the compaction is over.
     pub(super) async fn step(&mut self, recorder: &mut Recorder, window: u64) -> bool {
         let mut events = std::mem::take(&mut self.waiting);
-        while let Ok(event) = self.retries.try_recv() {
+        while let Ok(event) = self.reports.try_recv() {
             events.push(event);
         }
         let Some(result) = self.done.take() else {

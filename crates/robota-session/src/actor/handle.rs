@@ -11,6 +11,7 @@ use robota_core::event::{
     InputCancelled, InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
 };
 use robota_core::ids::{CallId, InputId};
+use robota_core::journal::JournalError;
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
@@ -76,21 +77,24 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { content, delivery, metadata, rules, output } = input;
+        let SendRequest { content, delivery, metadata, rules, output, span } = input;
         let input = InputId::mint(&*self.shared.turn_setup().setup.base.ids);
         // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
         let event =
             InputAccepted { input: input.clone(), delivery, content, metadata, source: None };
         if let Err(error) = self.append(vec![event.into()]).await {
+            if let SessionError::Journal(JournalError::Unencodable { .. }) = &error {
+                return Err(error);
+            }
             // The event may have reached the journal although the append failed. The caller learns
             // that the input was not accepted, so it is cancelled.
             let cancelled = InputCancelled { input, cause: Cause::Store };
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
-        if output.is_some() || rules != TurnPermissions::default() {
-            self.wishes.insert(input.clone(), TurnWishes { rules, output });
+        if output.is_some() || rules != TurnPermissions::default() || !span.is_disabled() {
+            self.wishes.insert(input.clone(), TurnWishes { rules, output, span });
         }
         self.options.defer_inputs = false;
         self.blocked = None;
@@ -135,10 +139,20 @@ impl Actor {
             && self.requests.is_empty()
     }
 
-    /// Returns the input of the running turn. It stays in the queue until its message is recorded.
+    /// Returns the input that started the running turn. It stays in the queue until its message is
+    /// recorded.
     fn taken_input(&self) -> Option<&InputId> {
         let turn = self.recorder.state().turn.as_ref().filter(|_| self.work.is_some());
         turn.and_then(|turn| turn.input.as_ref())
+    }
+
+    /// Returns whether a turn has taken the input: it has started with it, or runs hooks on it.
+    fn is_taken(&self, input: &InputId) -> bool {
+        let prompted = match &self.work {
+            Some(Work::Turn(drive)) => drive.prompted_input(),
+            _ => None,
+        };
+        self.taken_input() == Some(input) || prompted == Some(input)
     }
 
     /// Changes an input that no turn has taken: its content, its place in the queue, or both.
@@ -146,7 +160,7 @@ impl Actor {
         let InputChange { input, content, position } = change;
         let inputs = &self.recorder.state().inputs;
         let taken = self.taken_input();
-        let Some((place, _, pending)) = inputs.get_full(&input).filter(|_| taken != Some(&input))
+        let Some((place, _, pending)) = inputs.get_full(&input).filter(|_| !self.is_taken(&input))
         else {
             return Ok(false);
         };
@@ -176,7 +190,7 @@ impl Actor {
     /// Cancels an input that no turn has taken.
     async fn cancel_input(&mut self, input: InputId) -> Result<bool, SessionError> {
         let known = self.recorder.state().inputs.contains_key(&input);
-        if !known || self.taken_input() == Some(&input) {
+        if !known || self.is_taken(&input) {
             return Ok(false);
         }
         self.append(vec![InputCancelled { input: input.clone(), cause: Cause::User }.into()])

@@ -29,6 +29,8 @@ pub(crate) struct SendRequest {
     pub(crate) metadata: Map<String, Value>,
     pub(crate) rules: TurnPermissions,
     pub(crate) output: Option<OutputSchema>,
+    /// The span of the caller: the parent of the turn that the input starts.
+    pub(crate) span: tracing::Span,
 }
 
 /// An accepted input, and what its sender needs to follow it.

@@ -1,6 +1,6 @@
 use std::num::NonZeroUsize;
 
-use robota_core::call::CallContext;
+use robota_core::call::{AskedWatch, CallContext};
 use robota_core::event::CompactionTrigger;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::message::{Block, MessageState, ToolInput, ToolResult, ToolUse};
@@ -232,4 +232,33 @@ async fn sess_06_a_window_that_is_smaller_than_assumed_needs_smaller_pieces() {
     known.before = State::default().context(8_000);
     second.compact(known, CallContext::detached()).await.unwrap();
     assert!(model.requests().iter().all(|sent| sent.messages[0].text().len() < 24_000));
+}
+
+/// Tokens of a summary that is not used, and of finished pieces before a failure, count too.
+#[tokio::test(start_paused = true)]
+async fn sess_06_a_failed_summary_reports_what_it_cost() {
+    let usage = |tokens| Usage::new(tokens, 7);
+    let whole = |tokens| Answer::new().text("So far.").usage(usage(tokens));
+    for (script, expected) in [
+        (Script::new().answer(Answer::new().usage(usage(50))), vec![usage(50)]),
+        (
+            Script::new()
+                .answer(whole(40))
+                .answer(whole(30))
+                .answer(Answer::new().usage(usage(20))),
+            vec![usage(20), usage(40) + usage(30)],
+        ),
+        (Script::new().answer(whole(40)).looped(), vec![]),
+    ] {
+        let (compactor, _) = compactor(script, 10_000);
+        let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
+        let asked = AskedWatch::new(move |asked: ModelAsked| report.send(asked.usage).unwrap());
+        let context = CallContext { asked, ..CallContext::detached() };
+        let done = compactor.compact(request(conversation(40, 6_000)), context).await;
+        assert_eq!(done.is_err(), !expected.is_empty(), "{done:?}");
+        for usage in expected {
+            assert_eq!(reports.recv().await, Some(Some(usage)));
+        }
+        assert_eq!(reports.recv().await, None);
+    }
 }

@@ -1,7 +1,9 @@
 //! Combines all hooks of a session.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use futures::FutureExt as _;
 use robota_core::hook::{
     AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookElicitation, HookEvent,
     HookInput, HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
@@ -117,7 +119,10 @@ impl HookChain {
         let (mut contexts, mut stopped) = (Vec::new(), None);
         let mut blocked = None;
         for hook in self.code_at(HookPoint::PostToolUse) {
-            match hook.post_tool(&tool_use, &now, &self.scope).await {
+            let decision = guarded(hook.post_tool(&tool_use, &now, &self.scope)).await;
+            // A hook that panicked may have been meant to withhold the result.
+            let reason = || panicked_at(HookPoint::PostToolUse);
+            match decision.unwrap_or_else(|| PostToolDecision::Block { reason: reason() }) {
                 PostToolDecision::Continue => {}
                 // The next hook sees the replaced outcome, and the last replacement reaches the
                 // model.
@@ -131,7 +136,11 @@ impl HookChain {
         }
         for hooks in self.settings_at(HookPoint::PostToolUse) {
             let input = HookInput::PostToolUse { tool_use: tool_use.clone(), outcome: now.clone() };
-            let HookReply { answer, context, stop } = hooks.run(input).await;
+            let Some(reply) = guarded(hooks.run(input)).await else {
+                blocked.get_or_insert_with(|| panicked_at(HookPoint::PostToolUse));
+                continue;
+            };
+            let HookReply { answer, context, stop } = reply;
             contexts.extend(context);
             stopped = stopped.or(stop);
             match answer {
@@ -159,7 +168,8 @@ impl HookChain {
         let mut contexts = Vec::new();
         let mut decision = StopDecision::Finish;
         for hooks in self.settings_at(HookPoint::Stop) {
-            let reply = hooks.run(input.clone()).await;
+            // A hook that panicked must not keep the turn running.
+            let Some(reply) = guarded(hooks.run(input.clone())).await else { continue };
             contexts.extend(reply.context);
             if let (StopDecision::Finish, HookAnswer::Stop(answer)) = (&decision, reply.answer) {
                 // The first hook that does not let the turn finish wins; its text is what the model
@@ -172,12 +182,16 @@ impl HookChain {
     }
 
     fn settings_at(&self, point: HookPoint) -> impl Iterator<Item = &Arc<dyn Hooks>> {
-        self.settings.iter().filter(move |hooks| hooks.has_point(point))
+        self.settings.iter().filter(move |hooks| asked(|| hooks.has_point(point)))
+    }
+
+    fn settings_for(&self, event: HookEvent) -> impl Iterator<Item = &Arc<dyn Hooks>> {
+        self.settings.iter().filter(move |hooks| asked(|| hooks.has_event(event)))
     }
 
     fn code_at(&self, point: HookPoint) -> Vec<Arc<dyn CodeHook>> {
         let mut code = self.code();
-        code.retain(|hook| hook.points().contains(&point));
+        code.retain(|hook| asked(|| hook.points().contains(&point)));
         code
     }
 }
@@ -228,6 +242,25 @@ impl PreToolMerge {
     }
 }
 
+/// Runs a hook; none if it panics, so that the other hooks still run.
+async fn guarded<T>(hook: impl Future<Output = T>) -> Option<T> {
+    let ended = AssertUnwindSafe(hook).catch_unwind().await;
+    if ended.is_err() {
+        tracing::error!("a hook panicked");
+    }
+    ended.ok()
+}
+
+/// Asks whether there is a hook. This runs in the session's task, so a panic must end here. It counts
+/// as a yes: hooks never fail open.
+fn asked(has_hook: impl FnOnce() -> bool) -> bool {
+    std::panic::catch_unwind(AssertUnwindSafe(has_hook)).unwrap_or(true)
+}
+
+fn panicked_at(point: HookPoint) -> String {
+    format!("the {point:?} hook failed: it panicked")
+}
+
 fn wrong_hook_point(point: HookPoint) -> String {
     format!("the {point:?} hook returned an answer for another hook point")
 }
@@ -257,14 +290,18 @@ impl Hooks for HookChain {
             .any(|point| HookEvent::from(point) == event && self.has_point(point))
             // A hook at a point of the turn is asked with `run`, any other event with `run_event`;
             // both count here.
-            || self.settings.iter().any(|hooks| hooks.has_event(event))
+            || self.settings_for(event).next().is_some()
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
         let mut all = EventReport::default();
         let mut contexts = Vec::new();
-        for hooks in self.settings.iter().filter(|hooks| hooks.has_event(data.event())) {
-            let report = hooks.run_event(data.clone()).await;
+        let (event, mut panicked) = (data.event(), false);
+        for hooks in self.settings_for(event) {
+            let Some(report) = guarded(hooks.run_event(data.clone())).await else {
+                panicked = true;
+                continue;
+            };
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);
             all.notices.extend(report.notices);
@@ -288,6 +325,11 @@ impl Hooks for HookChain {
                     return all;
                 }
             }
+        }
+        if panicked && event.is_gate() {
+            let reason = format!("the {} hook failed: it panicked", event.name());
+            all.decision = EventDecision::Block { reason };
+            return all;
         }
         let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
         all.decision = EventDecision::Continue { context };

@@ -139,7 +139,7 @@ impl Chat {
         kinds: EventFilter,
     ) -> Result<Self, SessionError> {
         // Subscribe first: once the input is accepted, nothing may fail.
-        let events = session.subscribe(StartAt::Now, EventFilter::Everything).await?;
+        let events = session.subscribe_patiently(StartAt::Now, EventFilter::Everything).await?;
         let accepted = session.accept(content, options).await?;
         let pauses = session.shared.approvals.waits_for_clients();
         let AcceptedInput { input, before: last, failures } = accepted;
@@ -160,7 +160,7 @@ impl Chat {
     ) -> Result<Self, SessionError> {
         let (since, kinds) = (since.into(), kinds.into());
         let failures = session.shared.hub.failures();
-        let events = session.subscribe(since, EventFilter::Everything).await?;
+        let events = session.subscribe_patiently(since, EventFilter::Everything).await?;
         let pauses = session.shared.approvals.waits_for_clients();
         let follow = InputFollower::new(input.clone());
         let (last, end) = (None, None);

@@ -67,26 +67,11 @@ impl ConfigHandle {
         self.0.shared.turn_setup_mut().setup.base.config.system = prompt;
     }
 
-    /// Changes the tools, from the next turn on.
+    /// Changes the tools, from the next turn on. Forks that are made later have the changed tools too.
     ///
     /// # Errors
     /// If two tools have the same name; then nothing changes.
     pub fn set_tools(&self, change: ToolChange) -> Result<(), SessionError> {
-        let change =
-            |direct: &mut Vec<Arc<dyn Tool>>, from_factories: &mut Vec<Arc<dyn Tool>>| match change
-            {
-                ToolChange::Add(tools) => direct.extend(tools),
-                ToolChange::Remove(names) => {
-                    for tools in [direct, from_factories] {
-                        tools.retain(|tool| !names.contains(&tool.spec().name));
-                    }
-                }
-                ToolChange::Replace(tools) => {
-                    // Replaced as a whole: tools of factories would otherwise come back.
-                    from_factories.clear();
-                    *direct = tools;
-                }
-            };
         Ok(self.0.shared.turn_setup_mut().change_tools(change)?)
     }
 

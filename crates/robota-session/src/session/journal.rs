@@ -1,5 +1,6 @@
 //! The journal of a session, for clients.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use robota_core::blob::Blobs;
@@ -11,7 +12,7 @@ use robota_core::usage::Usage;
 use tokio::sync::{oneshot, watch};
 
 use super::Session;
-use crate::actor::Request;
+use crate::actor::{Request, function_panicked};
 use crate::error::SessionError;
 use crate::event_kind::EventKind;
 use crate::subscribe::SessionEvent;
@@ -102,28 +103,31 @@ impl JournalHandle {
     ///
     /// # Errors
     /// If `decide` returns an event that is neither an accepted input nor one of a schedule or a
-    /// room, or the journal cannot be written.
+    /// room, if `decide` panics, or if the journal cannot be written.
     pub async fn append_with<T: Send + 'static>(
         &self,
         decide: impl FnOnce(&State, &dyn Ids) -> (Vec<Event>, T) + Send + 'static,
     ) -> Result<T, SessionError> {
         let (answer, answered) = oneshot::channel();
         let decide = move |state: &State, ids: &dyn Ids| {
-            let (events, value) = decide(state, ids);
+            // The function of the caller runs in the session's task, so its panic must end here.
+            let decided = std::panic::catch_unwind(AssertUnwindSafe(|| decide(state, ids)));
+            let Ok((events, value)) = decided else {
+                let _ = answer.send(Err(function_panicked("that decides what to append")));
+                return Vec::new();
+            };
             let refused = events.iter().find(|event| !may_be_decided(event));
             let refused = refused.map(|event| event.kind().to_owned());
-            let events = if refused.is_some() { Vec::new() } else { events };
-            let _ = answer.send((value, refused));
-            events
+            let Some(kind) = refused else {
+                let _ = answer.send(Ok(value));
+                return events;
+            };
+            let text = format!("a `{kind}` event cannot be recorded directly");
+            let _ = answer.send(Err(SessionError::Setting(text)));
+            Vec::new()
         };
         self.0.ask(|reply| Request::Decide { decide: Box::new(decide), reply }).await?;
-        match answered.await {
-            Ok((value, None)) => Ok(value),
-            Ok((_, Some(kind))) => {
-                Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))
-            }
-            Err(_) => Err(self.0.shared.hub.why_ended(self.0.id())),
-        }
+        answered.await.unwrap_or_else(|_| Err(self.0.shared.hub.why_ended(self.0.id())))
     }
 
     /// Records an entry, a failure, a change of a background task, or an event of a type that this

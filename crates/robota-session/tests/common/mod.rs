@@ -118,6 +118,10 @@ pub(crate) struct Failing {
     /// The append whose answer is lost after it was stored.
     lost_answer: Arc<AtomicUsize>,
     diverged: Arc<AtomicBool>,
+    /// Appends do not return.
+    hangs: Arc<AtomicBool>,
+    /// This many reads fail.
+    failing_reads: Arc<AtomicUsize>,
 }
 
 impl Failing {
@@ -131,6 +135,8 @@ impl Failing {
             taken: Arc::default(),
             lost_answer: Arc::default(),
             diverged: Arc::default(),
+            hangs: Arc::default(),
+            failing_reads: Arc::default(),
         }
     }
 
@@ -154,8 +160,31 @@ impl Failing {
         self.diverged.store(true, Ordering::SeqCst);
     }
 
+    /// Makes every further append wait forever.
+    pub(crate) fn hang(&self) {
+        self.hangs.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn appends(&self) -> usize {
         self.appends.load(Ordering::SeqCst)
+    }
+
+    /// Makes the next reads fail.
+    pub(crate) fn fail_reads(&self, count: usize) {
+        self.failing_reads.store(count, Ordering::SeqCst);
+    }
+
+    /// Returns how many of these reads have not happened yet.
+    pub(crate) fn failing_reads(&self) -> usize {
+        self.failing_reads.load(Ordering::SeqCst)
+    }
+
+    fn on_read(&self) -> Result<(), JournalError> {
+        let less = |left: usize| left.checked_sub(1);
+        match self.failing_reads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
+            Ok(_) => Err(JournalError::io("read", "the journal of the test", "no answer")),
+            Err(_) => Ok(()),
+        }
     }
 
     fn wrap(&self, inner: Box<dyn Journal>) -> Box<dyn Journal> {
@@ -177,6 +206,9 @@ impl Journal for FailingWriter {
     ) -> Result<(), JournalError> {
         let nth = self.store.appends.fetch_add(1, Ordering::SeqCst) + 1;
         let (from, to) = *self.store.fail.lock().unwrap();
+        if self.store.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         if self.store.taken.load(Ordering::SeqCst) {
             let session = "taken".into();
             let reason = LostReason::TakenOver { owner: None };
@@ -207,10 +239,10 @@ impl Journal for FailingWriter {
 }
 
 /// Defines a store that wraps one in memory: `inner` returns that, `wrap` wraps its writers, and
-/// `on_read` receives the events that a call reads.
+/// `on_read` receives the events that a call reads, and can make it fail.
 macro_rules! store_around {
     ($store:ty, $inner:expr, $wrap:expr) => {
-        store_around!($store, $inner, $wrap, |_: &$store, _: &[Envelope]| {});
+        store_around!($store, $inner, $wrap, |_: &$store, _: &[Envelope]| Ok(()));
     };
     ($store:ty, $inner:expr, $wrap:expr, $on_read:expr) => {
         #[async_trait::async_trait]
@@ -236,7 +268,8 @@ macro_rules! store_around {
                 limit: usize,
             ) -> Result<Vec<Envelope>, JournalError> {
                 let events = ($inner)(self).read(session, after_seq, limit).await?;
-                ($on_read)(self, &events[..]);
+                let read: Result<(), JournalError> = ($on_read)(self, &events[..]);
+                read?;
                 Ok(events)
             }
 
@@ -248,7 +281,8 @@ macro_rules! store_around {
             ) -> Result<Vec<Envelope>, JournalError> {
                 let inner = ($inner)(self);
                 let events = inner.read_without_chunks(session, after_seq, limit).await?;
-                ($on_read)(self, &events[..]);
+                let read: Result<(), JournalError> = ($on_read)(self, &events[..]);
+                read?;
                 Ok(events)
             }
 
@@ -258,7 +292,8 @@ macro_rules! store_around {
                 seqs: &[u64],
             ) -> Result<Vec<Envelope>, JournalError> {
                 let events = ($inner)(self).read_events(session, seqs).await?;
-                ($on_read)(self, &events[..]);
+                let read: Result<(), JournalError> = ($on_read)(self, &events[..]);
+                read?;
                 Ok(events)
             }
 
@@ -305,7 +340,12 @@ macro_rules! store_around {
 #[allow(unused_imports, reason = "each test file uses its own part of it")]
 pub(crate) use store_around;
 
-store_around!(Failing, |store: &Failing| store.inner.clone(), Failing::wrap);
+store_around!(
+    Failing,
+    |store: &Failing| store.inner.clone(),
+    Failing::wrap,
+    |store: &Failing, _: &[Envelope]| store.on_read()
+);
 
 /// Returns a store with a journal as a crash would have left it.
 pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemoryStore> {

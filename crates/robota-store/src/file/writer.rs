@@ -191,9 +191,7 @@ impl Writer {
             starts.push(lines.len() as u64);
             // All events are encoded before the first byte is written: one that cannot be encoded
             // must not leave the others on disk.
-            event.encode(&mut lines).map_err(|error| {
-                self.refuse(format!("event {} cannot be written: {error}", event.seq))
-            })?;
+            event.encode(&mut lines).map_err(|error| JournalError::unencodable(event, &error))?;
         }
         if let Some(first) = events.first() {
             self.ensure_segment(first.seq)?;

@@ -134,7 +134,7 @@ impl Append {
         let (mut seqs, mut lines) = (Vec::new(), Vec::new());
         let (mut head_seqs, mut heads) = (Vec::new(), Vec::new());
         for event in events {
-            let line = encode(lease, event)?;
+            let line = encode(event)?;
             after.bytes =
                 after.bytes.saturating_add(i64::try_from(line.len()).unwrap_or(i64::MAX) + 1);
             after.last = Some(event.cursor());
@@ -240,7 +240,7 @@ pub(super) async fn reload(
     }
     let stored = chain::lines(tx, row.journal, next.seq, count).await?;
     let same = |(event, line): (&Arc<Envelope>, &Vec<u8>)| {
-        encode(lease, event).is_ok_and(|encoded| encoded == *line)
+        encode(event).is_ok_and(|encoded| encoded == *line)
     };
     if stored.len() == count && events.iter().zip(&stored).all(same) {
         return Ok((tail, count));
@@ -248,12 +248,9 @@ pub(super) async fn reload(
     Err(refused())
 }
 
-fn encode(lease: &Lease, event: &Envelope) -> Result<Vec<u8>, JournalError> {
+fn encode(event: &Envelope) -> Result<Vec<u8>, JournalError> {
     let mut line = Vec::new();
-    event.encode(&mut line).map_err(|error| {
-        let reason = format!("event {} cannot be written: {error}", event.seq);
-        JournalError::io("append to", format!("session `{}`", lease.session), reason)
-    })?;
+    event.encode(&mut line).map_err(|error| JournalError::unencodable(event, &error))?;
     // The line end belongs to the file format; a row is a line already.
     line.pop();
     Ok(line)

@@ -11,6 +11,9 @@ use super::{BlobLock, Database, Query, Tx, Value};
 use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
+/// The size from which storing a blob may take long on a slow network.
+const LARGE: usize = 1024 * 1024;
+
 pub(super) struct SqlBlobs<D> {
     pub(super) database: Arc<D>,
     pub(super) session: SessionId,
@@ -31,6 +34,9 @@ async fn put(
     let exists = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
     if !tx.query(exists, vec![Value::text(hash)]).await?.is_empty() {
         return Ok(());
+    }
+    if bytes.len() > LARGE {
+        tx.allow_long_statements().await?;
     }
     let insert = "INSERT INTO robota_blobs (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     tx.execute(insert, vec![Value::text(hash), Value::Bytes(bytes.to_vec())]).await?;

@@ -1,6 +1,7 @@
 //! A session that is open for writing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use robota_core::event::{Durability, Envelope};
 use robota_core::journal::{Journal, JournalError, Order, SessionHead, follows};
@@ -11,12 +12,15 @@ use super::append::{self, Append, AppendOutcome, Tail};
 use super::lease::{self, Lease};
 use super::renew::Renewals;
 use super::store::Releases;
-use super::{Database, work};
+use super::{Database, TxWork, work};
 use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
 /// How often an append is tried if the lease row changes in the meantime.
 const MAX_TRIES: usize = 4;
+
+/// How long a release may take that its caller waits for.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A session that is open for writing. Its lease is renewed while this exists; dropping it releases
 /// the session.
@@ -29,6 +33,8 @@ pub(super) struct SqlJournal<D: Database> {
     /// The sequence number of the first event, if this writer appended it.
     first: Option<u64>,
     releases: Arc<Releases>,
+    /// Whether the release was sent.
+    released: bool,
     /// Keeps the task that renews the lease alive.
     _renewals: Arc<Renewals<D>>,
 }
@@ -52,8 +58,21 @@ impl<D: Database> SqlJournal<D> {
             tail: Some(tail),
             first: None,
             releases,
+            released: false,
             _renewals: renewals,
         }
+    }
+
+    /// Returns the transaction that releases the session; none if it was returned already.
+    fn take_release(&mut self) -> Option<TxWork<()>> {
+        if std::mem::replace(&mut self.released, true) {
+            return None;
+        }
+        // Recorded here first, because the database may not receive the release.
+        self.lease.end();
+        let (lease, head) = (Arc::clone(&self.lease), self.tail.take());
+        let head = head.and_then(|tail| tail.unstored());
+        Some(work(move |tx| Box::pin(async move { lease::release(tx, &lease, head).await })))
     }
 
     /// Finds out where the session ends, and how many of the events are stored already.
@@ -156,17 +175,26 @@ impl<D: Database> Journal for SqlJournal<D> {
     fn lost_error(&self) -> Option<JournalError> {
         self.lease.lost_error()
     }
+
+    async fn release(mut self: Box<Self>) {
+        // A lease that is lost has nothing to release, and its database may not answer.
+        if self.lease.lost_error().is_some() {
+            return;
+        }
+        if let Some(release) = self.take_release() {
+            let released = self.database.write(false, release);
+            // A failure is harmless for this store, which remembers which of its leases ended.
+            // Others wait until the lease expires.
+            let _ = tokio::time::timeout(RELEASE_TIMEOUT, released).await;
+        }
+    }
 }
 
 impl<D: Database> Drop for SqlJournal<D> {
     fn drop(&mut self) {
-        // Recorded here first, because the database may not receive the release.
-        self.lease.end();
-        let (lease, head) = (Arc::clone(&self.lease), self.tail.take());
-        let head = head.and_then(|tail| tail.unstored());
-        let release =
-            work(move |tx| Box::pin(async move { lease::release(tx, &lease, head).await }));
-        if let Some(task) = self.database.spawn_write(release) {
+        if let Some(release) = self.take_release()
+            && let Some(task) = self.database.spawn_write(release)
+        {
             self.releases.add(&self.lease.session, task);
         }
     }

@@ -160,6 +160,8 @@ impl Postgres {
         let place = self.place();
         let migrate = super::work(move |tx| {
             Box::pin(async move {
+                // Another process may be in a long migration.
+                tx.allow_long_statements().await?;
                 let sql = "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT";
                 tx.query(sql, vec![Value::Int(MIGRATION_LOCK)]).await?;
                 let sequence = "CREATE SEQUENCE IF NOT EXISTS robota_journal_ids";

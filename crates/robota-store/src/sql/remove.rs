@@ -19,6 +19,8 @@ pub(super) async fn delete(
     let now = tx.now().await?;
     row.check_free(session, now, ended)?;
     let existed = row.last.is_some();
+    // A long session has hundreds of thousands of events.
+    tx.allow_long_statements().await?;
     let id = || vec![Value::text(session.as_str())];
     tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;
     drop_journal(tx, row.journal).await?;

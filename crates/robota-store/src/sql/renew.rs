@@ -1,9 +1,10 @@
 //! Renews the leases of all writers of a store: one task, one statement for all of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use robota_core::journal::{JournalError, LostReason};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -14,6 +15,15 @@ use super::{Database, work};
 
 /// The shortest interval between renewals, however short a lease is.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long the renewal of a lease that has expired may take at most.
+const OVERDUE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long to look for the reason why a lease was refused.
+const REASON_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many of those searches run at the same time.
+const REASONS_AT_ONCE: usize = 4;
 
 /// The leases of the writers of one store.
 pub(super) struct Renewals<D> {
@@ -68,23 +78,23 @@ impl<D: Database> Renewals<D> {
     async fn renew(&self, leases: &[Arc<Lease>]) -> Instant {
         let sent_at = Instant::now();
         let next = sent_at + self.interval();
-        let keys = leases.iter().map(|lease| (lease.journal, lease.token)).collect();
         // A database that does not answer must not delay noticing that a lease is over.
         let deadline = leases.iter().map(|lease| lease.last_renewed() + self.ttl).min();
-        let until = match deadline.filter(|_| D::SHARED) {
+        let deadline = deadline.filter(|_| D::SHARED);
+        let overdue = deadline.is_some_and(|deadline| deadline <= sent_at);
+        let until = match deadline {
+            // This process did not run for longer than a lease. Whether another writer came
+            // meanwhile, only the database knows, so it gets the time to answer.
+            Some(_) if overdue => sent_at + self.interval().min(OVERDUE_TIMEOUT),
             Some(deadline) => deadline.min(next),
             None => sent_at + Duration::from_secs(3_600),
         };
-        let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2);
-        let answer = tokio::time::timeout_at(until, self.database.renew(keys, ttl)).await;
+        let answer = tokio::time::timeout_at(until, self.ask(leases, overdue)).await;
         if let Ok(Ok(renewed)) = answer {
-            for lease in leases {
-                if renewed.contains(&lease.journal) {
-                    lease.renewed(sent_at);
-                } else {
-                    self.find_loss_reason(lease).await;
-                }
-            }
+            let (renewed, refused): (Vec<_>, Vec<_>) =
+                leases.iter().partition(|lease| renewed.contains(&lease.journal));
+            renewed.iter().for_each(|lease| lease.renewed(sent_at));
+            self.report_refused(refused.into_iter().cloned().collect());
             return next;
         }
         if !D::SHARED {
@@ -104,19 +114,59 @@ impl<D: Database> Renewals<D> {
         soonest
     }
 
-    /// Finds out why a lease could not be renewed.
-    async fn find_loss_reason(&self, lease: &Arc<Lease>) {
-        let mine = Arc::clone(lease);
-        let check = work(move |tx| {
-            Box::pin(async move {
-                let row = lock_session_row(tx, &mine.session).await?;
-                mine.check(row).map(|_| ())
-            })
-        });
-        if let Err(JournalError::Lost { reason, .. }) = self.database.write(false, check).await {
-            lease.lose(reason);
+    /// Sends the renewal. If a lease has expired, a failure is no answer: the connection may have
+    /// been closed while this process did not run, so the renewal is sent again.
+    async fn ask(
+        &self,
+        leases: &[Arc<Lease>],
+        overdue: bool,
+    ) -> Result<HashSet<i64>, JournalError> {
+        let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2);
+        loop {
+            let keys = leases.iter().map(|lease| (lease.journal, lease.token)).collect();
+            match self.database.renew(keys, ttl).await {
+                Err(_) if overdue => tokio::time::sleep(MIN_INTERVAL).await,
+                answer => return answer,
+            }
         }
     }
+
+    /// Marks leases that the database refused as lost, with the reason. This happens in a task of its
+    /// own, so that the other leases are renewed in time.
+    fn report_refused(&self, refused: Vec<Arc<Lease>>) {
+        if refused.is_empty() {
+            return;
+        }
+        {
+            // A token never comes back, so the lease is not renewed again.
+            let mut state = self.state();
+            for lease in &refused {
+                state.leases.remove(&lease.token);
+            }
+        }
+        let database = Arc::clone(&self.database);
+        tokio::spawn(async move {
+            let find = |lease| find_loss_reason(&*database, lease);
+            futures::stream::iter(refused).for_each_concurrent(REASONS_AT_ONCE, find).await;
+        });
+    }
+}
+
+/// Finds out why a lease was refused, and marks it as lost.
+async fn find_loss_reason<D: Database>(database: &D, lease: Arc<Lease>) {
+    let mine = Arc::clone(&lease);
+    let check = work(move |tx| {
+        Box::pin(async move {
+            let row = lock_session_row(tx, &mine.session).await?;
+            mine.check(row).map(|_| ())
+        })
+    });
+    let checked = tokio::time::timeout(REASON_TIMEOUT, database.write(false, check)).await;
+    lease.lose(match checked {
+        Ok(Err(JournalError::Lost { reason, .. })) => reason,
+        // The row had another token, so this writer has lost the session, but it is not known to whom.
+        _ => LostReason::TakenOver { owner: None },
+    });
 }
 
 impl<D> Drop for Renewals<D> {

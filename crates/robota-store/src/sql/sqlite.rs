@@ -406,6 +406,11 @@ impl Tx for SqliteTx<'_> {
         // SQLite has one writing transaction at a time.
         Ok(())
     }
+
+    async fn allow_long_statements(&mut self) -> Result<(), JournalError> {
+        // Statements on a local file have no limit.
+        Ok(())
+    }
 }
 
 #[cfg(test)]

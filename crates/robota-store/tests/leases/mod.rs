@@ -170,6 +170,24 @@ pub(crate) async fn two_stores_take_turns(first: &dyn JournalStore, second: &dyn
     }
 }
 
+/// A store that did not open the session can open it as soon as the release has returned.
+pub(crate) async fn a_released_session_can_be_opened_by_another_store(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+) {
+    let mut writer = first.create(&session()).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    writer.release().await;
+    for (epoch, store) in (2..).zip([second, first].into_iter().cycle().take(20)) {
+        let mut writer = store.open(&session()).await.unwrap();
+        writer.append(&next(epoch, u64::from(epoch)), Durability::Written).await.unwrap();
+        writer.release().await;
+    }
+    // Without an event there is no session, and its id is free.
+    first.create(&SessionId::from("empty")).await.unwrap().release().await;
+    second.create(&SessionId::from("empty")).await.unwrap().release().await;
+}
+
 /// With `block`, no lease can be released.
 pub(crate) async fn a_release_that_the_database_missed_does_not_block_the_next_writer(
     first: &dyn JournalStore,

@@ -22,6 +22,9 @@ pub enum CutPoint {
     BeforeCommit,
     /// After the server has committed, before the client receives the answer.
     AfterCommit,
+    /// Before the server receives the commit, without closing the connection: the client waits for an
+    /// answer that never comes.
+    Silent,
 }
 
 /// Which commits are cut: a range of commit numbers, both ends included.
@@ -117,6 +120,11 @@ impl Proxy {
     /// Stops forwarding on the open connections without closing them.
     pub fn silence(&self) {
         self.faults.silent.store(self.connections(), Ordering::SeqCst);
+    }
+
+    /// Stops forwarding on the open connections and on all new ones, without closing them.
+    pub fn silence_for_good(&self) {
+        self.faults.silent.store(u64::MAX, Ordering::SeqCst);
     }
 
     /// Closes all connections and refuses new ones, or accepts them again.
@@ -253,6 +261,9 @@ async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults)
                     started = true;
                     pending += 1;
                     let cut = if commits { faults.commit() } else { None };
+                    if cut == Some(CutPoint::Silent) {
+                        std::future::pending::<()>().await;
+                    }
                     if cut == Some(CutPoint::BeforeCommit)
                         || server.write_all(&std::mem::take(&mut buffered)).await.is_err()
                     {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use robota_core::error::Diagnose as _;
 use robota_core::event::{Durability, Envelope, Event, RawJson, Renamed, TextChunk, ToolOutput};
 use robota_core::journal::{JournalError, JournalStore};
+use serde_json::Value;
 
 use super::{
     create_session, created, cursor, envelope, event, events, id, input_event, rejected, seqs,
@@ -104,6 +106,24 @@ pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
     let mut journal = store.open(&session).await.expect("open");
     journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer can repeat too");
     assert_eq!(seqs(store, &session).await.len(), 7);
+}
+
+/// An event that no store can read back is refused, and a retry cannot help; the journal works as
+/// before.
+pub async fn kode_12_an_event_that_cannot_be_stored_is_refused(store: &dyn JournalStore) {
+    let session = id("s");
+    let mut journal = create_session(store, &session, 2).await;
+    let deep = (0..300).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    let Event::InputAccepted(mut input) = input_event("Go") else { panic!("an input") };
+    input.metadata.insert("deep".to_owned(), deep);
+    let deep = envelope(1, 4, input);
+    let error = rejected(journal.append(&[event(3), deep], Durability::Synced).await);
+    assert!(matches!(error, JournalError::Unencodable { .. }), "{error}");
+    assert!(!error.retryable(), "{error}");
+    assert!(error.to_string().contains("`input_accepted`"), "{error}");
+    assert_eq!(seqs(store, &session).await, [1, 2]);
+    journal.append(&events(3..=4), Durability::Synced).await.expect("the next events");
+    assert_eq!(seqs(store, &session).await, [1, 2, 3, 4]);
 }
 
 /// The largest sequence number is rejected, because no event could follow it.

@@ -5,11 +5,13 @@
 
 mod scene;
 
+use std::sync::Arc;
+
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
 use robota_core::scripted::{Answer, Script};
 use robota_session::{EventFilter, SessionError, StartAt};
-use robota_store::SqlOptions;
+use robota_store::{PostgresStore, SqlOptions};
 use robota_testkit::postgres::CutPoint;
 use scene::{Scene, assert_clear, quiet, retries, script, server};
 
@@ -267,6 +269,50 @@ async fn sess_08_an_input_that_was_accepted_is_never_reported_as_refused() {
     scene.proxy.refuse(false);
     assert_eq!(live.run("And then?").await.unwrap(), "After.");
     scene.end(live).await;
+}
+
+/// The server no longer answers, without closing connections, while an append waits for it. The session
+/// ends as soon as its lease is over: it does not wait for the append.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sess_08_kode_12_a_live_session_ends_with_its_lease_when_the_server_is_silent() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let script = Script::new()
+        .answer(Answer::new().text("Half").gate("silent").text(" whole."))
+        .text("After.");
+    let lease = std::time::Duration::from_secs(1);
+    let options = SqlOptions { lease, ..quiet() };
+    let scene = Scene::new(&address, script, options, retries(4, 1)).await;
+    let live = scene.session("silent").await;
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
+    scene.model.reached("silent").await;
+    scene.proxy.silence_for_good();
+    let silent = std::time::Instant::now();
+    scene.model.release("silent");
+    let lost = |error: &SessionError| {
+        assert!(error.to_string().contains("could not renew its lease"), "{error}");
+    };
+    lost(&chat.finish().await.unwrap_err());
+    // An append without an answer takes ten seconds, and is then repeated.
+    assert!(silent.elapsed() < std::time::Duration::from_secs(9), "{:?}", silent.elapsed());
+    lost(&live.session.status().await.unwrap_err());
+}
+
+/// As soon as a session is shut down, another process can open it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn kode_12_a_session_that_was_shut_down_can_be_opened_by_another_store() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let scene = Scene::new(&address, script(5), SqlOptions::default(), retries(1, 1)).await;
+    let other = Arc::new(PostgresStore::connect(&address).await.unwrap());
+    let mut live = scene.session("handed").await;
+    live.run("Go").await.unwrap();
+    let id = live.session.id().clone();
+    live.session.shutdown("end").await.unwrap();
+    for store in [&other, &scene.store].into_iter().cycle().take(8) {
+        let session = scene.builder().resume(store.clone(), &id, Default::default()).await;
+        session.unwrap().shutdown("end").await.unwrap();
+    }
 }
 
 /// The lease cannot be renewed: the session ends, and every call says why. Another process can

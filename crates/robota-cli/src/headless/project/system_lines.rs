@@ -23,7 +23,8 @@ impl Projection {
             subtype: Default::default(),
             content: reason,
             level: Default::default(),
-            prevent_continuation: true,
+            // A turn that has called the model goes on without the input that was to join it.
+            prevent_continuation: self.record.requested.is_none(),
             prompt_submit_outcome: PromptOutcome { kind: Default::default(), reason },
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),

@@ -282,6 +282,96 @@ fn core_22_a_prompt_hook_adds_context_or_blocks() {
     );
 }
 
+fn prompt(run: &mut Run, decision: PromptDecision) {
+    run.hooked(HookAnswer::UserPromptSubmit(decision));
+}
+
+fn go_on() -> PromptDecision {
+    PromptDecision::Continue { context: None }
+}
+
+fn block(reason: &str) -> PromptDecision {
+    PromptDecision::Block { reason: reason.to_owned() }
+}
+
+/// Returns the text of the input on which the hooks run.
+fn prompted(run: &mut Run) -> String {
+    let HookInput::UserPromptSubmit { content } = run.hook() else { panic!("another hook") };
+    crate::message::Message::user(&crate::ids::CountingIds::default(), content.clone()).text()
+}
+
+#[test]
+fn core_22_a_prompt_hook_runs_on_each_input_for_the_next_round() {
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    prompt(&mut run, go_on());
+    run.calls(&["read"]);
+    run.judge(Verdict::Allow);
+    run.end();
+    run.send("input-2", "bad");
+    run.send("input-3", "good");
+    run.finish("read", ToolOutcome::ok("contents"));
+    assert_eq!(prompted(&mut run), "bad");
+    assert_eq!(run.turn.prompted_input().map(crate::ids::InputId::as_str), Some("input-2"));
+    assert_eq!(run.model_calls(), 1, "the model waits for the hooks");
+    prompt(&mut run, block("off topic"));
+    assert_eq!(prompted(&mut run), "good");
+    prompt(&mut run, PromptDecision::Continue { context: Some("by the way: ".to_owned()) });
+    let texts: Vec<_> = run.messages().iter().map(crate::message::Message::text).collect();
+    assert_eq!(texts, ["hello", "", "", "by the way: good"]);
+    let blocked: Vec<_> = run
+        .journal
+        .iter()
+        .filter_map(|line| match &line.event {
+            Event::InputBlocked(data) => Some((data.input.clone().unwrap(), data.reason.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(blocked, [("input-2".into(), "off topic".to_owned())]);
+    assert!(run.state.inputs.is_empty());
+    run.answer("done");
+    assert_ended(&run);
+    assert_eq!((run.report().end, run.model_calls()), (TurnEnd::Complete, 2));
+}
+
+#[test]
+fn core_22_a_blocked_input_after_an_answer_leaves_the_answer_final() {
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    prompt(&mut run, go_on());
+    run.send("input-2", "bad");
+    run.answer("done");
+    assert_eq!(prompted(&mut run), "bad");
+    prompt(&mut run, block("off topic"));
+    assert_ended(&run);
+    assert_eq!((run.report().end, run.model_calls()), (TurnEnd::Complete, 1));
+    assert_eq!(run.report().text, "done");
+
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    prompt(&mut run, go_on());
+    run.send("input-2", "more");
+    run.answer("done");
+    prompt(&mut run, go_on());
+    assert_eq!(run.last_message().text(), "more");
+    run.answer("really done");
+    assert_eq!((run.report().end, run.model_calls()), (TurnEnd::Complete, 2));
+}
+
+#[test]
+fn core_22_an_abort_while_a_prompt_hook_runs_keeps_no_input() {
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    prompt(&mut run, go_on());
+    run.calls(&["read"]);
+    run.judge(Verdict::Allow);
+    run.end();
+    run.send("input-2", "more");
+    run.finish("read", ToolOutcome::ok("contents"));
+    assert_eq!(prompted(&mut run), "more");
+    run.abort();
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Interrupted);
+    assert!(run.state.inputs.is_empty() && run.jobs.is_empty(), "{:?}", run.jobs);
+    assert!(run.messages().iter().all(|message| message.text() != "more"));
+}
+
 #[test]
 fn core_22_a_stop_hook_continues_a_turn_eight_times_at_most() {
     let mut run = Run::new(TurnConfig { max_rounds: 0, ..with(HookPoint::Stop) });

@@ -14,6 +14,10 @@ use super::super::{BlobLock, Query, Row, Tx, TxWork, Value};
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long to wait for a statement of a transaction that changes many rows.
+// It only has to end at some time: the server may be gone without having closed the connection.
+const LONG_TIMEOUT: Duration = Duration::from_secs(3_600);
+
 /// The server's time in milliseconds: at the moment of the call, not at the start of the
 /// transaction.
 macro_rules! now {
@@ -88,11 +92,20 @@ impl Connections {
         action: &'static str,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
-        match tokio::time::timeout(TIMEOUT, answer).await {
+        self.within(TIMEOUT, action, answer).await
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        action: &'static str,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        match tokio::time::timeout(limit, answer).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => Err(self.failure(action, &error)),
             Err(_) => {
-                let reason = format!("no answer within {} s", TIMEOUT.as_secs());
+                let reason = format!("no answer within {} s", limit.as_secs());
                 Err(Failure::Connection(JournalError::io(action, &*self.place, reason)))
             }
         }
@@ -181,7 +194,13 @@ impl Connections {
     /// Begins a transaction. A broken connection shows here, before anything was done: then another
     /// one is used.
     async fn begin(&self, durable: bool) -> Result<Object, JournalError> {
-        let sql = if durable { "BEGIN" } else { "BEGIN; SET LOCAL synchronous_commit = off" };
+        // A row can be locked by a client that no longer exists. The lock timeout is shorter than the
+        // limit of a statement, so that the server reports it and the connection remains usable.
+        let sql = if durable {
+            "BEGIN; SET LOCAL lock_timeout = '5s'"
+        } else {
+            "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL synchronous_commit = off"
+        };
         for _ in 0..2 {
             let mut transaction = OpenTransaction(Some(self.get().await?));
             let Some(client) = &transaction.0 else { continue };
@@ -208,18 +227,25 @@ impl Connections {
     ) -> Result<T, JournalError> {
         let mut transaction = OpenTransaction(Some(self.begin(durable).await?));
         let Some(client) = &transaction.0 else { return Err(self.unreachable()) };
-        let done = work(&mut PostgresTx { client, connections: self }).await;
-        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        // Without a timeout: a commit that waits for a slow disk is not a failure, and giving up
-        // would leave its outcome unknown.
-        // Also after an error: a connection with an open transaction must not return to the pool.
-        let ended = client.batch_execute(end).await;
-        if ended.is_ok() {
+        let mut tx = PostgresTx { client, connections: self, limit: TIMEOUT, broken: false };
+        let done = work(&mut tx).await;
+        let ended = if tx.broken {
+            // The server rolls back when the connection is closed.
+            Ok(())
+        } else {
+            // Also after an error: a connection with an open transaction must not return to the pool.
+            let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            tx.statement("write", client.batch_execute(end)).await
+        };
+        if tx.broken {
+            // The idle connections are to the same server.
+            drop(self.pool.retain(|_, _| false));
+        } else if ended.is_ok() {
             // Return the connection to the pool.
             drop(transaction.0.take());
         }
         let done = done?;
-        ended.map_err(|error| failed("write", &self.place, &error))?;
+        ended?;
         Ok(done)
     }
 }
@@ -227,6 +253,10 @@ impl Connections {
 struct PostgresTx<'t> {
     client: &'t Object,
     connections: &'t Connections,
+    /// How long one statement may take.
+    limit: Duration,
+    /// Whether the connection failed or did not answer.
+    broken: bool,
 }
 
 /// Runs a statement and returns the rows.
@@ -240,13 +270,14 @@ async fn rows(
 }
 
 impl PostgresTx<'_> {
-    async fn execute_sql(
-        &self,
-        sql: &str,
-        arguments: &[Value],
-    ) -> Result<u64, tokio_postgres::Error> {
-        let statement = self.client.prepare_cached(sql).await?;
-        self.client.execute(&statement, &parameters(arguments)).await
+    async fn statement<T>(
+        &mut self,
+        action: &'static str,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, JournalError> {
+        let done = self.connections.within(self.limit, action, answer).await;
+        self.broken |= matches!(done, Err(Failure::Connection(_)));
+        done.map_err(Failure::error)
     }
 
     async fn number(&mut self, sql: &str) -> Result<i64, JournalError> {
@@ -257,16 +288,19 @@ impl PostgresTx<'_> {
 #[async_trait::async_trait]
 impl Query for PostgresTx<'_> {
     async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
-        let rows = rows(self.client, sql, &values).await;
-        rows.map_err(|error| failed("read", &self.connections.place, &error))
+        self.statement("read", rows(self.client, sql, &values)).await
     }
 }
 
 #[async_trait::async_trait]
 impl Tx for PostgresTx<'_> {
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
-        let changed = self.execute_sql(sql, &values).await;
-        changed.map_err(|error| failed("write", &self.connections.place, &error))
+        let client = self.client;
+        let changed = async {
+            let statement = client.prepare_cached(sql).await?;
+            client.execute(&statement, &parameters(&values)).await
+        };
+        self.statement("write", changed).await
     }
 
     async fn now(&mut self) -> Result<i64, JournalError> {
@@ -286,6 +320,13 @@ impl Tx for PostgresTx<'_> {
             BlobLock::Sweep => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
         };
         self.query(sql, vec![Value::Int(BLOBS_LOCK)]).await.map(|_| ())
+    }
+
+    async fn allow_long_statements(&mut self) -> Result<(), JournalError> {
+        let client = self.client;
+        self.statement("write", client.batch_execute("SET LOCAL lock_timeout = 0")).await?;
+        self.limit = LONG_TIMEOUT;
+        Ok(())
     }
 }
 
