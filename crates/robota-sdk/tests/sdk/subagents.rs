@@ -57,6 +57,31 @@ async fn sdk_16_an_agent_has_the_tools_the_prompt_and_the_model_of_its_definitio
 }
 
 #[tokio::test]
+async fn sdk_14_an_agent_that_may_not_write_has_no_tool_that_changes_files() {
+    const CHANGES: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
+    for denied in CHANGES {
+        let scene = Scene::new("- Read.\n- Explored.\n- Planned.\n- Worked.\n");
+        let text =
+            format!("---\nname: reader\ndescription: Reads\ndisallowedTools: {denied}\n---\nRead.\n");
+        scene.write("home/.claude/agents/reader.md", &text);
+        let session = scene.builder().mode(Mode::AcceptEdits).open().await.unwrap();
+        for agent in ["reader", "Explore", "Plan", "general-purpose"] {
+            assert!(command(&session, "agent", &format!("run {agent} Go.")).await.success);
+        }
+        let requests = scene.provider.requests();
+        let offered = |at: usize| {
+            let tools = requests[at].tools.iter().map(|tool| tool.name.as_str());
+            tools.filter(|name| CHANGES.contains(name)).collect::<Vec<_>>()
+        };
+        for at in 0..3 {
+            assert_eq!(offered(at), [""; 0], "{denied}, request {at}");
+            assert!(requests[at].tools.iter().any(|tool| tool.name == "Read"));
+        }
+        assert_eq!(offered(3), ["Edit", "MultiEdit", "Write"], "another agent has them");
+    }
+}
+
+#[tokio::test]
 async fn sdk_14_agents_are_part_of_requests_only_if_they_are_offered() {
     for (options, is_there) in [(AgentOptions::default(), false), (offered(), true)] {
         let scene = Scene::new("- Done.\n");
